@@ -1,0 +1,68 @@
+package adapter
+
+import (
+	"context"
+
+	sdkmath "cosmossdk.io/math"
+	"github.com/cosmos/cosmos-sdk/client"
+	"github.com/cosmos/cosmos-sdk/codec"
+	"github.com/cosmos/cosmos-sdk/codec/types"
+	sdk "github.com/cosmos/cosmos-sdk/types"
+	"github.com/cosmos/cosmos-sdk/types/msgservice"
+	"github.com/grpc-ecosystem/grpc-gateway/runtime"
+	"google.golang.org/grpc"
+)
+
+// Module is the part of a module that is the same for all: it is embedded, and the module adds its services and blocks.
+type Module struct {
+	ID       string            // name, key of the store, codespace
+	Messages *grpc.ServiceDesc // the Msg service
+}
+
+// Name implements module.HasName.
+func (m Module) Name() string { return m.ID }
+
+// IsAppModule marks a module of the SDK.
+func (Module) IsAppModule() {}
+
+// IsOnePerModuleType marks a module of the SDK.
+func (Module) IsOnePerModuleType() {}
+
+// RegisterLegacyAminoCodec registers nothing: there are no amino clients.
+func (Module) RegisterLegacyAminoCodec(*codec.LegacyAmino) {}
+
+// RegisterGRPCGatewayRoutes registers nothing: the HTTP interface is web/.
+func (Module) RegisterGRPCGatewayRoutes(client.Context, *runtime.ServeMux) {}
+
+// RegisterInterfaces makes the messages of the module known.
+func (m Module) RegisterInterfaces(r types.InterfaceRegistry) {
+	msgservice.RegisterMsgServiceDesc(r, m.Messages)
+}
+
+// Most is how many items one query returns when it asks for limit.
+func Most(limit uint32) int {
+	const most = 1000
+	if limit == 0 || limit > most {
+		return most
+	}
+	return int(limit)
+}
+
+// Denom is the only coin of the chain: 10^6 uzen are 1 ZEN.
+const Denom = "uzen"
+
+// Coins is an amount of uzen as the SDK counts it.
+func Coins(amount uint64) sdk.Coins {
+	return sdk.NewCoins(sdk.NewCoin(Denom, sdkmath.NewIntFromUint64(amount)))
+}
+
+// Isolate runs f on a copy of the state, and keeps what it wrote and emitted only if it succeeds: a fault in one job
+// must not stop the block of all the others.
+func Isolate(ctx context.Context, f func(context.Context) error) error {
+	copied, write := sdk.UnwrapSDKContext(ctx).CacheContext()
+	if err := f(copied); err != nil {
+		return err
+	}
+	write()
+	return nil
+}

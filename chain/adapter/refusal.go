@@ -1,0 +1,65 @@
+// Package adapter is what every module of the chain shares between the pure rules of protocol/ and the Cosmos SDK: how
+// a record is stored, how a refusal becomes an error code, and the parts of a module that are the same for all of them.
+// It holds no rule and no state.
+package adapter
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Refusal is one reason for which a module refuses a message. Codes are part of the interface of the chain: a code is
+// never given another meaning.
+type Refusal struct {
+	Code uint32 // from 2; 0 is success and 1 an internal error
+	Rule error  // sentinel of the pure rule
+	Fix  string // what the sender can do about it, one sentence
+}
+
+// Refusals are all refusals of one module.
+type Refusals struct {
+	Space string // codespace: the name of the module
+	List  []Refusal
+}
+
+// Wrap gives the error of a rule its code. An error that no refusal knows stays as it is, and is an internal error.
+func (r *Refusals) Wrap(err error) error {
+	for _, refusal := range r.List {
+		if errors.Is(err, refusal.Rule) {
+			return &Error{Refusal: refusal, Space: r.Space, Text: err.Error()}
+		}
+	}
+	return err
+}
+
+// Find returns the refusal with a code.
+func (r *Refusals) Find(code uint32) (Refusal, bool) {
+	for _, refusal := range r.List {
+		if refusal.Code == code {
+			return refusal, true
+		}
+	}
+	return Refusal{}, false
+}
+
+// Error is a refused message. It unwraps to the sentinel of the rule, on the chain and in its clients alike.
+type Error struct {
+	Refusal
+	Space string
+	Text  string // what was refused and why
+}
+
+// Error implements error.
+func (e *Error) Error() string { return e.Text }
+
+// Unwrap returns the sentinel of the rule.
+func (e *Error) Unwrap() error { return e.Rule }
+
+// ABCICode is the code of the result of the transaction.
+func (e *Error) ABCICode() uint32 { return e.Code }
+
+// Codespace is the name of the module.
+func (e *Error) Codespace() string { return e.Space }
+
+// Advice is the error with its code and what to do, for people.
+func (e *Error) Advice() string { return fmt.Sprintf("%s (%s %d). %s", e.Text, e.Space, e.Code, e.Fix) }

@@ -1,0 +1,145 @@
+package app
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"cosmossdk.io/log/v2"
+	abci "github.com/cometbft/cometbft/abci/types"
+	dbm "github.com/cosmos/cosmos-db"
+	"github.com/cosmos/cosmos-sdk/baseapp"
+	pruning "github.com/cosmos/cosmos-sdk/store/v2/pruning/types"
+	storetypes "github.com/cosmos/cosmos-sdk/store/v2/types"
+	sdk "github.com/cosmos/cosmos-sdk/types"
+	"github.com/cosmos/cosmos-sdk/types/module"
+	"github.com/cosmos/cosmos-sdk/x/auth"
+	"github.com/cosmos/cosmos-sdk/x/auth/ante"
+	authtypes "github.com/cosmos/cosmos-sdk/x/auth/types"
+	"github.com/cosmos/cosmos-sdk/x/bank"
+	banktypes "github.com/cosmos/cosmos-sdk/x/bank/types"
+	"github.com/cosmos/cosmos-sdk/x/consensus"
+	consensustypes "github.com/cosmos/cosmos-sdk/x/consensus/types"
+	"github.com/cosmos/cosmos-sdk/x/distribution"
+	distrtypes "github.com/cosmos/cosmos-sdk/x/distribution/types"
+	"github.com/cosmos/cosmos-sdk/x/genutil"
+	genutiltypes "github.com/cosmos/cosmos-sdk/x/genutil/types"
+	"github.com/cosmos/cosmos-sdk/x/gov"
+	govtypes "github.com/cosmos/cosmos-sdk/x/gov/types"
+	"github.com/cosmos/cosmos-sdk/x/slashing"
+	slashingtypes "github.com/cosmos/cosmos-sdk/x/slashing/types"
+	"github.com/cosmos/cosmos-sdk/x/staking"
+	stakingtypes "github.com/cosmos/cosmos-sdk/x/staking/types"
+	"github.com/oasisprotocol/curve25519-voi/primitives/ed25519"
+
+	"github.com/starling-network/starling/chain/adapter"
+	"github.com/starling-network/starling/chain/x/beacon"
+	"github.com/starling-network/starling/chain/x/market"
+	"github.com/starling-network/starling/chain/x/registry"
+	"github.com/starling-network/starling/chain/x/training"
+)
+
+// Validator is what an application adds to the votes of the validator that runs it. An application without one executes
+// the chain and adds nothing.
+type Validator struct {
+	Address []byte             // consensus address, 20 bytes
+	VRF     ed25519.PrivateKey // of the beacon
+}
+
+// App is the application.
+type App struct {
+	*baseapp.BaseApp
+	*Encoding
+
+	keepers keepers
+	modules *module.Manager
+	basics  module.BasicManager
+}
+
+// New opens the application over its database, which the caller closes after it.
+func New(logger log.Logger, db dbm.DB, chainID string, v Validator) (*App, error) {
+	e, err := NewEncoding()
+	if err != nil {
+		return nil, err
+	}
+	a := &App{Encoding: e, BaseApp: baseapp.NewBaseApp(Name, logger, db, e.Tx.TxDecoder(),
+		baseapp.SetChainID(chainID), baseapp.SetMinGasPrices("0"+adapter.Denom),
+		baseapp.SetPruning(pruning.NewCustomPruningOptions(100, 100)))}
+	a.SetInterfaceRegistry(e.Registry)
+	a.SetTxEncoder(e.Tx.TxEncoder())
+	stores := storetypes.NewKVStoreKeys(storeNames...)
+	if a.keepers, err = newKeepers(a, stores, logger); err != nil {
+		return nil, err
+	}
+	a.SetParamStore(a.keepers.consensus.ParamsStore)
+	a.MountKVStores(stores)
+	a.arrange()
+	if err := a.modules.RegisterServices(module.NewConfigurator(e.Codec, a.MsgServiceRouter(), a.GRPCQueryRouter())); err != nil {
+		return nil, err
+	}
+	if err := a.handle(v); err != nil {
+		return nil, err
+	}
+	return a, a.LoadLatestVersion()
+}
+
+// arrange makes the modules and the orders in which they run.
+func (a *App) arrange() {
+	k, cdc := &a.keepers, a.Codec
+	a.modules = module.NewManager(
+		auth.NewAppModule(cdc, k.accounts, nil, nil),
+		bank.NewAppModule(cdc, k.bank, k.accounts, nil),
+		staking.NewAppModule(cdc, k.staking, k.accounts, k.bank, nil),
+		distribution.NewAppModule(cdc, k.distribution, k.accounts, k.bank, k.staking, nil),
+		slashing.NewAppModule(cdc, k.slashing, k.accounts, k.bank, k.staking, nil, a.Registry),
+		gov.NewAppModule(cdc, k.gov, k.accounts, k.bank, nil),
+		consensus.NewAppModule(cdc, k.consensus),
+		genutil.NewAppModule(k.accounts, k.staking, a, a.Tx),
+		beacon.NewModule(k.beacon), registry.NewModule(k.registry), market.NewModule(k.market), training.NewModule(k.training),
+	)
+	a.basics = module.NewBasicManagerFromManager(a.modules, map[string]module.AppModuleBasic{
+		genutiltypes.ModuleName: genutil.NewAppModuleBasic(genutiltypes.DefaultMessageValidator),
+	})
+	a.basics.RegisterInterfaces(a.Registry)
+	a.modules.SetOrderPreBlockers(authtypes.ModuleName)
+	a.modules.SetOrderBeginBlockers(distrtypes.ModuleName, slashingtypes.ModuleName, stakingtypes.ModuleName)
+	// The SDK asks for bank first. A run starts in the block in which its order is matched.
+	a.modules.SetOrderEndBlockers(banktypes.ModuleName, govtypes.ModuleName, stakingtypes.ModuleName, market.Name, training.Name)
+	// Genesis transactions need everything else.
+	a.modules.SetOrderInitGenesis(authtypes.ModuleName, banktypes.ModuleName, distrtypes.ModuleName, stakingtypes.ModuleName,
+		slashingtypes.ModuleName, govtypes.ModuleName, consensustypes.ModuleName, beacon.Name, genutiltypes.ModuleName)
+}
+
+// handle sets what CometBFT calls.
+func (a *App) handle(v Validator) error {
+	check, err := ante.NewAnteHandler(ante.HandlerOptions{
+		AccountKeeper: a.keepers.accounts, BankKeeper: a.keepers.bank,
+		SignModeHandler: a.Tx.SignModeHandler(), SigGasConsumer: ante.DefaultSigVerificationGasConsumer,
+	})
+	if err != nil {
+		return err
+	}
+	a.SetAnteHandler(check)
+	a.SetInitChainer(func(ctx sdk.Context, req *abci.RequestInitChain) (*abci.ResponseInitChain, error) {
+		var state map[string]json.RawMessage
+		if err := json.Unmarshal(req.AppStateBytes, &state); err != nil {
+			return nil, fmt.Errorf("genesis: %w", err)
+		}
+		return a.modules.InitGenesis(ctx, a.Codec, state)
+	})
+	a.SetPreBlocker(func(ctx sdk.Context, req *abci.RequestFinalizeBlock) (*sdk.ResponsePreBlock, error) {
+		if err := a.keepers.beacon.PreBlock(ctx, req); err != nil {
+			return nil, err
+		}
+		return a.modules.PreBlock(ctx)
+	})
+	a.SetBeginBlocker(a.modules.BeginBlock)
+	a.SetEndBlocker(a.modules.EndBlock)
+	a.SetExtendVoteHandler(a.keepers.beacon.ExtendVote(v.VRF, v.Address))
+	a.SetVerifyVoteExtensionHandler(a.keepers.beacon.VerifyVote)
+	a.SetPrepareProposal(a.keepers.beacon.PrepareProposal)
+	a.SetProcessProposal(a.keepers.beacon.ProcessProposal)
+	return nil
+}
+
+// DefaultGenesis is the state before the first block, of every module.
+func (a *App) DefaultGenesis() map[string]json.RawMessage { return a.basics.DefaultGenesis(a.Codec) }

@@ -1,0 +1,87 @@
+package app
+
+import (
+	"errors"
+
+	corestore "cosmossdk.io/core/store"
+	"cosmossdk.io/log/v2"
+	"github.com/cosmos/cosmos-sdk/runtime"
+	storetypes "github.com/cosmos/cosmos-sdk/store/v2/types"
+	authkeeper "github.com/cosmos/cosmos-sdk/x/auth/keeper"
+	authtypes "github.com/cosmos/cosmos-sdk/x/auth/types"
+	bankkeeper "github.com/cosmos/cosmos-sdk/x/bank/keeper"
+	banktypes "github.com/cosmos/cosmos-sdk/x/bank/types"
+	consensuskeeper "github.com/cosmos/cosmos-sdk/x/consensus/keeper"
+	consensustypes "github.com/cosmos/cosmos-sdk/x/consensus/types"
+	distrkeeper "github.com/cosmos/cosmos-sdk/x/distribution/keeper"
+	distrtypes "github.com/cosmos/cosmos-sdk/x/distribution/types"
+	govkeeper "github.com/cosmos/cosmos-sdk/x/gov/keeper"
+	govtypes "github.com/cosmos/cosmos-sdk/x/gov/types"
+	slashingkeeper "github.com/cosmos/cosmos-sdk/x/slashing/keeper"
+	slashingtypes "github.com/cosmos/cosmos-sdk/x/slashing/types"
+	stakingkeeper "github.com/cosmos/cosmos-sdk/x/staking/keeper"
+	stakingtypes "github.com/cosmos/cosmos-sdk/x/staking/types"
+
+	"github.com/starling-network/starling/chain/x/beacon"
+	"github.com/starling-network/starling/chain/x/market"
+	"github.com/starling-network/starling/chain/x/registry"
+	"github.com/starling-network/starling/chain/x/training"
+)
+
+// storeNames are the stores of the application; the name of a store is the name of its module.
+var storeNames = []string{
+	authtypes.StoreKey, banktypes.StoreKey, stakingtypes.StoreKey, distrtypes.StoreKey, slashingtypes.StoreKey,
+	govtypes.StoreKey, consensustypes.StoreKey, beacon.Name, registry.Name, market.Name, training.Name,
+}
+
+// permissions of the module accounts over the coins that they hold.
+var permissions = map[string][]string{
+	authtypes.FeeCollectorName:     nil,
+	distrtypes.ModuleName:          nil,
+	stakingtypes.BondedPoolName:    {authtypes.Burner, authtypes.Staking},
+	stakingtypes.NotBondedPoolName: {authtypes.Burner, authtypes.Staking},
+	govtypes.ModuleName:            {authtypes.Burner},
+	registry.Name:                  nil, // all stakes of participants
+	market.Name:                    nil, // all budgets of jobs
+}
+
+// keepers of all modules.
+type keepers struct {
+	accounts     authkeeper.AccountKeeper
+	bank         bankkeeper.BaseKeeper
+	staking      *stakingkeeper.Keeper
+	distribution distrkeeper.Keeper
+	slashing     slashingkeeper.Keeper
+	gov          *govkeeper.Keeper
+	consensus    consensuskeeper.Keeper
+
+	beacon   *beacon.Keeper
+	registry *registry.Keeper
+	market   *market.Keeper
+	training *training.Keeper
+}
+
+func newKeepers(a *App, stores map[string]*storetypes.KVStoreKey, logger log.Logger) (k keepers, err error) {
+	cdc := a.Codec
+	store := func(name string) corestore.KVStoreService { return runtime.NewKVStoreService(stores[name]) }
+	government := authtypes.NewModuleAddress(govtypes.ModuleName).String()
+
+	k.consensus = consensuskeeper.NewKeeper(cdc, store(consensustypes.StoreKey), government, runtime.EventService{})
+	k.accounts = authkeeper.NewAccountKeeper(cdc, store(authtypes.StoreKey), authtypes.ProtoBaseAccount, permissions, a.Accounts, Name, government)
+	// No account is closed to payments: an amount that cannot be paid out would hold up a run.
+	k.bank = bankkeeper.NewBaseKeeper(cdc, store(banktypes.StoreKey), k.accounts, nil, government, logger)
+	k.staking = stakingkeeper.NewKeeper(cdc, store(stakingtypes.StoreKey), k.accounts, k.bank, government, a.Validators, a.Consensus)
+	k.distribution = distrkeeper.NewKeeper(cdc, store(distrtypes.StoreKey), k.accounts, k.bank, k.staking, authtypes.FeeCollectorName, government)
+	k.slashing = slashingkeeper.NewKeeper(cdc, nil, store(slashingtypes.StoreKey), k.staking, government)
+	k.staking.SetHooks(stakingtypes.NewMultiStakingHooks(k.distribution.Hooks(), k.slashing.Hooks()))
+	k.gov = govkeeper.NewKeeper(cdc, store(govtypes.StoreKey), k.accounts, k.bank, k.distribution, a.MsgServiceRouter(),
+		govtypes.DefaultConfig(), government, govkeeper.NewDefaultCalculateVoteResultsAndVotingPower(k.staking))
+
+	var errs [4]error
+	k.beacon, errs[0] = beacon.NewKeeper(store(beacon.Name), k.staking)
+	k.registry, errs[1] = registry.NewKeeper(store(registry.Name), authtypes.NewModuleAddress(registry.Name), k.bank, k.distribution)
+	k.market, errs[2] = market.NewKeeper(store(market.Name), authtypes.NewModuleAddress(market.Name), k.bank, k.distribution, k.registry, k.beacon)
+	k.training, errs[3] = training.NewKeeper(store(training.Name), k.market, k.registry, k.beacon, k.accounts)
+	k.market.Connect(k.training)
+	return k, errors.Join(errs[:]...)
+}

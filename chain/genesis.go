@@ -1,0 +1,155 @@
+package chain
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"cosmossdk.io/log/v2"
+	"cosmossdk.io/math"
+	cmttypes "github.com/cometbft/cometbft/types"
+	dbm "github.com/cosmos/cosmos-db"
+	"github.com/cosmos/cosmos-sdk/client/tx"
+	"github.com/cosmos/cosmos-sdk/codec"
+	cryptocodec "github.com/cosmos/cosmos-sdk/crypto/codec"
+	sdk "github.com/cosmos/cosmos-sdk/types"
+	"github.com/cosmos/cosmos-sdk/types/tx/signing"
+	authsigning "github.com/cosmos/cosmos-sdk/x/auth/signing"
+	authtypes "github.com/cosmos/cosmos-sdk/x/auth/types"
+	banktypes "github.com/cosmos/cosmos-sdk/x/bank/types"
+	"github.com/cosmos/cosmos-sdk/x/genutil"
+	stakingtypes "github.com/cosmos/cosmos-sdk/x/staking/types"
+
+	"github.com/starling-network/starling/chain/adapter"
+	"github.com/starling-network/starling/chain/app"
+	"github.com/starling-network/starling/chain/x/beacon"
+	"github.com/starling-network/starling/chain/x/beacon/beaconpb"
+)
+
+// Limits of a block. A leaf of a dispute has at most 8 MiB, and a transaction must hold one.
+const (
+	MaxBlockBytes = 12 << 20
+	MaxTxBytes    = 9 << 20
+)
+
+// SelfStake is what every validator of the genesis stakes, in uzen.
+const SelfStake = 100_000_000
+
+// Funded is an account that has coins from the first block.
+type Funded struct {
+	Address string
+	Amount  uint64 // uzen
+}
+
+// Genesis makes the first state of a chain: its validators, each with SelfStake, and accounts with coins. Every process
+// of the chain starts from the same document.
+func Genesis(chainID string, at time.Time, validators []Keys, accounts []Funded) (*cmttypes.GenesisDoc, error) {
+	a, err := app.New(log.NewNopLogger(), dbm.NewMemDB(), chainID, app.Validator{})
+	if err != nil {
+		return nil, fmt.Errorf("genesis: %w", err)
+	}
+	state := a.DefaultGenesis()
+	for _, v := range validators {
+		accounts = append(accounts, Funded{Address: v.Address(), Amount: SelfStake})
+	}
+	if err := fund(a.Codec, state, accounts); err != nil {
+		return nil, err
+	}
+	if err := validate(a, state, chainID, validators); err != nil {
+		return nil, err
+	}
+	raw, err := json.Marshal(state)
+	if err != nil {
+		return nil, fmt.Errorf("genesis: %w", err)
+	}
+	params := cmttypes.DefaultConsensusParams()
+	params.Block.MaxBytes = MaxBlockBytes
+	params.ABCI.VoteExtensionsEnableHeight = 1 // the beacon
+	doc := &cmttypes.GenesisDoc{ChainID: chainID, GenesisTime: at.UTC(), InitialHeight: 1, ConsensusParams: params, AppState: raw}
+	return doc, doc.ValidateAndComplete()
+}
+
+// fund gives the accounts their coins.
+func fund(cdc codec.Codec, state map[string]json.RawMessage, accounts []Funded) error {
+	var auth authtypes.GenesisState
+	var bank banktypes.GenesisState
+	cdc.MustUnmarshalJSON(state[authtypes.ModuleName], &auth)
+	cdc.MustUnmarshalJSON(state[banktypes.ModuleName], &bank)
+	var list []authtypes.GenesisAccount
+	for _, f := range accounts {
+		address, err := sdk.AccAddressFromBech32(f.Address)
+		if err != nil {
+			return fmt.Errorf("genesis: account %q: %w", f.Address, err)
+		}
+		list = append(list, authtypes.NewBaseAccountWithAddress(address))
+		bank.Balances = append(bank.Balances, banktypes.Balance{Address: f.Address, Coins: adapter.Coins(f.Amount)})
+	}
+	list = authtypes.SanitizeGenesisAccounts(list)
+	packed, err := authtypes.PackAccounts(list)
+	if err != nil {
+		return fmt.Errorf("genesis: %w", err)
+	}
+	auth.Accounts = packed
+	if err := authtypes.ValidateGenAccounts(list); err != nil {
+		return fmt.Errorf("genesis: %w", err)
+	}
+	bank.Balances = banktypes.SanitizeGenesisBalances(bank.Balances)
+	bank.DenomMetadata = []banktypes.Metadata{{
+		Description: "Pays for verified work on Starling.", Base: adapter.Denom, Display: "zen", Name: "Zen", Symbol: "ZEN",
+		DenomUnits: []*banktypes.DenomUnit{{Denom: adapter.Denom}, {Denom: "zen", Exponent: 6}},
+	}}
+	state[authtypes.ModuleName] = cdc.MustMarshalJSON(&auth)
+	state[banktypes.ModuleName] = cdc.MustMarshalJSON(&bank)
+	return nil
+}
+
+// validate makes the validators: a signed transaction of each, and its key for the beacon.
+func validate(a *app.App, state map[string]json.RawMessage, chainID string, validators []Keys) error {
+	var keys beaconpb.GenesisState
+	var txs []sdk.Tx
+	for i, v := range validators {
+		keys.Keys = append(keys.Keys, beaconpb.ValidatorKey{
+			Validator: v.Consensus.PubKey().Address(), PublicKey: v.VRF[32:],
+		})
+		signed, err := create(a, chainID, fmt.Sprintf("validator-%d", i), v)
+		if err != nil {
+			return fmt.Errorf("genesis: validator %d: %w", i, err)
+		}
+		txs = append(txs, signed)
+	}
+	state[beacon.Name] = a.Codec.MustMarshalJSON(&keys)
+	_, err := genutil.SetGenTxsInAppGenesisState(a.Codec, a.Tx.TxJSONEncoder(), state, txs)
+	return err
+}
+
+// create is the transaction with which an operator creates its validator.
+func create(a *app.App, chainID, moniker string, v Keys) (sdk.Tx, error) {
+	public, err := cryptocodec.FromCmtPubKeyInterface(v.Consensus.PubKey())
+	if err != nil {
+		return nil, err
+	}
+	tenth := math.LegacyNewDecWithPrec(1, 1)
+	msg, err := stakingtypes.NewMsgCreateValidator(
+		sdk.ValAddress(v.Operator.PubKey().Address()).String(), public, adapter.Coins(SelfStake)[0],
+		stakingtypes.NewDescription(moniker, "", "", "", ""),
+		stakingtypes.NewCommissionRates(tenth, tenth, tenth), math.OneInt())
+	if err != nil {
+		return nil, err
+	}
+	b := a.Tx.NewTxBuilder()
+	if err := b.SetMsgs(msg); err != nil {
+		return nil, err
+	}
+	b.SetGasLimit(1_000_000)
+	const mode = signing.SignMode_SIGN_MODE_DIRECT
+	signature := signing.SignatureV2{PubKey: v.Operator.PubKey(), Data: &signing.SingleSignatureData{SignMode: mode}}
+	if err := b.SetSignatures(signature); err != nil {
+		return nil, err
+	}
+	signer := authsigning.SignerData{Address: v.Address(), ChainID: chainID, PubKey: v.Operator.PubKey()}
+	if signature, err = tx.SignWithPrivKey(context.Background(), mode, signer, b, v.Operator, a.Tx, 0); err != nil {
+		return nil, err
+	}
+	return b.GetTx(), b.SetSignatures(signature)
+}

@@ -1,0 +1,40 @@
+package chain
+
+import (
+	"github.com/cometbft/cometbft/crypto"
+	cmted25519 "github.com/cometbft/cometbft/crypto/ed25519"
+	"github.com/cometbft/cometbft/p2p"
+	"github.com/cosmos/cosmos-sdk/crypto/keys/secp256k1"
+	sdk "github.com/cosmos/cosmos-sdk/types"
+	"github.com/oasisprotocol/curve25519-voi/primitives/ed25519"
+
+	"github.com/starling-network/starling/canon"
+)
+
+// Keys are all keys of one validator, made from one secret seed.
+type Keys struct {
+	Consensus crypto.PrivKey     // signs votes
+	Node      crypto.PrivKey     // identity of the process among the validators' processes
+	VRF       ed25519.PrivateKey // adds to the beacon
+	Operator  *secp256k1.PrivKey // account that created the validator
+}
+
+// NewKeys derives the keys from a seed. Each key comes from a digest of its own, so that none says anything of another.
+func NewKeys(seed [32]byte) Keys {
+	derive := func(purpose string) []byte {
+		d := canon.Sum("starling/validator/1/"+purpose, seed[:])
+		return d[:]
+	}
+	return Keys{
+		Consensus: cmted25519.GenPrivKeyFromSecret(derive("consensus")),
+		Node:      cmted25519.GenPrivKeyFromSecret(derive("node")),
+		VRF:       ed25519.NewKeyFromSeed(derive("vrf")),
+		Operator:  &secp256k1.PrivKey{Key: derive("operator")},
+	}
+}
+
+// Address is the account of the operator.
+func (k Keys) Address() string { return sdk.AccAddress(k.Operator.PubKey().Address()).String() }
+
+// NodeID names the process in the Peers of another validator.
+func (k Keys) NodeID() string { return string(p2p.PubKeyToID(k.Node.PubKey())) }

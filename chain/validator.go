@@ -1,0 +1,262 @@
+// Package chain runs a validator of the chain inside our own process: its keys, its genesis, its files, its start and its
+// stop. What the chain does is chain/app; who talks to it is client.
+package chain
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"cosmossdk.io/log/v2"
+	cmtcfg "github.com/cometbft/cometbft/config"
+	cmtlog "github.com/cometbft/cometbft/libs/log"
+	"github.com/cometbft/cometbft/node"
+	"github.com/cometbft/cometbft/p2p"
+	"github.com/cometbft/cometbft/privval"
+	"github.com/cometbft/cometbft/proxy"
+	rpcclient "github.com/cometbft/cometbft/rpc/client"
+	"github.com/cometbft/cometbft/rpc/client/local"
+	cmttypes "github.com/cometbft/cometbft/types"
+	dbm "github.com/cosmos/cosmos-db"
+	"github.com/cosmos/cosmos-sdk/server"
+	"github.com/rs/zerolog"
+
+	"github.com/starling-network/starling/chain/app"
+)
+
+// DefaultBlockTime is the time between two blocks of an embedded chain.
+const DefaultBlockTime = 200 * time.Millisecond
+
+// ErrOtherChain is returned when the folder of a validator holds another chain than the one asked for.
+var ErrOtherChain = errors.New("chain: the folder holds another chain")
+
+// Config says where and how a validator runs.
+type Config struct {
+	Home      string        // its folder: keys, genesis, blocks, state
+	ChainID   string        // name of the chain
+	Accounts  []Funded      // with coins from the first block; not read when Home already holds the chain
+	BlockTime time.Duration // 0: DefaultBlockTime
+	Seed      []byte        // 32 secret bytes for all keys; nil: made at the first start and kept in Home
+	Log       io.Writer     // errors of the chain; nil: nowhere
+
+	Genesis *cmttypes.GenesisDoc // of a chain with several validators; nil: this validator alone begins one
+	Listen  string               // host:port for other validators; "": a free port of the loopback
+	Peers   []string             // nodeID@host:port of other validators
+	RPC     string               // host:port of the HTTP interface of CometBFT; "": none
+}
+
+// Validator is a running validator.
+type Validator struct {
+	keys Keys
+	node *node.Node
+	app  *app.App
+	rpc  *local.Local
+
+	stop sync.Once
+}
+
+// Start starts a validator and returns when it has made a block; one with Peers, when it runs. It ends with Stop or with
+// the context. Over a folder that holds a chain it continues that chain.
+func Start(ctx context.Context, c Config) (*Validator, error) {
+	if c.BlockTime == 0 {
+		c.BlockTime = DefaultBlockTime
+	}
+	if c.Log == nil {
+		c.Log = io.Discard
+	}
+	for _, folder := range []string{"config", "data"} {
+		if err := os.MkdirAll(filepath.Join(c.Home, folder), 0o700); err != nil {
+			return nil, fmt.Errorf("chain: %w", err)
+		}
+	}
+	seed, err := c.seed()
+	if err != nil {
+		return nil, err
+	}
+	v := &Validator{keys: NewKeys(seed)}
+	doc, err := c.genesis(v.keys)
+	if err != nil {
+		return nil, err
+	}
+	if err := v.open(c, doc); err != nil {
+		return nil, err
+	}
+	if len(c.Peers) == 0 && len(doc.Validators) <= 1 {
+		if err := v.next(ctx); err != nil {
+			v.Stop()
+			return nil, err
+		}
+	}
+	context.AfterFunc(ctx, v.Stop)
+	return v, nil
+}
+
+// Client is the connection to the validator from inside the process.
+func (v *Validator) Client() rpcclient.Client { return v.rpc }
+
+// Keys are the keys of the validator.
+func (v *Validator) Keys() Keys { return v.keys }
+
+// Stop ends the validator and closes its files. The client does not work after it.
+func (v *Validator) Stop() {
+	v.stop.Do(func() {
+		if v.node.IsRunning() {
+			// Stop fails only for a node that does not run.
+			_ = v.node.Stop()
+			v.node.Wait()
+		}
+		if err := v.app.Close(); err != nil {
+			v.app.Logger().Error("chain: closing the application", "error", err)
+		}
+	})
+}
+
+// open starts the application and CometBFT over it.
+func (v *Validator) open(c Config, doc *cmttypes.GenesisDoc) error {
+	cfg := c.comet()
+	db, err := dbm.NewDB("application", dbm.GoLevelDBBackend, cfg.DBDir())
+	if err != nil {
+		return fmt.Errorf("chain: %w: is another process running over %s?", err, c.Home)
+	}
+	logger := log.NewLogger(c.Log, log.LevelOption(zerolog.ErrorLevel), log.ColorOption(false))
+	v.app, err = app.New(logger, db, doc.ChainID, app.Validator{Address: v.keys.Consensus.PubKey().Address(), VRF: v.keys.VRF})
+	if err != nil {
+		return errors.Join(fmt.Errorf("chain: %w", err), db.Close())
+	}
+	comet := cmtlog.NewFilter(cmtlog.NewTMLogger(cmtlog.NewSyncWriter(c.Log)), cmtlog.AllowError())
+	v.node, err = node.NewNode(cfg, c.signer(cfg, v.keys), &p2p.NodeKey{PrivKey: v.keys.Node},
+		proxy.NewLocalClientCreator(server.NewCometABCIWrapper(v.app)),
+		func() (*cmttypes.GenesisDoc, error) { return doc, nil },
+		cmtcfg.DefaultDBProvider, node.DefaultMetricsProvider(cfg.Instrumentation), comet)
+	if err != nil {
+		return errors.Join(fmt.Errorf("chain: %w", err), v.app.Close())
+	}
+	v.rpc = local.New(v.node)
+	if err := v.node.Start(); err != nil {
+		v.Stop()
+		return fmt.Errorf("chain: %w", err)
+	}
+	return nil
+}
+
+// comet is the configuration of CometBFT.
+func (c Config) comet() *cmtcfg.Config {
+	cfg := cmtcfg.DefaultConfig()
+	cfg.SetRoot(c.Home)
+	cfg.RPC.ListenAddress = ""
+	if c.RPC != "" {
+		cfg.RPC.ListenAddress = "tcp://" + c.RPC
+	}
+	cfg.RPC.MaxBodyBytes = 2 * MaxTxBytes // base64
+	cfg.P2P.ListenAddress = "tcp://127.0.0.1:0"
+	if c.Listen != "" {
+		cfg.P2P.ListenAddress = "tcp://" + c.Listen
+	}
+	cfg.P2P.PersistentPeers = strings.Join(c.Peers, ",")
+	cfg.P2P.PexReactor = false
+	cfg.P2P.AddrBookStrict = false
+	cfg.P2P.AllowDuplicateIP = true
+	cfg.Consensus.TimeoutCommit = c.BlockTime
+	cfg.Consensus.PeerGossipSleepDuration = 10 * time.Millisecond
+	cfg.Mempool.Size = 50_000
+	cfg.Mempool.CacheSize = 100_000
+	cfg.Mempool.MaxTxBytes = MaxTxBytes
+	cfg.TxIndex.Indexer = "null"
+	cfg.Instrumentation.Prometheus = false
+	return cfg
+}
+
+// signer holds the consensus key and remembers the last vote on disk, so that the validator never signs two votes for
+// one step, whenever it was killed.
+func (c Config) signer(cfg *cmtcfg.Config, keys Keys) *privval.FilePV {
+	keyFile, stateFile := cfg.PrivValidatorKeyFile(), cfg.PrivValidatorStateFile()
+	signer := privval.NewFilePV(keys.Consensus, keyFile, stateFile)
+	if _, err := os.Stat(stateFile); err == nil {
+		signer.LastSignState = privval.LoadFilePV(keyFile, stateFile).LastSignState
+	}
+	signer.Save()
+	return signer
+}
+
+// next waits for a block.
+func (v *Validator) next(ctx context.Context) error {
+	const who = "start"
+	query := cmttypes.QueryForEvent(cmttypes.EventNewBlock).String()
+	blocks, err := v.rpc.Subscribe(ctx, who, query)
+	if err != nil {
+		return fmt.Errorf("chain: %w", err)
+	}
+	defer func() { _ = v.rpc.Unsubscribe(context.WithoutCancel(ctx), who, query) }()
+	select {
+	case <-blocks:
+		return nil
+	case <-v.node.Quit():
+		return errors.New("chain: the validator stopped before it made a block; its log says why")
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// seed is the secret of the validator: the given one, or the one in its folder, made at the first start.
+func (c Config) seed() (seed [32]byte, err error) {
+	if len(c.Seed) > 0 {
+		if len(c.Seed) != len(seed) {
+			return seed, fmt.Errorf("chain: a seed has %d bytes, not %d", len(seed), len(c.Seed))
+		}
+		return [32]byte(c.Seed), nil
+	}
+	file := filepath.Join(c.Home, "config", "validator.seed")
+	kept, err := os.ReadFile(file)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		_, _ = rand.Read(seed[:]) // never fails
+		return seed, write(file, seed[:])
+	case err != nil:
+		return seed, fmt.Errorf("chain: %w", err)
+	case len(kept) != len(seed):
+		return seed, fmt.Errorf("chain: %s has %d bytes, not %d: restore it, or begin a new chain in another folder", file, len(kept), len(seed))
+	}
+	return [32]byte(kept), nil
+}
+
+// genesis is the genesis in the folder, or else the given or a new one, which is kept: its time is part of the chain.
+func (c Config) genesis(keys Keys) (*cmttypes.GenesisDoc, error) {
+	file := filepath.Join(c.Home, "config", "genesis.json")
+	doc, err := cmttypes.GenesisDocFromFile(file)
+	if err == nil {
+		if c.ChainID != "" && doc.ChainID != c.ChainID {
+			return nil, fmt.Errorf("%w: %s holds %q, not %q", ErrOtherChain, c.Home, doc.ChainID, c.ChainID)
+		}
+		return doc, nil
+	}
+	if _, missing := os.Stat(file); !errors.Is(missing, fs.ErrNotExist) {
+		return nil, fmt.Errorf("chain: %w", err)
+	}
+	if doc = c.Genesis; doc == nil {
+		if doc, err = Genesis(c.ChainID, time.Now(), []Keys{keys}, c.Accounts); err != nil {
+			return nil, err
+		}
+	}
+	partial := file + ".partial"
+	if err := doc.SaveAs(partial); err != nil {
+		return nil, fmt.Errorf("chain: %w", err)
+	}
+	return doc, os.Rename(partial, file)
+}
+
+// write writes a secret file at once or not at all.
+func write(file string, data []byte) error {
+	partial := file + ".partial"
+	if err := os.WriteFile(partial, data, 0o600); err != nil {
+		return fmt.Errorf("chain: %w", err)
+	}
+	return os.Rename(partial, file)
+}

@@ -1,0 +1,125 @@
+package beacon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"cosmossdk.io/collections"
+	"cosmossdk.io/core/store"
+	"github.com/cometbft/cometbft/proto/tendermint/crypto"
+	sdk "github.com/cosmos/cosmos-sdk/types"
+	"github.com/cosmos/cosmos-sdk/x/staking/types"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/chain/adapter"
+	"github.com/starling-network/starling/chain/x/beacon/beaconpb"
+)
+
+// Keep is how many beacons stay readable.
+const Keep = 10_000
+
+// Validators is what the beacon needs to know of them.
+type Validators interface {
+	GetPubKeyByConsAddr(context.Context, sdk.ConsAddress) (crypto.PublicKey, error)
+	GetValidator(context.Context, sdk.ValAddress) (types.Validator, error)
+}
+
+// Keeper reads and writes the beacons and the keys that make them.
+type Keeper struct {
+	Schema collections.Schema
+
+	validators Validators
+	values     collections.Map[int64, canon.Digest]
+	keys       collections.Map[[]byte, Key]
+}
+
+// NewKeeper returns a keeper over a store of its own.
+func NewKeeper(s store.KVStoreService, validators Validators) (*Keeper, error) {
+	b := collections.NewSchemaBuilder(s)
+	k := &Keeper{
+		validators: validators,
+		values:     collections.NewMap(b, collections.NewPrefix(0), "values", collections.Int64Key, adapter.Record[canon.Digest]()),
+		keys:       collections.NewMap(b, collections.NewPrefix(1), "keys", collections.BytesKey, adapter.Record[Key]()),
+	}
+	var err error
+	k.Schema, err = b.Build()
+	return k, err
+}
+
+// At is the beacon of a block; the zero digest if it has none or it is no longer kept.
+func (k *Keeper) At(ctx context.Context, height int64) (canon.Digest, error) {
+	v, err := k.values.Get(ctx, height)
+	if errors.Is(err, collections.ErrNotFound) {
+		return canon.Digest{}, nil
+	}
+	return v, err
+}
+
+// key of a validator for the votes of a height; nil if it has none.
+func (k *Keeper) key(ctx context.Context, validator []byte, height int64) ([]byte, error) {
+	key, err := k.keys.Get(ctx, validator)
+	if errors.Is(err, collections.ErrNotFound) {
+		return nil, nil
+	}
+	return key.At(height), err
+}
+
+// record stores the beacon of a block and forgets the oldest.
+func (k *Keeper) record(ctx context.Context, height int64, value canon.Digest) error {
+	if err := k.values.Remove(ctx, height-Keep); err != nil {
+		return err
+	}
+	return k.values.Set(ctx, height, value)
+}
+
+// SetVRFKey implements beaconpb.MsgServer.
+func (k *Keeper) SetVRFKey(ctx context.Context, m *beaconpb.MsgSetVRFKey) (*beaconpb.MsgSetVRFKeyResponse, error) {
+	validator, err := k.operated(ctx, m.Sender)
+	if err != nil {
+		return nil, Refusals.Wrap(err)
+	}
+	if len(m.PublicKey) != 32 {
+		return nil, Refusals.Wrap(fmt.Errorf("%w: %d bytes instead of 32", ErrKey, len(m.PublicKey)))
+	}
+	key, err := k.keys.Get(ctx, validator)
+	if err != nil && !errors.Is(err, collections.ErrNotFound) {
+		return nil, err
+	}
+	height := sdk.UnwrapSDKContext(ctx).BlockHeight()
+	return &beaconpb.MsgSetVRFKeyResponse{}, k.keys.Set(ctx, validator, key.Set(m.PublicKey, height))
+}
+
+// operated is the consensus address of the validator that an account operates.
+func (k *Keeper) operated(ctx context.Context, account string) ([]byte, error) {
+	address, err := sdk.AccAddressFromBech32(account)
+	if err != nil {
+		return nil, err
+	}
+	v, err := k.validators.GetValidator(ctx, sdk.ValAddress(address))
+	if err != nil {
+		return nil, fmt.Errorf("%w: %s", ErrNotValidator, account)
+	}
+	return v.GetConsAddr()
+}
+
+// Beacon implements beaconpb.QueryServer.
+func (k *Keeper) Beacon(ctx context.Context, q *beaconpb.QueryBeaconRequest) (*beaconpb.QueryBeaconResponse, error) {
+	height := q.Height
+	if height == 0 {
+		height = sdk.UnwrapSDKContext(ctx).BlockHeight()
+	}
+	v, err := k.values.Get(ctx, height)
+	if errors.Is(err, collections.ErrNotFound) {
+		return nil, status.Errorf(codes.NotFound, "%v: %d; the latest %d are kept, from block 2 on", ErrNoBeacon, height, Keep)
+	}
+	return &beaconpb.QueryBeaconResponse{Height: height, Value: v[:]}, err
+}
+
+// Key implements beaconpb.QueryServer.
+func (k *Keeper) Key(ctx context.Context, q *beaconpb.QueryKeyRequest) (*beaconpb.QueryKeyResponse, error) {
+	public, err := k.key(ctx, q.Validator, sdk.UnwrapSDKContext(ctx).BlockHeight())
+	return &beaconpb.QueryKeyResponse{PublicKey: public}, err
+}

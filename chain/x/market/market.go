@@ -1,0 +1,140 @@
+// Package market stores offers and orders, holds the budgets of all jobs, and brings both together in every block: the
+// rules of protocol/market on the chain. What a job pays for is decided by x/training.
+package market
+
+import (
+	"context"
+	"errors"
+
+	"cosmossdk.io/collections"
+	"cosmossdk.io/core/store"
+	sdk "github.com/cosmos/cosmos-sdk/types"
+
+	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/chain/adapter"
+	"github.com/starling-network/starling/protocol/market"
+	"github.com/starling-network/starling/protocol/run"
+)
+
+// Name of the module, its store, its account and its codespace.
+const Name = "market"
+
+// Errors of the module, beside those of protocol/market.
+var (
+	ErrRole     = errors.New("market: the sender may not offer work in this role")
+	ErrTaken    = errors.New("market: a job of this name exists")
+	ErrJob      = errors.New("market: not a name for a job")
+	ErrNoOrder  = errors.New("market: no such order")
+	ErrNotYours = errors.New("market: the order is somebody else's")
+	ErrNotOpen  = errors.New("market: the order is not open")
+	ErrFunds    = errors.New("market: the account cannot pay the budget")
+	ErrDeadline = errors.New("market: the deadline of the order is past")
+)
+
+// Status of an order.
+type Status string
+
+// The life of an order.
+const (
+	Open    Status = "open"
+	Running Status = "running"
+	Ended   Status = "ended"
+)
+
+// Why an order ended without a run, when its own text does not say it.
+const (
+	Cancelled = "cancelled"
+	Expired   = "expired"
+	Refused   = "refused"
+)
+
+// Job is an order and what became of it.
+type Job struct {
+	Order  market.Order `cbor:"1,keyasint"`
+	Status Status       `cbor:"2,keyasint"`
+	Why    string       `cbor:"3,keyasint"` // open: a market.Reason; ended without a run: one of the above
+}
+
+// Bank moves coins.
+type Bank interface {
+	SendCoinsFromAccountToModule(ctx context.Context, from sdk.AccAddress, module string, amount sdk.Coins) error
+	SendCoinsFromModuleToAccount(ctx context.Context, module string, to sdk.AccAddress, amount sdk.Coins) error
+}
+
+// Pool is the community pool.
+type Pool interface {
+	FundCommunityPool(ctx context.Context, amount sdk.Coins, from sdk.AccAddress) error
+}
+
+// Registry says who may be matched.
+type Registry interface {
+	Eligible(ctx context.Context, id string, role run.Role) (bool, error)
+}
+
+// Beacon is the beacon of a block.
+type Beacon interface {
+	At(ctx context.Context, height int64) (canon.Digest, error)
+}
+
+// Runs starts what was matched.
+type Runs interface {
+	Start(ctx context.Context, t run.Terms, members []run.Member) error
+}
+
+// Keeper reads and writes offers, orders and escrows.
+type Keeper struct {
+	Schema collections.Schema
+
+	account  sdk.AccAddress
+	bank     Bank
+	pool     Pool
+	registry Registry
+	beacon   Beacon
+	runs     Runs
+
+	offers  collections.Map[offerKey, market.Offer]
+	jobs    collections.Map[string, Job]
+	open    collections.KeySet[string]
+	escrows collections.Map[string, market.Escrow]
+	busy    collections.KeySet[busyKey] // members of running jobs
+}
+
+type (
+	offerKey = collections.Pair[uint32, string]           // role, account
+	busyKey  = collections.Triple[uint32, string, string] // role, account, job
+)
+
+// NewKeeper returns a keeper over a store of its own. Connect completes it.
+func NewKeeper(s store.KVStoreService, account sdk.AccAddress, bank Bank, pool Pool, registry Registry, beacon Beacon) (*Keeper, error) {
+	b := collections.NewSchemaBuilder(s)
+	role, id := collections.Uint32Key, collections.StringKey
+	k := &Keeper{
+		account: account, bank: bank, pool: pool, registry: registry, beacon: beacon,
+		offers:  collections.NewMap(b, collections.NewPrefix(0), "offers", collections.PairKeyCodec(role, id), adapter.Record[market.Offer]()),
+		jobs:    collections.NewMap(b, collections.NewPrefix(1), "jobs", id, adapter.Record[Job]()),
+		open:    collections.NewKeySet(b, collections.NewPrefix(2), "open", id),
+		escrows: collections.NewMap(b, collections.NewPrefix(3), "escrows", id, adapter.Record[market.Escrow]()),
+		busy:    collections.NewKeySet(b, collections.NewPrefix(4), "busy", collections.TripleKeyCodec(role, id, id)),
+	}
+	var err error
+	k.Schema, err = b.Build()
+	return k, err
+}
+
+// Connect gives the keeper the module that starts runs, which itself needs the keeper.
+func (k *Keeper) Connect(runs Runs) { k.runs = runs }
+
+// Refusals of the module.
+var Refusals = &adapter.Refusals{Space: Name, List: []adapter.Refusal{
+	{Code: 2, Rule: market.ErrOrder, Fix: "Correct the order and send it again."},
+	{Code: 3, Rule: market.ErrOverflow, Fix: "Ask for less work or a lower price."},
+	{Code: 4, Rule: ErrRole, Fix: "Register the account in this role, with its stake, first."},
+	{Code: 5, Rule: ErrTaken, Fix: "Choose another name for the job."},
+	{Code: 6, Rule: ErrJob, Fix: "Use 1 to 128 letters, digits, dots, dashes or underscores."},
+	{Code: 7, Rule: ErrNoOrder, Fix: "Check the name of the job."},
+	{Code: 8, Rule: ErrNotYours, Fix: "Send the message from the account that placed the order."},
+	{Code: 9, Rule: ErrNotOpen, Fix: "A matched order runs to its end; what is not spent returns to you then."},
+	{Code: 10, Rule: ErrFunds, Fix: "Fund the account or order with a smaller budget."},
+	{Code: 11, Rule: ErrDeadline, Fix: "Give a later height, or 0 for no deadline."},
+	{Code: 12, Rule: ErrDigest, Fix: "Send the 32 bytes of a SHA-256 digest."},
+}}

@@ -1,0 +1,198 @@
+package market
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"cosmossdk.io/collections"
+	sdk "github.com/cosmos/cosmos-sdk/types"
+	"github.com/cosmos/gogoproto/proto"
+
+	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/chain/adapter"
+	"github.com/starling-network/starling/chain/x/market/marketpb"
+	"github.com/starling-network/starling/protocol/market"
+	"github.com/starling-network/starling/protocol/reward"
+	"github.com/starling-network/starling/protocol/run"
+)
+
+// EndBlock tries every open order, the name of the job giving the order, and closes those that expired.
+func (k *Keeper) EndBlock(ctx context.Context) error {
+	jobs, err := keys(ctx, k.open)
+	if err != nil || len(jobs) == 0 {
+		return err
+	}
+	height := sdk.UnwrapSDKContext(ctx).BlockHeight()
+	beacon, err := k.beacon.At(ctx, height)
+	if err != nil {
+		return err
+	}
+	for _, id := range jobs {
+		err := adapter.Isolate(ctx, func(ctx context.Context) error { return k.try(ctx, id, height, beacon) })
+		if err != nil {
+			sdk.UnwrapSDKContext(ctx).Logger().Error("market: the order stays as it was", "job", id, "error", err)
+		}
+	}
+	return nil
+}
+
+func (k *Keeper) try(ctx context.Context, id string, height int64, beacon canon.Digest) error {
+	job, err := k.Job(ctx, id)
+	switch {
+	case err != nil || beacon.IsZero():
+		return err
+	case job.Order.Expired(height):
+		return k.refund(ctx, job, Expired, job.Why)
+	}
+	return k.match(ctx, job, beacon)
+}
+
+// match starts the run of an open order, or records why it waits. An order that the rules of a run refuse ends.
+func (k *Keeper) match(ctx context.Context, job Job, beacon canon.Digest) error {
+	offers, err := k.available(ctx)
+	if err != nil {
+		return err
+	}
+	lease, why := market.Match(job.Order, offers, beacon)
+	if why != market.Matched {
+		if job.Why == string(why) {
+			return nil
+		}
+		job.Why = string(why)
+		return k.jobs.Set(ctx, job.Order.ID, job)
+	}
+	err = k.runs.Start(ctx, job.Order.Terms, lease.Members)
+	if errors.Is(err, run.ErrTerms) {
+		return k.refund(ctx, job, Refused, err.Error())
+	}
+	if err != nil {
+		return err
+	}
+	event := &marketpb.EventMatched{Job: job.Order.ID}
+	for _, m := range lease.Members {
+		event.Members = append(event.Members, m.ID)
+		if err := k.busy.Set(ctx, collections.Join3(uint32(m.Role), m.ID, job.Order.ID)); err != nil {
+			return err
+		}
+	}
+	job.Status, job.Why = Running, ""
+	return errors.Join(k.jobs.Set(ctx, job.Order.ID, job), k.open.Remove(ctx, job.Order.ID), emit(ctx, event))
+}
+
+// available lists the offers of accounts that may be matched, with the slots that they have left.
+func (k *Keeper) available(ctx context.Context) ([]market.Offer, error) {
+	var offers []market.Offer
+	err := k.offers.Walk(ctx, nil, func(key offerKey, o market.Offer) (bool, error) {
+		ok, err := k.registry.Eligible(ctx, o.ID, o.Role)
+		if err != nil || !ok {
+			return false, err
+		}
+		busy, err := keys(ctx, k.busy, collections.NewSuperPrefixedTripleRange[uint32, string, string](key.K1(), key.K2()))
+		if used := uint32(len(busy)); used < o.Slots {
+			o.Slots -= used
+			offers = append(offers, o)
+		}
+		return false, err
+	})
+	return offers, err
+}
+
+// refund ends an order that has no run and returns its budget.
+func (k *Keeper) refund(ctx context.Context, job Job, why, detail string) error {
+	id := job.Order.ID
+	escrow, err := k.escrows.Get(ctx, id)
+	if err != nil {
+		return err
+	}
+	after, amount := escrow.Close()
+	if err := k.pay(ctx, job.Order.Consumer, adapter.Coins(amount)); err != nil {
+		return err
+	}
+	job.Status, job.Why = Ended, why
+	return errors.Join(
+		k.escrows.Set(ctx, id, after), k.jobs.Set(ctx, id, job), k.open.Remove(ctx, id),
+		emit(ctx, &marketpb.EventEnded{Job: id, Why: why, Detail: detail}),
+	)
+}
+
+// Job returns an order and what became of it.
+func (k *Keeper) Job(ctx context.Context, id string) (Job, error) {
+	job, err := k.jobs.Get(ctx, id)
+	if errors.Is(err, collections.ErrNotFound) {
+		return job, fmt.Errorf("%w: %s", ErrNoOrder, id)
+	}
+	return job, err
+}
+
+// Escrow returns the budget of a job and what became of it.
+func (k *Keeper) Escrow(ctx context.Context, id string) (market.Escrow, error) {
+	e, err := k.escrows.Get(ctx, id)
+	if errors.Is(err, collections.ErrNotFound) {
+		return e, fmt.Errorf("%w: %s", ErrNoOrder, id)
+	}
+	return e, err
+}
+
+// Spend executes the transfers from the escrow of a job and records the escrow after them. The two must agree: the budget
+// of a job never pays for another's work.
+func (k *Keeper) Spend(ctx context.Context, job string, after market.Escrow, transfers []reward.Transfer) error {
+	before, err := k.Escrow(ctx, job)
+	if err != nil {
+		return err
+	}
+	var spent uint64
+	for _, t := range transfers {
+		spent += t.Amount
+		if err := k.pay(ctx, t.To, adapter.Coins(t.Amount)); err != nil {
+			return err
+		}
+	}
+	if after.Budget != before.Budget || before.Remaining()-after.Remaining() != spent {
+		return fmt.Errorf("market: escrow of %s goes from %+v to %+v, but %d uzen were paid", job, before, after, spent)
+	}
+	return k.escrows.Set(ctx, job, after)
+}
+
+func (k *Keeper) pay(ctx context.Context, to string, amount sdk.Coins) error {
+	if to == reward.CommunityPool {
+		return k.pool.FundCommunityPool(ctx, amount, k.account)
+	}
+	account, err := sdk.AccAddressFromBech32(to)
+	if err != nil {
+		return err
+	}
+	return k.bank.SendCoinsFromModuleToAccount(ctx, Name, account, amount)
+}
+
+// End records that the run of an order is over and frees the slots of its members.
+func (k *Keeper) End(ctx context.Context, id string, members []run.Member) error {
+	job, err := k.Job(ctx, id)
+	if err != nil {
+		return err
+	}
+	for _, m := range members {
+		if err := k.busy.Remove(ctx, collections.Join3(uint32(m.Role), m.ID, id)); err != nil {
+			return err
+		}
+	}
+	job.Status = Ended
+	return k.jobs.Set(ctx, id, job)
+}
+
+func emit(ctx context.Context, event proto.Message) error {
+	return sdk.UnwrapSDKContext(ctx).EventManager().EmitTypedEvent(event)
+}
+
+// keys lists a set before it is changed.
+func keys[K any](ctx context.Context, set collections.KeySet[K], within ...collections.Ranger[K]) ([]K, error) {
+	var r collections.Ranger[K]
+	if len(within) > 0 {
+		r = within[0]
+	}
+	it, err := set.Iterate(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	return it.Keys()
+}

@@ -1,0 +1,89 @@
+package market
+
+import (
+	"context"
+	"errors"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/chain/adapter"
+	"github.com/starling-network/starling/chain/x/market/marketpb"
+	"github.com/starling-network/starling/protocol/market"
+)
+
+// Queries implements marketpb.QueryServer over a keeper.
+type Queries struct{ *Keeper }
+
+// Offers lists every offer.
+func (q Queries) Offers(ctx context.Context, _ *marketpb.QueryOffersRequest) (*marketpb.QueryOffersResponse, error) {
+	r := &marketpb.QueryOffersResponse{}
+	err := q.offers.Walk(ctx, nil, func(_ offerKey, o market.Offer) (bool, error) {
+		r.Offers = append(r.Offers, canon.MustMarshal(o))
+		return false, nil
+	})
+	return r, err
+}
+
+// Orders lists the open orders.
+func (q Queries) Orders(ctx context.Context, _ *marketpb.QueryOrdersRequest) (*marketpb.QueryOrdersResponse, error) {
+	jobs, err := keys(ctx, q.open)
+	if err != nil {
+		return nil, err
+	}
+	r := &marketpb.QueryOrdersResponse{}
+	for _, id := range jobs {
+		job, err := q.Job(ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		r.Orders = append(r.Orders, placed(job))
+	}
+	return r, nil
+}
+
+// Order returns the order of a job.
+func (q Queries) Order(ctx context.Context, m *marketpb.QueryOrderRequest) (*marketpb.QueryOrderResponse, error) {
+	job, err := q.Job(ctx, m.Job)
+	return &marketpb.QueryOrderResponse{Order: placed(job)}, found(err)
+}
+
+// Escrow returns the budget of a job and what became of it.
+func (q Queries) Escrow(ctx context.Context, m *marketpb.QueryEscrowRequest) (*marketpb.QueryEscrowResponse, error) {
+	e, err := q.Keeper.Escrow(ctx, m.Job)
+	return &marketpb.QueryEscrowResponse{Escrow: canon.MustMarshal(e)}, found(err)
+}
+
+func placed(j Job) marketpb.PlacedOrder {
+	return marketpb.PlacedOrder{Order: canon.MustMarshal(j.Order), Status: string(j.Status), Why: j.Why}
+}
+
+func found(err error) error {
+	if errors.Is(err, ErrNoOrder) {
+		return status.Error(codes.NotFound, err.Error())
+	}
+	return err
+}
+
+// Module wires the keeper into the application.
+type Module struct {
+	adapter.Module
+	keeper *Keeper
+}
+
+// NewModule returns the module of a keeper.
+func NewModule(k *Keeper) Module {
+	return Module{Module: adapter.Module{ID: Name, Messages: &marketpb.Msg_serviceDesc}, keeper: k}
+}
+
+// RegisterServices registers messages and queries.
+func (m Module) RegisterServices(r grpc.ServiceRegistrar) error {
+	marketpb.RegisterMsgServer(r, m.keeper)
+	marketpb.RegisterQueryServer(r, Queries{m.keeper})
+	return nil
+}
+
+// EndBlock matches orders with offers.
+func (m Module) EndBlock(ctx context.Context) error { return m.keeper.EndBlock(ctx) }

@@ -1,0 +1,14 @@
+package registrypb
+
+import "github.com/starling-network/starling/protocol/run"
+
+// Rule returns the role as the rules know it; zero, which no rule accepts, for a number that is none.
+func (r Role) Rule() run.Role {
+	switch r {
+	case Role_ROLE_WORKER:
+		return run.Worker
+	case Role_ROLE_VERIFIER:
+		return run.Verifier
+	}
+	return 0
+}

@@ -1,0 +1,166 @@
+package training
+
+import (
+	"context"
+	"errors"
+	"reflect"
+	"strings"
+
+	"cosmossdk.io/collections"
+	sdk "github.com/cosmos/cosmos-sdk/types"
+	"github.com/cosmos/gogoproto/proto"
+
+	"github.com/starling-network/starling/chain/adapter"
+	"github.com/starling-network/starling/chain/x/training/trainingpb"
+	rules "github.com/starling-network/starling/protocol/market"
+	"github.com/starling-network/starling/protocol/reward"
+	"github.com/starling-network/starling/protocol/run"
+)
+
+// apply stores the state that a rule made, pays for what happened and tells the world.
+func (k *Keeper) apply(ctx context.Context, s run.State, events []run.Event) error {
+	if err := k.settle(ctx, s, events); err != nil {
+		return err
+	}
+	for _, e := range events {
+		if e.Entry != nil {
+			if err := k.lineage.Set(ctx, collections.Join(e.Job, e.Entry.Attestation.Checkpoint.Round), *e.Entry); err != nil {
+				return err
+			}
+		}
+		err := emit(ctx, &trainingpb.EventRun{
+			Job: e.Job, Kind: string(e.Kind), Round: e.Round, Unit: e.Unit, Who: e.Who, Other: e.Other, Why: e.Why,
+		})
+		if err != nil {
+			return err
+		}
+	}
+	if s.Phase == run.Done || s.Phase == run.Halted {
+		if err := errors.Join(k.active.Remove(ctx, s.Terms.Job), k.market.End(ctx, s.Terms.Job, s.Members)); err != nil {
+			return err
+		}
+	}
+	return k.runs.Set(ctx, s.Terms.Job, s)
+}
+
+// settle executes what protocol/reward makes of the events.
+func (k *Keeper) settle(ctx context.Context, s run.State, events []run.Event) error {
+	if len(events) == 0 {
+		return nil
+	}
+	job := s.Terms.Job
+	book, err := k.book(ctx, job)
+	if err != nil {
+		return err
+	}
+	var unknown error
+	book.Stake = func(id string) uint64 {
+		p, err := k.registry.Get(ctx, id)
+		unknown = errors.Join(unknown, err)
+		return p.Stake
+	}
+	settled := reward.Settle(s, events, book)
+	if unknown != nil {
+		return unknown
+	}
+	var spent []reward.Transfer
+	for _, t := range settled.Transfers {
+		if id, staked := strings.CutPrefix(t.From, reward.Stake("")); !staked {
+			spent = append(spent, t)
+		} else if err := k.registry.Take(ctx, id, t.To, t.Amount); err != nil {
+			return err
+		}
+	}
+	if err := k.market.Spend(ctx, job, settled.Escrow, spent); err != nil {
+		return err
+	}
+	for _, r := range settled.Receipts {
+		if err := k.issue(ctx, r); err != nil {
+			return err
+		}
+	}
+	return k.issued.Set(ctx, job, settled.Seq)
+}
+
+func (k *Keeper) book(ctx context.Context, job string) (reward.Book, error) {
+	order, err := k.market.Job(ctx, job)
+	if err != nil {
+		return reward.Book{}, err
+	}
+	escrow, err := k.market.Escrow(ctx, job)
+	if err != nil {
+		return reward.Book{}, err
+	}
+	seq, err := k.issued.Get(ctx, job)
+	return reward.Book{
+		Consumer: order.Order.Consumer, Escrow: escrow, SlashPPM: reward.DefaultSlashPPM,
+		Height: sdk.UnwrapSDKContext(ctx).BlockHeight(), Seq: seq,
+	}, err
+}
+
+// issue stores a receipt. Who was slashed is not matched again.
+func (k *Keeper) issue(ctx context.Context, r reward.Receipt) error {
+	if r.Kind == reward.Slash {
+		if err := k.registry.Jail(ctx, r.Who, r.Job, r.Amount); err != nil {
+			return err
+		}
+	}
+	if err := k.receipts.Set(ctx, collections.Join(r.Job, r.Seq), r); err != nil {
+		return err
+	}
+	return emit(ctx, &trainingpb.EventReceipt{
+		Job: r.Job, Seq: r.Seq, Who: r.Who, Kind: string(r.Kind), Amount: r.Amount, Reason: r.Reason,
+	})
+}
+
+// EndBlock ticks every active run, each on its own: a fault in one stops nothing else.
+func (k *Keeper) EndBlock(ctx context.Context) error {
+	it, err := k.active.Iterate(ctx, nil)
+	if err != nil {
+		return err
+	}
+	jobs, err := it.Keys()
+	if err != nil {
+		return err
+	}
+	for _, job := range jobs {
+		err := adapter.Isolate(ctx, func(ctx context.Context) error { return k.tick(ctx, job) })
+		if err != nil {
+			sdk.UnwrapSDKContext(ctx).Logger().Error("training: the run stays as it was", "job", job, "error", err)
+			if err := emit(ctx, &trainingpb.EventFault{Job: job, Error: err.Error()}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// tick moves one run on at the end of a block. A round that the escrow does not cover is not begun.
+func (k *Keeper) tick(ctx context.Context, job string) error {
+	before, err := k.State(ctx, job)
+	if err != nil {
+		return err
+	}
+	env, err := k.env(ctx)
+	if err != nil {
+		return err
+	}
+	escrow, err := k.market.Escrow(ctx, job)
+	if err != nil {
+		return err
+	}
+	after, events := before, []run.Event(nil)
+	if before.Phase == run.Assign && rules.RoundCost(before) > escrow.Remaining() {
+		after, events = before.Halt(env, run.WhyBudgetExhausted)
+	} else {
+		after, events = before.Tick(env)
+	}
+	if len(events) == 0 && reflect.DeepEqual(before, after) {
+		return nil
+	}
+	return k.apply(ctx, after, events)
+}
+
+func emit(ctx context.Context, event proto.Message) error {
+	return sdk.UnwrapSDKContext(ctx).EventManager().EmitTypedEvent(event)
+}

@@ -1,0 +1,118 @@
+package training
+
+import (
+	"context"
+	"fmt"
+
+	"cosmossdk.io/collections"
+	"github.com/cosmos/cosmos-sdk/crypto/keys/secp256k1"
+	sdk "github.com/cosmos/cosmos-sdk/types"
+
+	"github.com/starling-network/starling/chain/x/training/runpb"
+	"github.com/starling-network/starling/chain/x/training/trainingpb"
+	"github.com/starling-network/starling/protocol/run"
+)
+
+// rule is one transition of a run.
+type rule func(s run.State, env run.Env) (run.State, []run.Event, error)
+
+// step moves a run by a rule. A refusal leaves it as it was.
+func (k *Keeper) step(ctx context.Context, job string, rule rule) error {
+	s, err := k.State(ctx, job)
+	if err != nil {
+		return Refusals.Wrap(err)
+	}
+	env, err := k.env(ctx)
+	if err != nil {
+		return err
+	}
+	after, events, err := rule(s, env)
+	if err != nil {
+		return Refusals.Wrap(err)
+	}
+	return k.apply(ctx, after, events)
+}
+
+// Commit implements trainingpb.MsgServer.
+func (k *Keeper) Commit(ctx context.Context, m *trainingpb.MsgCommit) (*trainingpb.MsgCommitResponse, error) {
+	commitment, err := m.Commitment.Rule()
+	if err != nil {
+		return nil, Refusals.Wrap(err)
+	}
+	return &trainingpb.MsgCommitResponse{}, k.step(ctx, m.Job, func(s run.State, env run.Env) (run.State, []run.Event, error) {
+		return s.Commit(env, m.Sender, m.Unit, m.Round, m.Attempt, commitment)
+	})
+}
+
+// Pass implements trainingpb.MsgServer.
+func (k *Keeper) Pass(ctx context.Context, m *trainingpb.MsgPass) (*trainingpb.MsgPassResponse, error) {
+	seal, err := runpb.Digest(m.Seal)
+	if err != nil {
+		return nil, Refusals.Wrap(fmt.Errorf("seal: %w", err))
+	}
+	var attempt uint32
+	err = k.step(ctx, m.Job, func(s run.State, env run.Env) (run.State, []run.Event, error) {
+		after, events, err := s.Pass(env, m.Sender, m.Round, m.Unit)
+		if err == nil {
+			attempt = s.Units[m.Unit].Attempt
+		}
+		return after, events, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	key := collections.Join4(m.Job, m.Round, uint64(m.Unit)<<32|uint64(attempt), m.Sender)
+	return &trainingpb.MsgPassResponse{}, k.seals.Set(ctx, key, seal[:])
+}
+
+// Missing implements trainingpb.MsgServer.
+func (k *Keeper) Missing(ctx context.Context, m *trainingpb.MsgMissing) (*trainingpb.MsgMissingResponse, error) {
+	return &trainingpb.MsgMissingResponse{}, k.step(ctx, m.Job, func(s run.State, env run.Env) (run.State, []run.Event, error) {
+		return s.Missing(env, m.Sender, m.Round, m.Unit)
+	})
+}
+
+// Attest implements trainingpb.MsgServer.
+func (k *Keeper) Attest(ctx context.Context, m *trainingpb.MsgAttest) (*trainingpb.MsgAttestResponse, error) {
+	root, err := runpb.Digest(m.Root)
+	if err != nil {
+		return nil, Refusals.Wrap(fmt.Errorf("state root: %w", err))
+	}
+	key, err := k.publicKey(ctx, m.Sender)
+	if err != nil {
+		return nil, Refusals.Wrap(err)
+	}
+	vote := run.Vote{
+		Member: m.Sender, Next: run.Checkpoint{Round: m.Round + 1, Root: root, CID: m.CID},
+		PublicKey: key.Key, Signature: m.Signature,
+	}
+	return &trainingpb.MsgAttestResponse{}, k.step(ctx, m.Job, func(s run.State, env run.Env) (run.State, []run.Event, error) {
+		after, events, err := s.Attest(env, m.Round, vote)
+		if err != nil {
+			return s, nil, err
+		}
+		// Only now is it known that the state is one which can be attested.
+		digest := s.Attestation(vote.Next).Digest()
+		if !key.VerifySignature(digest[:], m.Signature) {
+			return s, nil, fmt.Errorf("%w: round %d of %s", ErrSignature, m.Round, m.Job)
+		}
+		return after, events, nil
+	})
+}
+
+// publicKey of an account, which is known once it has signed a transaction.
+func (k *Keeper) publicKey(ctx context.Context, account string) (*secp256k1.PubKey, error) {
+	address, err := sdk.AccAddressFromBech32(account)
+	if err != nil {
+		return nil, err
+	}
+	a := k.accounts.GetAccount(ctx, address)
+	if a == nil {
+		return nil, fmt.Errorf("%w: no account %s", ErrSignature, account)
+	}
+	key, ok := a.GetPubKey().(*secp256k1.PubKey)
+	if !ok {
+		return nil, fmt.Errorf("%w: %s has no secp256k1 key", ErrSignature, account)
+	}
+	return key, nil
+}

@@ -1,0 +1,102 @@
+package training
+
+import (
+	"context"
+	"errors"
+
+	"cosmossdk.io/collections"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/chain/adapter"
+	"github.com/starling-network/starling/chain/x/training/trainingpb"
+	"github.com/starling-network/starling/protocol/reward"
+	"github.com/starling-network/starling/protocol/run"
+)
+
+// Queries implements trainingpb.QueryServer over a keeper.
+type Queries struct{ *Keeper }
+
+// Run returns the state of a run and the latest block.
+func (q Queries) Run(ctx context.Context, m *trainingpb.QueryRunRequest) (*trainingpb.QueryRunResponse, error) {
+	s, err := q.State(ctx, m.Job)
+	if errors.Is(err, ErrNoRun) {
+		return nil, status.Error(codes.NotFound, err.Error())
+	}
+	if err != nil {
+		return nil, err
+	}
+	env, err := q.env(ctx)
+	return &trainingpb.QueryRunResponse{State: canon.MustMarshal(s), Height: env.Height, Beacon: env.Beacon[:]}, err
+}
+
+// Runs lists the jobs that have a run.
+func (q Queries) Runs(ctx context.Context, m *trainingpb.QueryRunsRequest) (*trainingpb.QueryRunsResponse, error) {
+	r := &trainingpb.QueryRunsResponse{}
+	list := func(job string) (bool, error) {
+		r.Jobs = append(r.Jobs, job)
+		return false, nil
+	}
+	if m.Active {
+		return r, q.active.Walk(ctx, nil, list)
+	}
+	return r, q.issued.Walk(ctx, nil, func(job string, _ uint64) (bool, error) { return list(job) })
+}
+
+// Lineage lists attested checkpoints.
+func (q Queries) Lineage(ctx context.Context, m *trainingpb.QueryLineageRequest) (*trainingpb.QueryLineageResponse, error) {
+	r := &trainingpb.QueryLineageResponse{}
+	within := collections.NewPrefixedPairRange[string, uint32](m.Job).StartInclusive(m.From)
+	err := q.lineage.Walk(ctx, within, func(_ collections.Pair[string, uint32], e run.Entry) (bool, error) {
+		r.Entries = append(r.Entries, canon.MustMarshal(e))
+		return len(r.Entries) == adapter.Most(m.Limit), nil
+	})
+	return r, err
+}
+
+// Receipts lists receipts.
+func (q Queries) Receipts(ctx context.Context, m *trainingpb.QueryReceiptsRequest) (*trainingpb.QueryReceiptsResponse, error) {
+	r := &trainingpb.QueryReceiptsResponse{}
+	within := collections.NewPrefixedPairRange[string, uint64](m.Job).StartInclusive(m.From)
+	err := q.receipts.Walk(ctx, within, func(_ collections.Pair[string, uint64], e reward.Receipt) (bool, error) {
+		r.Receipts = append(r.Receipts, canon.MustMarshal(e))
+		return len(r.Receipts) == adapter.Most(m.Limit), nil
+	})
+	return r, err
+}
+
+// Seals lists the seals of a round.
+func (q Queries) Seals(ctx context.Context, m *trainingpb.QuerySealsRequest) (*trainingpb.QuerySealsResponse, error) {
+	r := &trainingpb.QuerySealsResponse{}
+	within := collections.NewSuperPrefixedQuadRange[string, uint32, uint64, string](m.Job, m.Round)
+	err := q.seals.Walk(ctx, within, func(key sealKey, seal []byte) (bool, error) {
+		r.Seals = append(r.Seals, trainingpb.Seal{
+			Unit: uint32(key.K3() >> 32), Attempt: uint32(key.K3()), Verifier: key.K4(), Seal: seal,
+		})
+		return false, nil
+	})
+	return r, err
+}
+
+// Module wires the keeper into the application.
+type Module struct {
+	adapter.Module
+	keeper *Keeper
+}
+
+// NewModule returns the module of a keeper.
+func NewModule(k *Keeper) Module {
+	return Module{Module: adapter.Module{ID: Name, Messages: &trainingpb.Msg_serviceDesc}, keeper: k}
+}
+
+// RegisterServices registers messages and queries.
+func (m Module) RegisterServices(r grpc.ServiceRegistrar) error {
+	trainingpb.RegisterMsgServer(r, m.keeper)
+	trainingpb.RegisterQueryServer(r, Queries{m.keeper})
+	return nil
+}
+
+// EndBlock ticks the active runs.
+func (m Module) EndBlock(ctx context.Context) error { return m.keeper.EndBlock(ctx) }

@@ -1,0 +1,75 @@
+package runpb
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/protocol/run"
+)
+
+// ErrDigest is returned for a digest that has not 32 bytes.
+var ErrDigest = errors.New("run: a digest has 32 bytes")
+
+// Digest reads the bytes of a digest.
+func Digest(b []byte) (d canon.Digest, err error) {
+	if len(b) != len(d) {
+		return d, fmt.Errorf("%w, not %d", ErrDigest, len(b))
+	}
+	copy(d[:], b)
+	return d, nil
+}
+
+// Rule returns the terms as the rules of a run know them.
+func (t Terms) Rule() (run.Terms, error) {
+	spec, err := Digest(t.Spec)
+	if err != nil {
+		return run.Terms{}, fmt.Errorf("specification: %w", err)
+	}
+	root, err := Digest(t.Genesis.Root)
+	if err != nil {
+		return run.Terms{}, fmt.Errorf("root of the genesis checkpoint: %w", err)
+	}
+	return run.Terms{
+		Job: t.Job, Spec: spec, SpecCID: t.SpecCID,
+		Genesis: run.Checkpoint{Round: t.Genesis.Round, Root: root, CID: t.Genesis.CID},
+		Rounds:  t.Rounds, Units: t.Units, Segments: t.Segments, UnitFlops: t.UnitFlops, AuditPPM: t.AuditPPM,
+		Deadlines: run.Deadlines{Train: t.Deadlines.Train, Audit: t.Deadlines.Audit, Attest: t.Deadlines.Attest},
+	}, nil
+}
+
+// FromTerms is the inverse of Terms.Rule.
+func FromTerms(t run.Terms) Terms {
+	return Terms{
+		Job: t.Job, Spec: t.Spec[:], SpecCID: t.SpecCID,
+		Genesis: Checkpoint{Round: t.Genesis.Round, Root: t.Genesis.Root[:], CID: t.Genesis.CID},
+		Rounds:  t.Rounds, Units: t.Units, Segments: t.Segments, UnitFlops: t.UnitFlops, AuditPPM: t.AuditPPM,
+		Deadlines: Deadlines{Train: t.Deadlines.Train, Audit: t.Deadlines.Audit, Attest: t.Deadlines.Attest},
+	}
+}
+
+// Rule returns the commitment as the rules of a run know it.
+func (c Commitment) Rule() (run.Commitment, error) {
+	update, err := Digest(c.Update)
+	if err != nil {
+		return run.Commitment{}, fmt.Errorf("update: %w", err)
+	}
+	r := run.Commitment{Update: update, UpdateCID: c.UpdateCID, Bytes: c.Bytes, Loss: c.Loss}
+	for i, b := range c.Segments {
+		root, err := Digest(b)
+		if err != nil {
+			return run.Commitment{}, fmt.Errorf("state root %d: %w", i, err)
+		}
+		r.Segments = append(r.Segments, root)
+	}
+	return r, nil
+}
+
+// FromCommitment is the inverse of Commitment.Rule.
+func FromCommitment(c run.Commitment) Commitment {
+	m := Commitment{Update: c.Update[:], UpdateCID: c.UpdateCID, Bytes: c.Bytes, Loss: c.Loss}
+	for _, root := range c.Segments {
+		m.Segments = append(m.Segments, root[:])
+	}
+	return m
+}

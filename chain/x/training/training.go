@@ -1,0 +1,138 @@
+// Package training stores the runs and what they leave, lets their members move them, and pays for the work: the rules of
+// protocol/run, protocol/dispute and protocol/reward on the chain. Which members a run has was decided by x/market; what
+// is computed in it stays with the members, except for the leaf of a dispute, which the referee recomputes.
+package training
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"cosmossdk.io/collections"
+	"cosmossdk.io/core/store"
+	sdk "github.com/cosmos/cosmos-sdk/types"
+
+	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/chain/adapter"
+	"github.com/starling-network/starling/chain/x/market"
+	"github.com/starling-network/starling/chain/x/training/runpb"
+	rules "github.com/starling-network/starling/protocol/market"
+	"github.com/starling-network/starling/protocol/registry"
+	"github.com/starling-network/starling/protocol/reward"
+	"github.com/starling-network/starling/protocol/run"
+)
+
+// Name of the module, its store and its codespace.
+const Name = "training"
+
+// Errors of the module, beside those of the rules.
+var (
+	ErrNoRun     = errors.New("training: no such run")
+	ErrSignature = errors.New("training: the signature is not the sender's over this checkpoint")
+)
+
+// Refusals of the module.
+var Refusals = &adapter.Refusals{Space: Name, List: []adapter.Refusal{
+	{Code: 2, Rule: ErrNoRun, Fix: "Check the name of the job; an order has no run before it is matched."},
+	{Code: 3, Rule: run.ErrTerms, Fix: "Correct the terms of the order."},
+	{Code: 4, Rule: run.ErrHalted, Fix: "Nothing is left to do; read the receipts for how it ended."},
+	{Code: 5, Rule: run.ErrNotMember, Fix: "Only members of the run take part in it."},
+	{Code: 6, Rule: run.ErrInactive, Fix: "Take no further part in this run; the state says why."},
+	{Code: 7, Rule: run.ErrStale, Fix: "Read the state of the run and do what it asks now."},
+	{Code: 8, Rule: run.ErrNoUnit, Fix: "Read the units of the round."},
+	{Code: 9, Rule: run.ErrWrongPhase, Fix: "Read the state of the run and wait for the phase."},
+	{Code: 10, Rule: run.ErrNotYours, Fix: "Leave this duty to the member who has it."},
+	{Code: 11, Rule: run.ErrDuplicate, Fix: "Nothing is left to do for this duty."},
+	{Code: 12, Rule: run.ErrBadCommitment, Fix: "Commit to as many state roots as the terms ask for."},
+	{Code: 13, Rule: run.ErrBadVote, Fix: "Attest the checkpoint after the current round."},
+	{Code: 14, Rule: ErrSignature, Fix: "Sign the digest of the attestation with the key of the sending account."},
+	{Code: 15, Rule: runpb.ErrDigest, Fix: "Send the 32 bytes of a SHA-256 digest."},
+}}
+
+// Market is who ordered a run, and the budget that pays for it.
+type Market interface {
+	Job(ctx context.Context, id string) (market.Job, error)
+	Escrow(ctx context.Context, id string) (rules.Escrow, error)
+	Spend(ctx context.Context, job string, after rules.Escrow, transfers []reward.Transfer) error
+	End(ctx context.Context, id string, members []run.Member) error
+}
+
+// Registry holds the stakes of the members.
+type Registry interface {
+	Get(ctx context.Context, id string) (registry.Participant, error)
+	Take(ctx context.Context, id, to string, amount uint64) error
+	Jail(ctx context.Context, id, job string, slashed uint64) error
+}
+
+// Beacon is the beacon of a block.
+type Beacon interface {
+	At(ctx context.Context, height int64) (canon.Digest, error)
+}
+
+// Accounts knows the public keys of accounts.
+type Accounts interface {
+	GetAccount(ctx context.Context, address sdk.AccAddress) sdk.AccountI
+}
+
+// Keeper reads and writes runs, lineages, receipts, seals and disputes.
+type Keeper struct {
+	Schema collections.Schema
+
+	market   Market
+	registry Registry
+	beacon   Beacon
+	accounts Accounts
+
+	runs     collections.Map[string, run.State]
+	active   collections.KeySet[string] // neither done nor halted
+	lineage  collections.Map[collections.Pair[string, uint32], run.Entry]
+	receipts collections.Map[collections.Pair[string, uint64], reward.Receipt]
+	issued   collections.Map[string, uint64] // receipts of a job
+	seals    collections.Map[sealKey, []byte]
+}
+
+// sealKey is job, round, unit and attempt (32 bits each), verifier.
+type sealKey = collections.Quad[string, uint32, uint64, string]
+
+// NewKeeper returns a keeper over a store of its own.
+func NewKeeper(s store.KVStoreService, market Market, registry Registry, beacon Beacon, accounts Accounts) (*Keeper, error) {
+	b := collections.NewSchemaBuilder(s)
+	job, u32, u64 := collections.StringKey, collections.Uint32Key, collections.Uint64Key
+	k := &Keeper{
+		market: market, registry: registry, beacon: beacon, accounts: accounts,
+		runs:     collections.NewMap(b, collections.NewPrefix(0), "runs", job, adapter.Record[run.State]()),
+		active:   collections.NewKeySet(b, collections.NewPrefix(1), "active", job),
+		lineage:  collections.NewMap(b, collections.NewPrefix(2), "lineage", collections.PairKeyCodec(job, u32), adapter.Record[run.Entry]()),
+		receipts: collections.NewMap(b, collections.NewPrefix(3), "receipts", collections.PairKeyCodec(job, u64), adapter.Record[reward.Receipt]()),
+		issued:   collections.NewMap(b, collections.NewPrefix(4), "issued", job, collections.Uint64Value),
+		seals:    collections.NewMap(b, collections.NewPrefix(5), "seals", collections.QuadKeyCodec(job, u32, u64, job), collections.BytesValue),
+	}
+	var err error
+	k.Schema, err = b.Build()
+	return k, err
+}
+
+// State is the current state of a run.
+func (k *Keeper) State(ctx context.Context, job string) (run.State, error) {
+	s, err := k.runs.Get(ctx, job)
+	if errors.Is(err, collections.ErrNotFound) {
+		return s, fmt.Errorf("%w: %s", ErrNoRun, job)
+	}
+	return s, err
+}
+
+// Start begins the run of a matched order.
+func (k *Keeper) Start(ctx context.Context, t run.Terms, members []run.Member) error {
+	s, err := run.New(t, members, sdk.UnwrapSDKContext(ctx).BlockHeight())
+	if err != nil {
+		return err
+	}
+	return errors.Join(k.runs.Set(ctx, t.Job, s), k.active.Set(ctx, t.Job), k.issued.Set(ctx, t.Job, 0))
+}
+
+// env is what the current block gives to a rule.
+func (k *Keeper) env(ctx context.Context) (run.Env, error) {
+	height := sdk.UnwrapSDKContext(ctx).BlockHeight()
+	beacon, err := k.beacon.At(ctx, height)
+	return run.Env{Height: height, Beacon: beacon}, err
+}

@@ -1,0 +1,83 @@
+// Package client speaks for one account to a network: it signs and submits messages, waits until they are in a block, and
+// reads the chain in the types of protocol/. It works in the same way inside the process of a validator and over the HTTP
+// interface of one. It decides nothing; that is role/.
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	rpcclient "github.com/cometbft/cometbft/rpc/client"
+	"github.com/cometbft/cometbft/rpc/client/http"
+	sdkclient "github.com/cosmos/cosmos-sdk/client"
+
+	"github.com/starling-network/starling/chain/app"
+)
+
+// Errors of the client. A message that the chain refused is an *Error.
+var (
+	ErrNotFound = errors.New("client: the chain has no such thing")
+	ErrClosed   = errors.New("client: the connection is closed")
+	ErrLost     = errors.New("client: the transaction was never included in a block")
+	ErrRejected = errors.New("client: the chain refused the transaction")
+)
+
+// Client is the connection of one account. It is safe for concurrent use; the messages of one account must go through
+// one client, which counts their sequence.
+type Client struct {
+	rpc      rpcclient.Client
+	signer   Signer
+	name     string // of the subscription
+	encoding *app.Encoding
+	conn     sdkclient.Context
+
+	account account
+	follow  follower
+}
+
+var clients atomic.Uint64
+
+var encoding = sync.OnceValues(app.NewEncoding)
+
+// New returns a client of the account of a signer over a connection to a validator.
+func New(rpc rpcclient.Client, signer Signer) *Client {
+	e, err := encoding()
+	if err != nil {
+		panic(err) // the messages of the program itself are wrong
+	}
+	return &Client{
+		rpc: rpc, signer: signer, encoding: e,
+		name: fmt.Sprintf("client-%d-%s", clients.Add(1), signer.Address()),
+		conn: sdkclient.Context{}.WithClient(rpc).WithCodec(e.Codec).WithInterfaceRegistry(e.Registry),
+	}
+}
+
+// Dial connects to the HTTP interface of a validator, such as http://127.0.0.1:26657. The caller stops the connection.
+func Dial(address string) (rpcclient.Client, error) {
+	rpc, err := http.New(address, "/websocket")
+	if err != nil {
+		return nil, fmt.Errorf("client: %s: %w", address, err)
+	}
+	if err := rpc.Start(); err != nil {
+		return nil, fmt.Errorf("client: cannot reach %s: %w: is a validator running there?", address, err)
+	}
+	return rpc, nil
+}
+
+// Address of the account.
+func (c *Client) Address() string { return c.signer.Address() }
+
+// Close ends the client. It does not stop the connection, which others may use.
+func (c *Client) Close() {
+	c.follow.mu.Lock()
+	running := c.follow.running
+	c.follow.mu.Unlock()
+	if running {
+		// The validator may be gone already.
+		_ = c.rpc.Unsubscribe(context.Background(), c.name, newBlock)
+	}
+	c.end()
+}

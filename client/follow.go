@@ -1,0 +1,170 @@
+package client
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	abci "github.com/cometbft/cometbft/abci/types"
+	ctypes "github.com/cometbft/cometbft/rpc/core/types"
+	cmttypes "github.com/cometbft/cometbft/types"
+)
+
+// Block is a block that the chain has made.
+type Block struct {
+	Height int64
+	Time   time.Time // as the validators agreed on it
+}
+
+var newBlock = cmttypes.QueryForEvent(cmttypes.EventNewBlock).String()
+
+// follower hears of every block once, over one subscription, and tells those who wait for blocks or transactions.
+type follower struct {
+	mu       sync.Mutex
+	running  bool
+	ended    chan struct{}
+	chainID  string
+	last     int64 // height
+	watchers map[chan Block]struct{}
+	pending  map[[32]byte]*Pending
+}
+
+// Blocks delivers every new block until the context or the connection ends, and closes the channel then. A reader that is
+// slow finds the latest block, not those it has missed.
+func (c *Client) Blocks(ctx context.Context) (<-chan Block, error) {
+	if err := c.start(ctx); err != nil {
+		return nil, err
+	}
+	f := &c.follow
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	ch := make(chan Block, 1)
+	if !f.running {
+		return nil, ErrClosed
+	}
+	f.watchers[ch] = struct{}{}
+	context.AfterFunc(ctx, func() {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		if _, open := f.watchers[ch]; open {
+			delete(f.watchers, ch)
+			close(ch)
+		}
+	})
+	return ch, nil
+}
+
+// start subscribes to the blocks, if that has not been done.
+func (c *Client) start(ctx context.Context) error {
+	f := &c.follow
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.running {
+		return nil
+	}
+	if f.ended != nil {
+		return ErrClosed
+	}
+	status, err := c.rpc.Status(ctx)
+	if err != nil {
+		return fmt.Errorf("client: %w", err)
+	}
+	events, err := c.rpc.Subscribe(ctx, c.name, newBlock, 100)
+	if err != nil {
+		return fmt.Errorf("client: %w", err)
+	}
+	f.running, f.ended = true, make(chan struct{})
+	f.chainID, f.last = status.NodeInfo.Network, status.SyncInfo.LatestBlockHeight
+	f.watchers, f.pending = map[chan Block]struct{}{}, map[[32]byte]*Pending{}
+	go c.listen(events, f.ended)
+	return nil
+}
+
+func (c *Client) listen(events <-chan ctypes.ResultEvent, ended <-chan struct{}) {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	for {
+		select {
+		case e := <-events:
+			if b, ok := e.Data.(cmttypes.EventDataNewBlock); ok {
+				c.catchUp(ctx, b.Block.Height)
+				c.tell(b.Block, b.ResultFinalizeBlock.TxResults)
+			}
+		case <-c.rpc.Quit():
+			c.end()
+			return
+		case <-ended:
+			return
+		}
+	}
+}
+
+// catchUp reads the blocks before a height that no event told of.
+func (c *Client) catchUp(ctx context.Context, height int64) {
+	c.follow.mu.Lock()
+	h := c.follow.last + 1
+	c.follow.mu.Unlock()
+	for ; h < height; h++ {
+		block, err := c.rpc.Block(ctx, &h)
+		if err != nil {
+			continue // pruned: transactions in it count as lost
+		}
+		results, err := c.rpc.BlockResults(ctx, &h)
+		if err != nil {
+			continue
+		}
+		c.tell(block.Block, results.TxsResults)
+	}
+}
+
+// tell passes a block on.
+func (c *Client) tell(b *cmttypes.Block, results []*abci.ExecTxResult) {
+	f := &c.follow
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if b.Height <= f.last {
+		return
+	}
+	f.last = b.Height
+	for i, tx := range b.Txs {
+		hash := [32]byte(tx.Hash())
+		if p := f.pending[hash]; p != nil && i < len(results) {
+			delete(f.pending, hash)
+			p.settle(b.Height, results[i])
+		}
+	}
+	for hash, p := range f.pending {
+		if b.Height >= p.until {
+			delete(f.pending, hash)
+			p.fail(fmt.Errorf("%w by height %d", ErrLost, p.until))
+		}
+	}
+	for ch := range f.watchers {
+		select {
+		case <-ch:
+		default:
+		}
+		ch <- Block{Height: b.Height, Time: b.Time}
+	}
+}
+
+// end lets go of everybody who waits.
+func (c *Client) end() {
+	f := &c.follow
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !f.running {
+		return
+	}
+	f.running = false
+	close(f.ended)
+	for ch := range f.watchers {
+		delete(f.watchers, ch)
+		close(ch)
+	}
+	for hash, p := range f.pending {
+		delete(f.pending, hash)
+		p.fail(ErrClosed)
+	}
+}

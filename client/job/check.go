@@ -1,0 +1,219 @@
+package job
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+)
+
+// checker holds keys against each other and against what this version runs. A check whose keys already have a
+// problem is skipped, so one mistake is reported once.
+type checker struct {
+	*Job
+	d *decoder
+}
+
+func (c *checker) run() {
+	c.names()
+	c.unsupported()
+	c.length()
+	c.batch()
+	c.rounds()
+	c.workers()
+	c.budget()
+	c.notes()
+}
+
+// bad reports whether a key, or a section that holds it, has a problem of its own.
+func (c *checker) bad(paths ...string) bool {
+	for _, p := range paths {
+		for q := p; q != ""; q = q[:max(0, strings.LastIndexByte(q, '.'))] {
+			if c.d.bad[q] {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func (c *checker) report(path, code, what, why, fix string) {
+	c.d.report(c.mark(path), path, code, what, why, fix)
+}
+
+var (
+	nameForm     = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
+	variableForm = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+)
+
+func (c *checker) names() {
+	if !c.bad("name") && !nameForm.MatchString(c.Name) {
+		c.report("name", CodeBadValue, fmt.Sprintf("name: %q cannot be a name", clip(c.Name)),
+			"a name has 1 to 63 letters, digits, points, hyphens and underscores, and starts with a letter or a digit",
+			"add name: my-job, or correct it")
+	}
+	for i, s := range c.Secrets {
+		if !variableForm.MatchString(s) {
+			c.report(fmt.Sprintf("secrets.%d", i), CodeBadValue, fmt.Sprintf("secrets.%d is not the name of an environment variable", i),
+				"a secret is named here and never written here", "write the name of the variable, such as HF_TOKEN")
+		}
+	}
+	for i, set := range c.Datasets {
+		if p := fmt.Sprintf("datasets.%d.path", i); !c.bad(p) && set.Path == "" && c.Given(p) {
+			c.report(p, CodeBadValue, p+" is empty", "it names the files to train on", `write a path or a glob such as "./data/*.txt"`)
+		}
+	}
+	if p := "output.dir"; c.Output.Dir == "" && !c.bad(p) {
+		c.report(p, CodeBadValue, p+" is empty", "the model has to go somewhere", "write a folder such as ./out, or remove the key")
+	}
+}
+
+// unsupported refuses what belongs to the format, would change the result, and is not built. Words are refused by the
+// tags of Spec.
+func (c *checker) unsupported() {
+	for _, u := range []struct {
+		asked           bool
+		path, what, fix string
+	}{
+		{c.Model.BaseModel != "", "model.base_model", "starting from an existing model", "set base_model: null to train from scratch"},
+		{c.Model.Adapter != nil, "model.adapter", "training an adapter", "set adapter: null"},
+		{c.Privacy != nil, "privacy", "differential privacy", "set privacy: null; it belongs to kind: FederatedJob"},
+		{c.Training.NumEpochs != 0, "training.num_epochs", "counting the length of the run in epochs", "give training.max_steps instead"},
+		{!c.SamplePacking, "sample_packing", "padding instead of packing", "set sample_packing: true"},
+		{c.Strategy.Compression.TopKRatio != 0, "strategy.compression.topk_ratio", "sending only the largest elements of an update",
+			"set topk_ratio: null; quantize: int8 still makes an update four times smaller"},
+		{c.Strategy.Compression.ErrorFeedback, "strategy.compression.error_feedback", "error feedback",
+			"set error_feedback: false; with quantize: int8 and no topk_ratio little is lost"},
+	} {
+		if u.asked && !c.bad(u.path) {
+			c.report(u.path, CodeUnsupported, fmt.Sprintf("%s: %s is not built in this version", u.path, u.what),
+				"leaving it out silently would give another model than the file asks for", u.fix)
+		}
+	}
+	for i, set := range c.Datasets {
+		if p := fmt.Sprintf("datasets.%d.weight", i); set.Weight != 1 && c.Given(p) && !c.bad(p) {
+			c.report(p, CodeUnsupported, p+": mixing datasets by weight is not built in this version",
+				"every token of every dataset is used equally often", "set weight: 1, or remove the key")
+		}
+	}
+}
+
+func (c *checker) length() {
+	t := c.Training
+	if t.MaxSteps == 0 && t.NumEpochs == 0 && !c.bad("training", "training.max_steps", "training.num_epochs") && c.Given("training") {
+		c.report("training", CodeMissingKey, "training.max_steps is missing", "it is the length of the run in inner steps, and has no default",
+			"add max_steps: 1000 under training")
+	}
+	if t.MaxSteps > 0 && t.WarmupSteps >= t.MaxSteps && !c.bad("training.max_steps", "training.warmup_steps") {
+		c.report("training.warmup_steps", CodeBadValue, fmt.Sprintf("training.warmup_steps is %d and training.max_steps is %d",
+			t.WarmupSteps, t.MaxSteps), "the learning rate would never reach its value", "use a warm-up of about a tenth of max_steps")
+	}
+}
+
+func (c *checker) batch() {
+	t, n := c.Training, c.Strategy.Workers.Target
+	if c.bad("training.global_batch_size", "strategy.workers.target") || n < 1 {
+		return
+	}
+	if t.GlobalBatchSize%n != 0 {
+		c.report("training.global_batch_size", CodeBadValue, fmt.Sprintf("training.global_batch_size is %d for %d workers", t.GlobalBatchSize, n),
+			"every worker takes the same number of sequences in a step", "use "+neighbours(t.GlobalBatchSize, n))
+		return
+	}
+	each := c.WorkerBatch()
+	if m := int(t.MicroBatchSize); m != 0 && m != each && !c.bad("training.micro_batch_size") {
+		c.report("training.micro_batch_size", CodeUnsupported, fmt.Sprintf("training.micro_batch_size: %d, where a worker takes %d sequences in a step", m, each),
+			"splitting a worker's batch is not built in this version", "set micro_batch_size: auto")
+	}
+	if g := t.GradientAccumulation; g > 1 && !c.bad("training.gradient_accumulation_steps") {
+		c.report("training.gradient_accumulation_steps", CodeUnsupported, fmt.Sprintf("training.gradient_accumulation_steps: %d", g),
+			"splitting a worker's batch is not built in this version", "set gradient_accumulation_steps: auto")
+	}
+}
+
+// rounds checks that the run is a whole number of rounds, and that what happens every so many steps happens at the end
+// of a round, where there is one checkpoint and not one for every worker.
+func (c *checker) rounds() {
+	steps, sync := c.Training.MaxSteps, c.Strategy.SyncSteps
+	if steps < 1 || sync < 1 || c.bad("training.max_steps", "strategy.sync_steps") {
+		return
+	}
+	if steps%sync != 0 {
+		c.report("training.max_steps", CodeBadValue, fmt.Sprintf("training.max_steps is %d and strategy.sync_steps is %d", steps, sync),
+			"a run is a whole number of rounds of sync_steps inner steps; a shorter last round is not built",
+			fmt.Sprintf("use max_steps: %s, or sync_steps: %d", neighbours(steps, sync), divisorBelow(steps, sync)))
+		return
+	}
+	for _, every := range []struct {
+		path  string
+		steps int
+	}{{"checkpoint.every_steps", c.Checkpoint.EverySteps}, {"eval.every_steps", c.Eval.EverySteps}} {
+		if every.steps%sync != 0 && !c.bad(every.path) {
+			c.report(every.path, CodeBadValue, fmt.Sprintf("%s is %d and strategy.sync_steps is %d", every.path, every.steps, sync),
+				"the workers agree on a checkpoint at the end of a round only", "use "+neighbours(every.steps, sync))
+		}
+	}
+}
+
+// neighbours names the multiples of unit around n that are above 0.
+func neighbours(n, unit int) string {
+	below := n / unit * unit
+	if below == 0 {
+		return fmt.Sprint(unit)
+	}
+	return fmt.Sprintf("%d or %d", below, below+unit)
+}
+
+func (c *checker) workers() {
+	const at = "strategy.workers"
+	w, s := c.Strategy.Workers, c.Strategy
+	if c.bad(at, at+".min", at+".target", at+".max") {
+		return
+	}
+	if w.Min > w.Target || w.Target > w.Max {
+		c.report(at, CodeBadValue, fmt.Sprintf("%s has min %d, target %d and max %d", at, w.Min, w.Target, w.Max),
+			"they must rise: min <= target <= max", "correct them, or give a single number")
+	}
+	const trim = "strategy.aggregation.trim"
+	switch {
+	case c.bad(trim, "strategy.aggregation.rule"):
+	case s.Aggregation.Rule == "mean" && s.Aggregation.Trim != 0:
+		c.report(trim, CodeBadValue, trim+" is given and the rule is mean", "a mean drops nothing", "use rule: trimmed_mean, or remove trim")
+	}
+	const momentum = "strategy.outer_optimizer.momentum"
+	if s.OuterOptimizer.Name == "sgd" && s.OuterOptimizer.Momentum != 0 && !c.bad(momentum) {
+		c.report(momentum, CodeBadValue, momentum+" is given and the outer optimizer is sgd", "sgd here is the plain step",
+			"use name: nesterov, or remove momentum")
+	}
+}
+
+func (c *checker) budget() {
+	if c.Budget.MaxCost == 0 && !c.bad("budget.max_cost") {
+		c.report("budget.max_cost", CodeBadValue, "budget.max_cost is 0", "the workers are paid from it", "give an amount of ZEN, such as 25")
+	}
+}
+
+// notes tells what is accepted and has no effect.
+func (c *checker) notes() {
+	a := c.Strategy.Aggregation
+	for _, n := range []struct {
+		asked      bool
+		path, text string
+	}{
+		{c.Given("resources"), "resources", "not used to choose workers in this version"},
+		{c.Training.GradientCheckpointing, "training.gradient_checkpointing", "memory is planned without it; the result is the same"},
+		{c.Tracking.Tensorboard != "", "tracking.tensorboard", "no TensorBoard file is written; metrics.jsonl in the output folder has everything"},
+		{c.Tracking.MLflow.URI != "", "tracking.mlflow.uri", "nothing is sent to MLflow; metrics.jsonl in the output folder has everything"},
+		{c.Tracking.JSONL != "", "tracking.jsonl", "metrics are written to metrics.jsonl in the output folder"},
+		{c.Output.Push != "", "output.push", "the model is left in the output folder and pushed nowhere"},
+		{c.Notify.Webhook != "", "notify.webhook", "no webhook is called"},
+		{a.Rule == "trimmed_mean" && a.Trim*float64(c.Strategy.Workers.Target) < 1, "strategy.aggregation",
+			"this fraction of the workers is less than one: nobody is dropped, and the rule is a mean"},
+		{len(c.Secrets) > 0, "secrets", "no secret is read"},
+	} {
+		if n.asked {
+			m := c.mark(n.path)
+			e := Error{File: m.file, Line: m.line, Column: m.column}
+			c.Notes = append(c.Notes, Note{Place: e.Place(), Text: n.path + ": " + n.text})
+		}
+	}
+}

@@ -1,0 +1,100 @@
+package job
+
+import (
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// This file is the only place that knows a default: fixed ones in defaults, those that follow from other keys in
+// derive.
+
+func defaults() Spec {
+	return Spec{
+		Seed:          42,
+		Model:         Model{Config: map[string]any{}, Tokenizer: Tokenizer{Kind: ByteLevel}},
+		ValSetSize:    0.05,
+		SequenceLen:   512,
+		SamplePacking: true,
+		Training: Training{
+			LearningRate: 3e-4,
+			LRScheduler:  "cosine",
+			MinLRRatio:   0.1,
+			Optimizer:    Optimizer{Name: "adamw", WeightDecay: 0.1, Betas: []float64{0.9, 0.95}, Eps: 1e-8},
+			MaxGradNorm:  1,
+			Precision:    "fp32",
+		},
+		Strategy: Strategy{
+			Method:         "diloco",
+			OuterOptimizer: OuterOptimizer{Name: "nesterov", LR: 0.7},
+			Compression:    Compression{Quantize: "int8"},
+			Aggregation:    Aggregation{Rule: "mean"},
+			Workers:        Workers{Target: 4},
+			RoundTimeout:   Duration(10 * time.Minute),
+			OnWorkerLoss:   "continue",
+			Verification:   Verification{Mode: "spot_check", Fraction: 0.1, Redundancy: 1},
+		},
+		Budget:     Budget{MaxCost: 25_000_000, OnExceed: "pause"},
+		Checkpoint: Checkpoint{KeepLast: 3, Resume: "auto"},
+		Eval:       Eval{Tasks: []string{"perplexity"}},
+		Output:     Output{Dir: "./out", Formats: []string{"safetensors"}},
+	}
+}
+
+// fill puts the defaults into a section that has no fixed place in Spec: an element of a list, or an optional one.
+func fill(section any) {
+	switch s := section.(type) {
+	case *Dataset:
+		*s = Dataset{Format: "text", Field: "text", Split: "train", Weight: 1}
+	case *KeepBest:
+		*s = KeepBest{Metric: "eval/loss", Mode: "min"}
+	case *LoRA:
+		*s = LoRA{R: 16, Alpha: 32}
+	}
+}
+
+// defaultSyncSteps is the round length when the file gives none and the number of steps is a multiple of it.
+const defaultSyncSteps = 50
+
+// derive fills what follows from other keys. A key that the file gives is left alone.
+func (j *Job) derive() {
+	if j.Name == "" {
+		base := filepath.Base(j.Path)
+		j.Name = strings.TrimSuffix(base, filepath.Ext(base))
+	}
+	s, t := &j.Strategy, &j.Training
+	if s.Workers.Min == 0 {
+		s.Workers.Min = s.Workers.Target
+	}
+	if s.Workers.Max == 0 {
+		s.Workers.Max = s.Workers.Target
+	}
+	if t.GlobalBatchSize == 0 {
+		t.GlobalBatchSize = 8 * s.Workers.Target
+	}
+	if s.SyncSteps == 0 && t.MaxSteps > 0 {
+		s.SyncSteps = divisorBelow(t.MaxSteps, defaultSyncSteps)
+	}
+	if !j.Given("strategy.outer_optimizer.momentum") && s.OuterOptimizer.Name == "nesterov" {
+		s.OuterOptimizer.Momentum = 0.9
+	}
+	if !j.Given("strategy.aggregation.trim") && s.Aggregation.Rule == "trimmed_mean" {
+		s.Aggregation.Trim = 0.2
+	}
+	if j.Checkpoint.EverySteps == 0 {
+		j.Checkpoint.EverySteps = s.SyncSteps
+	}
+	if j.Eval.EverySteps == 0 {
+		j.Eval.EverySteps = s.SyncSteps
+	}
+}
+
+// divisorBelow is the largest divisor of n that is at most limit.
+func divisorBelow(n, limit int) int {
+	for d := min(n, limit); d > 1; d-- {
+		if n%d == 0 {
+			return d
+		}
+	}
+	return 1
+}

@@ -1,0 +1,176 @@
+package job
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// MaxFiles bounds how many files the datasets of a job may match.
+const MaxFiles = 100_000
+
+// File is one file of training data.
+type File struct {
+	Dataset int    // index into Spec.Datasets
+	Name    string // relative to the folder of the job file, with slashes: the same on every machine
+	Path    string // to open it by
+}
+
+// Files expands the globs of the datasets: datasets in their order, the files of one in the order of their names.
+//
+// In a pattern, * and ? and [a-z] match within one name, ** matches any number of folders. A wildcard never matches a
+// name that starts with a point, never follows a symbolic link, and never looks into the output folder; a path
+// written out may be any of those. A dataset without a file is an *ErrorList of CodeNoData.
+func (j *Job) Files() ([]File, error) {
+	var files []File
+	var problems []*Error
+	for i, set := range j.Datasets {
+		at := fmt.Sprintf("datasets.%d.path", i)
+		names, err := j.expand(set.Path)
+		switch {
+		case err != nil:
+			problems = append(problems, j.Problem(at, CodeNoData, fmt.Sprintf("%s: cannot look for %q", at, set.Path), err.Error(),
+				"correct the pattern or the permissions"))
+		case len(names) == 0:
+			problems = append(problems, j.Problem(at, CodeNoData, fmt.Sprintf("%s: no file matches %q", at, set.Path),
+				"paths are relative to the folder of the job file, which is "+j.Dir(), "correct the path, or put the data there"))
+		}
+		for _, n := range names {
+			files = append(files, File{Dataset: i, Name: n, Path: j.locate(n)})
+		}
+	}
+	if len(problems) == 0 && len(files) > MaxFiles {
+		problems = append(problems, j.Problem("datasets", CodeNoData, fmt.Sprintf("the datasets match %d files", len(files)),
+			fmt.Sprintf("at most %d are read", MaxFiles), "put many small texts into one jsonl file"))
+	}
+	if err := list(problems); err != nil {
+		return nil, err
+	}
+	return files, nil
+}
+
+// checkFiles looks for every file that the job names.
+func (j *Job) checkFiles() error {
+	var problems []*Error
+	if t := j.Model.Tokenizer; t.Kind == TokenizerFile {
+		if info, err := os.Stat(j.locate(t.Path)); err != nil || info.IsDir() {
+			fix := "correct the path (relative to the folder of the job file), or use byte-level"
+			if nearest(t.Path, []string{string(ByteLevel)}) != "" {
+				fix = "did you mean byte-level?"
+			}
+			problems = append(problems, j.Problem("model.tokenizer", CodeFileNotFound,
+				fmt.Sprintf("model.tokenizer: there is no file %q", clip(t.Path)), "it names a tokenizer.json", fix))
+		}
+	}
+	_, err := j.Files()
+	var missing *ErrorList
+	if errors.As(err, &missing) {
+		problems = append(problems, missing.Errors...)
+	}
+	return list(problems)
+}
+
+// TokenizerPath is where the tokenizer.json of a TokenizerFile lies.
+func (j *Job) TokenizerPath() string { return j.locate(j.Model.Tokenizer.Path) }
+
+// locate turns a path of the file into one to open.
+func (j *Job) locate(name string) string {
+	if p := filepath.FromSlash(name); filepath.IsAbs(p) {
+		return p
+	}
+	return filepath.Join(j.Dir(), filepath.FromSlash(name))
+}
+
+// expand returns the sorted names that a pattern matches.
+func (j *Job) expand(pattern string) ([]string, error) {
+	pattern = path.Clean(filepath.ToSlash(pattern))
+	if !strings.ContainsAny(pattern, `*?[\`) {
+		if info, err := os.Stat(j.locate(pattern)); err != nil || !info.Mode().IsRegular() {
+			return nil, nil
+		}
+		return []string{pattern}, nil
+	}
+	segments := strings.Split(pattern, "/")
+	for _, s := range segments {
+		if _, err := path.Match(s, ""); err != nil {
+			return nil, fmt.Errorf("%q is not a pattern: %w", s, err)
+		}
+	}
+	fixed := slices.IndexFunc(segments, func(s string) bool { return strings.ContainsAny(s, `*?[\`) })
+	base := strings.Join(segments[:fixed], "/")
+	if base == "" && fixed > 0 {
+		base = "/"
+	}
+	output, err := filepath.Abs(j.Output.Dir)
+	if err != nil {
+		return nil, err
+	}
+	g := &glob{job: j, output: output, found: map[string]bool{}}
+	if err := g.walk(base, segments[fixed:]); err != nil {
+		return nil, err
+	}
+	names := make([]string, 0, len(g.found))
+	for n := range g.found {
+		names = append(names, n)
+	}
+	slices.Sort(names)
+	return names, nil
+}
+
+// glob is one search. The set makes a file that ** reaches in two ways count once.
+type glob struct {
+	job    *Job
+	output string // absolute path of the folder never looked into
+	found  map[string]bool
+}
+
+// walk matches the segments of a pattern below a folder.
+func (g *glob) walk(dir string, segments []string) error {
+	place := g.job.locate(dir)
+	if abs, err := filepath.Abs(place); err != nil || abs == g.output {
+		return err
+	}
+	entries, err := os.ReadDir(place)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	first, rest := segments[0], segments[1:]
+	if first == "**" {
+		if len(rest) == 0 {
+			rest = []string{"*"}
+		}
+		if err := g.walk(dir, rest); err != nil {
+			return err
+		}
+	}
+	for _, e := range entries {
+		name := path.Join(dir, e.Name())
+		if strings.HasPrefix(e.Name(), ".") && !strings.HasPrefix(first, ".") {
+			continue
+		}
+		if first == "**" {
+			if e.IsDir() {
+				err = g.walk(name, segments)
+			}
+		} else if ok, _ := path.Match(first, e.Name()); ok {
+			switch {
+			case len(rest) > 0 && e.IsDir():
+				err = g.walk(name, rest)
+			case len(rest) == 0 && e.Type().IsRegular():
+				g.found[name] = true
+			}
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,242 @@
+package job
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var rewrite = flag.Bool("rewrite", false, "rewrite the golden files under testdata")
+
+const minimal = `apiVersion: starling/v1
+kind: TrainingJob
+model:
+  architecture: gpt2
+datasets:
+  - path: "*.txt"
+training:
+  max_steps: 240
+`
+
+func parse(t *testing.T, source string, overrides ...string) *Job {
+	t.Helper()
+	j, err := Parse([]byte(source), "dir/tiny.yaml", overrides...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return j
+}
+
+func problems(t *testing.T, err error) []*Error {
+	t.Helper()
+	var l *ErrorList
+	if !errors.As(err, &l) || len(l.Errors) == 0 {
+		t.Fatalf("got error %v, want an ErrorList", err)
+	}
+	return l.Errors
+}
+
+// TestErrors holds every report for the files in testdata/errors against its golden file.
+func TestErrors(t *testing.T) {
+	names, err := filepath.Glob("testdata/errors/*.yaml")
+	if err != nil || len(names) == 0 {
+		t.Fatal("no cases", err)
+	}
+	for _, name := range names {
+		source, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got bytes.Buffer
+		_, err = Parse(source, filepath.Base(name))
+		for _, e := range problems(t, err) {
+			if e.What == "" || e.Why == "" || e.Fix == "" || e.Code == "" || e.Line < 1 || e.Column < 1 {
+				t.Errorf("%s: incomplete error %+v", name, *e)
+			}
+			fmt.Fprintf(&got, "%s: %s\n  why: %s\n  fix: %s\n  code: %s\n", e.Place(), e.What, e.Why, e.Fix, e.Code)
+		}
+		golden := strings.TrimSuffix(name, ".yaml") + ".golden"
+		if *rewrite {
+			if err := os.WriteFile(golden, got.Bytes(), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want, err := os.ReadFile(golden)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(string(want), got.String()); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+// TestContract reads a file that uses every key of the format.
+func TestContract(t *testing.T) {
+	source, err := os.ReadFile("testdata/contract.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = Parse(source, "contract.yaml")
+	var paths []string
+	for _, e := range problems(t, err) {
+		if e.Code != CodeUnsupported {
+			t.Errorf("unexpected %v", e)
+		}
+		paths = append(paths, strings.SplitN(e.What, ":", 2)[0])
+	}
+	want := []string{"strategy.compression.topk_ratio", "strategy.compression.error_feedback", "output.formats.1"}
+	if !slices.Equal(paths, want) {
+		t.Errorf("unsupported: %v, want %v", paths, want)
+	}
+
+	j, err := Parse(source, "contract.yaml", "strategy.compression={quantize: int8}", "output.formats=[safetensors]")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if j.Training.LearningRate != 3e-4 || j.Strategy.Workers != (Workers{2, 4, 16}) || j.Budget.MaxPricePerHour != 400_000 ||
+		time.Duration(j.Budget.Deadline) != 24*time.Hour || j.Resources.AnyOf[1].CPUs != 4 || j.Resources.Disk != 20e9 ||
+		j.Model.Tokenizer != (Tokenizer{Kind: TokenizerFile, Path: "./tokenizer.json"}) || j.Eval.Prompts[0] != "ROMEO:" ||
+		j.Rounds() != 40 || j.WorkerBatch() != 64 {
+		t.Errorf("misread: %+v", j.Spec)
+	}
+	if got := j.Model.Config["hidden_size"]; got != 256 {
+		t.Errorf("model.config.hidden_size is %v (%T), want the int 256", got, got)
+	}
+	walk("", reflect.TypeFor[Spec](), func(path, name string) {
+		in := strings.Contains(string(source), name+":") || strings.HasPrefix(path, "model.adapter.") ||
+			strings.HasPrefix(path, "privacy.") || path == "training.num_epochs"
+		if !in {
+			t.Errorf("%s: not a key of the contract", path)
+		}
+	})
+}
+
+func TestDefaults(t *testing.T) {
+	j := parse(t, minimal)
+	if j.Name != "tiny" || j.Strategy.SyncSteps != 48 || j.Rounds() != 5 || j.Training.GlobalBatchSize != 32 ||
+		j.Checkpoint.EverySteps != 48 || j.Eval.EverySteps != 48 || j.Strategy.Workers != (Workers{4, 4, 4}) ||
+		j.Strategy.OuterOptimizer.Momentum != 0.9 || j.Budget.MaxCost.String() != "25" || j.Datasets[0].Weight != 1 {
+		t.Errorf("defaults: %+v", j.Spec)
+	}
+	if len(j.Notes) != 0 {
+		t.Errorf("a minimal job has notes: %v", j.Notes)
+	}
+	j = parse(t, minimal, "strategy.outer_optimizer.name=sgd", "strategy.workers={min: 2, target: 6}", "training.max_steps=241")
+	if j.Strategy.OuterOptimizer.Momentum != 0 || j.Strategy.Workers != (Workers{2, 6, 6}) || j.Training.GlobalBatchSize != 48 ||
+		j.Strategy.SyncSteps != 1 {
+		t.Errorf("derived: %+v", j.Spec)
+	}
+}
+
+func TestOverrides(t *testing.T) {
+	j := parse(t, minimal, "training.learning_rate=1e-4", "datasets.0.format=jsonl", "budget.max_cost=0.000001", "labels.team=x")
+	if j.Training.LearningRate != 1e-4 || j.Datasets[0].Format != "jsonl" || j.Budget.MaxCost != 1 || j.Labels["team"] != "x" {
+		t.Errorf("not applied: %+v", j.Spec)
+	}
+	for o, code := range map[string]string{
+		"training.learning_rat=1": CodeUnknownKey,
+		"training.max_steps=no":   CodeWrongType,
+		"training.max_steps=":     CodeWrongType,
+		"training.max_steps":      CodeBadOverride,
+		"datasets.3.path=x":       CodeBadOverride,
+		"kind.of.thing=x":         CodeBadOverride,
+		"name=[":                  CodeBadOverride,
+		"name=*x":                 CodeBadOverride,
+	} {
+		_, err := Parse([]byte(minimal), "tiny.yaml", o)
+		e := problems(t, err)[0]
+		if e.Code != code || e.File != "--set "+o || e.Line != 0 {
+			t.Errorf("--set %s: %s %q, want %s at the override", o, e.Code, e, code)
+		}
+	}
+}
+
+func TestCanonicalNamesTheJobAndNotTheMachine(t *testing.T) {
+	base := parse(t, minimal).Canonical()
+	for _, same := range []string{"output.dir=/elsewhere", "datasets.0.path=/data/*.txt", "labels={a: b}", "seed=42",
+		"strategy.workers={target: 4}", "tracking.jsonl=x", "training.learning_rate=0.0003"} {
+		if !bytes.Equal(parse(t, minimal, same).Canonical(), base) {
+			t.Errorf("%s changes the canonical form", same)
+		}
+	}
+	seen := map[string]string{string(base): "no override"}
+	for _, other := range []string{"seed=43", "name=other", "training.learning_rate=0.0004", "model.config={n_layer: 2}",
+		"model.config={n_layer: 3}", "model.tokenizer={train: {type: bpe, vocab_size: 300}}", "budget.max_cost=26", "val_set_size=0",
+		"strategy.workers={target: 4, max: 5}", "checkpoint.keep_best={metric: eval/loss}"} {
+		c := string(parse(t, minimal, other).Canonical())
+		if twin, dup := seen[c]; dup {
+			t.Errorf("%s has the canonical form of %s", other, twin)
+		}
+		seen[c] = other
+	}
+	if again := parse(t, minimal).Canonical(); !bytes.Equal(again, base) {
+		t.Error("two readings differ")
+	}
+}
+
+func TestParseOfSourceIsTheJob(t *testing.T) {
+	j := parse(t, minimal, "seed=7")
+	again, err := Parse(j.Source, j.Path, j.Overrides...)
+	if err != nil || !reflect.DeepEqual(j, again) {
+		t.Errorf("got %+v, %v", again, err)
+	}
+}
+
+func TestProblemPointsAtTheKey(t *testing.T) {
+	j := parse(t, minimal+"sequence_len: 64\n", "model.config={n_layr: 2}")
+	for path, place := range map[string]string{
+		"sequence_len":        "dir/tiny.yaml:9:15",
+		"training.max_steps":  "dir/tiny.yaml:8:14",
+		"training.precision":  "dir/tiny.yaml:8:3",
+		"budget.max_cost":     "dir/tiny.yaml:1:1",
+		"model.config.n_layr": "--set model.config={n_layr: 2}",
+	} {
+		if got := j.Problem(path, "X", "", "", "").Place(); got != place {
+			t.Errorf("%s is at %s, want %s", path, got, place)
+		}
+	}
+}
+
+func TestNotes(t *testing.T) {
+	j := parse(t, minimal, "tracking.tensorboard=./tb", "strategy.aggregation.rule=trimmed_mean", "output.push=ipfs")
+	var got []string
+	for _, n := range j.Notes {
+		got = append(got, strings.SplitN(n.Text, ":", 2)[0])
+	}
+	if want := []string{"tracking.tensorboard", "output.push", "strategy.aggregation"}; !slices.Equal(got, want) {
+		t.Errorf("notes of %v, want %v", got, want)
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	f.Add([]byte(minimal))
+	names, _ := filepath.Glob("testdata/errors/*.yaml")
+	for _, n := range append(names, "testdata/contract.yaml") {
+		if b, err := os.ReadFile(n); err == nil {
+			f.Add(b)
+		}
+	}
+	f.Fuzz(func(t *testing.T, source []byte) {
+		j, err := Parse(source, "f.yaml")
+		if err != nil {
+			problems(t, err)
+			return
+		}
+		if j.Training.MaxSteps != j.Rounds()*j.Strategy.SyncSteps ||
+			j.Training.GlobalBatchSize != j.WorkerBatch()*j.Strategy.Workers.Target || j.Budget.MaxCost == 0 {
+			t.Errorf("accepted an uneven job: %+v", j.Spec)
+		}
+		j.Canonical()
+	})
+}

@@ -1,0 +1,127 @@
+package job
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Codes of errors. They are stable: programs may compare them.
+const (
+	CodeFileNotFound = "JOB_FILE_NOT_FOUND" // the job file, or a file that it names, cannot be read
+	CodeBadYAML      = "JOB_BAD_YAML"       // not YAML, or YAML outside the plain subset a job file uses
+	CodeUnknownKey   = "JOB_UNKNOWN_KEY"
+	CodeDuplicateKey = "JOB_DUPLICATE_KEY"
+	CodeMissingKey   = "JOB_MISSING_KEY"
+	CodeWrongType    = "JOB_WRONG_TYPE"
+	CodeBadValue     = "JOB_BAD_VALUE"    // right type; outside its range, or at odds with another key
+	CodeUnsupported  = "JOB_UNSUPPORTED"  // part of the format; this version does not run it
+	CodeNoData       = "JOB_NO_DATA"      // a dataset matches no file
+	CodeBadOverride  = "JOB_BAD_OVERRIDE" // --set without a key
+)
+
+// Error is one thing wrong with a job file.
+type Error struct {
+	Code   string
+	File   string // as the user named it, or "--set key=value"
+	Line   int    // from 1; 0 when the error has no place in the file
+	Column int    // from 1
+	What   string
+	Why    string
+	Fix    string
+}
+
+// Place is file:line:column, as editors and terminals understand it.
+func (e *Error) Place() string {
+	if e.Line == 0 {
+		return e.File
+	}
+	return fmt.Sprintf("%s:%d:%d", e.File, e.Line, e.Column)
+}
+
+// Error is one line: place, what and why.
+func (e *Error) Error() string {
+	if e.Why == "" {
+		return fmt.Sprintf("%s: %s", e.Place(), e.What)
+	}
+	return fmt.Sprintf("%s: %s: %s", e.Place(), e.What, e.Why)
+}
+
+// Explain gives the parts to whoever reports the error to a person or a program.
+func (e *Error) Explain() (code, place, what, why, fix string) {
+	return e.Code, e.Place(), e.What, e.Why, e.Fix
+}
+
+// ErrorList is everything wrong with a job file, in the order of the file. It is never empty.
+type ErrorList struct{ Errors []*Error }
+
+// Error is one line an error.
+func (l *ErrorList) Error() string {
+	lines := make([]string, len(l.Errors))
+	for i, e := range l.Errors {
+		lines[i] = e.Error()
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Unwrap gives the single errors to errors.Is and errors.As.
+func (l *ErrorList) Unwrap() []error {
+	errs := make([]error, len(l.Errors))
+	for i, e := range l.Errors {
+		errs[i] = e
+	}
+	return errs
+}
+
+// list sorts problems by place; nil if there are none.
+func list(problems []*Error) error {
+	if len(problems) == 0 {
+		return nil
+	}
+	slices.SortStableFunc(problems, func(a, b *Error) int {
+		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
+	})
+	return &ErrorList{Errors: problems}
+}
+
+// Note is something the file asks for that is accepted and has no effect on this run, for the user to know.
+type Note struct {
+	Place string // file:line:column
+	Text  string
+}
+
+// nearest returns the candidate that a typist most likely meant, or "": an edit distance of at most a third of the
+// length, and at most 3. Ties go to the first candidate.
+func nearest(word string, candidates []string) string {
+	best, bestAt := "", 1+min(3, (len(word)+2)/3)
+	for _, c := range candidates {
+		if at := distance(strings.ToLower(word), strings.ToLower(c)); at < bestAt {
+			best, bestAt = c, at
+		}
+	}
+	return best
+}
+
+// distance is the optimal string alignment distance: insertions, deletions, substitutions and swaps of neighbours.
+func distance(a, b string) int {
+	before, prev, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
+	for j := range prev {
+		prev[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		row[0] = i
+		for j := 1; j <= len(b); j++ {
+			change := 1
+			if a[i-1] == b[j-1] {
+				change = 0
+			}
+			row[j] = min(prev[j]+1, row[j-1]+1, prev[j-1]+change)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				row[j] = min(row[j], before[j-2]+1)
+			}
+		}
+		before, prev, row = prev, row, before
+	}
+	return prev[len(b)]
+}

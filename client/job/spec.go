@@ -1,0 +1,226 @@
+package job
+
+// The structs below are the whole vocabulary of a job file. Their tags are its grammar:
+//
+//	job:"name,options"  the key. Options: required; null (an explicit null leaves the default); local (says
+//	                    something about this machine only, so it is left out of Canonical)
+//	in:"(0,1]"          the interval a number must lie in
+//	one:"a b"           the words a text may be
+//	later:"c d"         words that belong to the format and that this version does not run: JOB_UNSUPPORTED
+//	size:"[1,8]"        the interval the length of a list must lie in
+
+// Spec is a training job as its author means it: every key of the file, with defaults filled in.
+type Spec struct {
+	APIVersion    string            `job:"apiVersion,required" one:"starling/v1"`
+	Kind          string            `job:"kind,required" one:"TrainingJob" later:"FederatedJob Simulation"`
+	Name          string            `job:"name"`         // default: the file's name without its extension
+	Labels        map[string]string `job:"labels,local"` // for the author; nothing reads them
+	Seed          uint64            `job:"seed"`         // of every random choice of the training
+	Model         Model             `job:"model,required"`
+	Datasets      []Dataset         `job:"datasets,required" size:"[1,1000]"`
+	ValSetSize    float64           `job:"val_set_size" in:"[0,0.5]"`    // fraction of the tokens held out for eval
+	SequenceLen   int               `job:"sequence_len" in:"[1,131072]"` // tokens of one training example
+	SamplePacking bool              `job:"sample_packing"`               // examples are windows over the joined documents
+	Training      Training          `job:"training,required"`
+	Strategy      Strategy          `job:"strategy"`
+	Resources     Resources         `job:"resources"`
+	Budget        Budget            `job:"budget"`
+	Checkpoint    Checkpoint        `job:"checkpoint"`
+	Eval          Eval              `job:"eval"`
+	Tracking      Tracking          `job:"tracking,local"`
+	Output        Output            `job:"output"`
+	Notify        Notify            `job:"notify,null,local"`
+	Secrets       []string          `job:"secrets,local"` // names of environment variables
+	Privacy       *Privacy          `job:"privacy"`
+}
+
+// Model says what is trained.
+type Model struct {
+	BaseModel    string         `job:"base_model,null"` // empty: from scratch
+	Architecture string         `job:"architecture,required" one:"gpt2 llama" later:"mlp cnn gcn"`
+	Config       map[string]any `job:"config"` // Hugging Face config.json keys, for compute/model to check
+	Tokenizer    Tokenizer      `job:"tokenizer"`
+	Adapter      *Adapter       `job:"adapter"`
+}
+
+// Adapter trains a small addition to a base model in place of the model.
+type Adapter struct {
+	LoRA *LoRA `job:"lora"`
+}
+
+// LoRA holds the parameters of a low-rank adapter (Hu et al., 2021).
+type LoRA struct {
+	R             int      `job:"r" in:"[1,65536]"`
+	Alpha         float64  `job:"alpha" in:"(0,inf)"`
+	Dropout       float64  `job:"dropout" in:"[0,1)"`
+	TargetModules []string `job:"target_modules"`
+}
+
+// Dataset is one source of training text.
+type Dataset struct {
+	Path   string  `job:"path,required,local"` // glob, relative to the folder of the job file; ** spans folders
+	Format string  `job:"format" one:"text jsonl" later:"parquet webdataset nanogpt-bin llmc-bin"`
+	Field  string  `job:"field"` // of a jsonl object
+	Split  string  `job:"split" one:"train" later:"validation test"`
+	Weight float64 `job:"weight" in:"(0,inf)"`
+}
+
+// Training is the inner loop. Steps are inner steps; batch sizes count sequences.
+type Training struct {
+	MaxSteps              int       `job:"max_steps" in:"[1,1000000000]"`
+	NumEpochs             float64   `job:"num_epochs,null" in:"(0,inf)"`
+	GlobalBatchSize       int       `job:"global_batch_size" in:"[1,1048576]"` // sequences of one step over all workers
+	MicroBatchSize        Auto      `job:"micro_batch_size"`
+	GradientAccumulation  Auto      `job:"gradient_accumulation_steps"`
+	LearningRate          float64   `job:"learning_rate" in:"(0,10]"`
+	LRScheduler           string    `job:"lr_scheduler" one:"cosine constant" later:"linear"`
+	WarmupSteps           int       `job:"warmup_steps" in:"[0,1000000000]"`
+	MinLRRatio            float64   `job:"min_lr_ratio" in:"[0,1]"`
+	Optimizer             Optimizer `job:"optimizer"`
+	MaxGradNorm           float64   `job:"max_grad_norm" in:"[0,inf)"` // 0: no clipping
+	Precision             string    `job:"precision" one:"fp32" later:"bf16 fp16"`
+	GradientCheckpointing bool      `job:"gradient_checkpointing,local"` // trades memory for time, never changes a bit
+}
+
+// Optimizer is the inner optimizer.
+type Optimizer struct {
+	Name        string    `job:"name" one:"adamw" later:"sgd muon"`
+	WeightDecay float64   `job:"weight_decay" in:"[0,10]"`
+	Betas       []float64 `job:"betas" in:"[0,1)" size:"[2,2]"`
+	Eps         float64   `job:"eps" in:"(0,1]"`
+}
+
+// Strategy is the distributed part: how the work of many workers becomes one checkpoint.
+type Strategy struct {
+	Method         string         `job:"method" one:"diloco" later:"allreduce streaming_diloco demo fedavg fedprox gossip"`
+	SyncSteps      int            `job:"sync_steps" in:"[1,65536]"` // inner steps of one round
+	OuterOptimizer OuterOptimizer `job:"outer_optimizer"`
+	Compression    Compression    `job:"compression"`
+	Aggregation    Aggregation    `job:"aggregation"`
+	Workers        Workers        `job:"workers"`
+	RoundTimeout   Duration       `job:"round_timeout" in:"[1,604800]"` // upper bound; deadlines adapt below it
+	OnWorkerLoss   string         `job:"on_worker_loss" one:"continue" later:"wait abort"`
+	Verification   Verification   `job:"verification"`
+}
+
+// OuterOptimizer moves the checkpoint by the aggregated pseudo-gradient (DiLoCo, section 3).
+type OuterOptimizer struct {
+	Name     string  `job:"name" one:"nesterov sgd"`
+	LR       float64 `job:"lr" in:"(0,10]"`
+	Momentum float64 `job:"momentum" in:"[0,1)"` // of nesterov; sgd has none
+}
+
+// Compression is how an update is made small before it is sent.
+type Compression struct {
+	TopKRatio     float64 `job:"topk_ratio,null" in:"[0,1]"` // fraction of the elements sent; 0: all
+	Quantize      string  `job:"quantize" one:"int8 none" later:"int4 sign"`
+	ErrorFeedback bool    `job:"error_feedback,null"`
+}
+
+// Aggregation is how the workers' updates become one.
+type Aggregation struct {
+	Rule string  `job:"rule" one:"mean trimmed_mean" later:"median krum geometric_median"`
+	Trim float64 `job:"trim" in:"[0,0.5)"` // fraction dropped at each end, of trimmed_mean
+}
+
+// Workers says how many machines train: a number, or {min, target, max}.
+type Workers struct {
+	Min    int `job:"min" in:"[1,1024]"`
+	Target int `job:"target" in:"[1,1024]"`
+	Max    int `job:"max" in:"[1,1024]"`
+}
+
+// Verification says how much work is done a second time by somebody else.
+type Verification struct {
+	Mode       string  `job:"mode" one:"spot_check" later:"full none"`
+	Fraction   float64 `job:"fraction" in:"(0,1]"`    // probability that a work unit is audited
+	Redundancy int     `job:"redundancy" in:"[1,64]"` // verifiers of one audited unit
+}
+
+// Resources is what one worker must have.
+type Resources struct {
+	AnyOf     []Machine `job:"any_of"`
+	Disk      Size      `job:"disk"`
+	Bandwidth Bandwidth `job:"bandwidth"`
+	Placement Placement `job:"placement"`
+}
+
+// Machine is one acceptable kind of worker.
+type Machine struct {
+	Accelerators string  `job:"accelerators"` // "any:1", "h100:8"
+	CPUs         AtLeast `job:"cpus"`
+	Memory       Size    `job:"memory"`
+}
+
+// Placement narrows where workers may be.
+type Placement struct {
+	Regions       []string `job:"regions"`
+	MinReputation float64  `job:"min_reputation" in:"[0,1]"`
+	Exclude       []string `job:"exclude"`
+}
+
+// Budget bounds what the job may cost. Amounts are in ZEN.
+type Budget struct {
+	MaxCost         Amount   `job:"max_cost"`
+	MaxPricePerHour Amount   `job:"max_price_per_hour,null"` // 0: any price
+	Deadline        Duration `job:"deadline,null"`           // 0: none
+	OnExceed        string   `job:"on_exceed" one:"pause cancel"`
+}
+
+// Checkpoint says which checkpoints are kept. Steps are multiples of sync_steps.
+type Checkpoint struct {
+	EverySteps int       `job:"every_steps" in:"[1,1000000000]"`
+	KeepLast   int       `job:"keep_last" in:"[1,1000000]"`
+	KeepBest   *KeepBest `job:"keep_best"`
+	Resume     string    `job:"resume" one:"auto never"`
+}
+
+// KeepBest keeps the best checkpoint by a metric.
+type KeepBest struct {
+	Metric string `job:"metric" one:"eval/loss" later:"train/loss"`
+	Mode   string `job:"mode" one:"min" later:"max"`
+}
+
+// Eval says when and how the checkpoint is measured. Steps are multiples of sync_steps.
+type Eval struct {
+	EverySteps int      `job:"every_steps" in:"[1,1000000000]"`
+	Tasks      []string `job:"tasks" one:"perplexity"`
+	Prompts    []string `job:"prompts" size:"[0,64]"`
+}
+
+// Tracking says where metrics go besides the output folder.
+type Tracking struct {
+	JSONL                 string   `job:"jsonl,null"`
+	Tensorboard           string   `job:"tensorboard,null"`
+	MLflow                MLflow   `job:"mlflow,null"`
+	SystemMetricsInterval Duration `job:"system_metrics_interval,null"`
+}
+
+// MLflow is a tracking server.
+type MLflow struct {
+	URI        string `job:"uri,null"`
+	Experiment string `job:"experiment,null"`
+}
+
+// Output says what the run leaves behind, and where.
+type Output struct {
+	Dir     string   `job:"dir,local"` // relative to the current folder, not to the job file
+	Formats []string `job:"formats" one:"safetensors" later:"gguf" size:"[1,4]"`
+	Push    string   `job:"push,null,local" one:"ipfs"`
+	License string   `job:"license,null"`
+}
+
+// Notify says whom to tell.
+type Notify struct {
+	Webhook string   `job:"webhook,null"`
+	On      []string `job:"on" one:"finished failed paused budget_80"`
+}
+
+// Privacy is for federated jobs.
+type Privacy struct {
+	ClipNorm          float64 `job:"clip_norm" in:"(0,inf)"`
+	NoiseMultiplier   float64 `job:"noise_multiplier" in:"[0,inf)"`
+	TargetEpsilon     float64 `job:"target_epsilon" in:"(0,inf)"`
+	Delta             float64 `job:"delta" in:"(0,1)"`
+	SecureAggregation bool    `job:"secure_aggregation"`
+}

@@ -1,0 +1,60 @@
+package client
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/cosmos/cosmos-sdk/crypto/keys/secp256k1"
+	sdk "github.com/cosmos/cosmos-sdk/types"
+
+	"github.com/starling-network/starling/canon"
+	_ "github.com/starling-network/starling/chain/app" // the prefix of addresses
+)
+
+// Signer holds the key of an account.
+type Signer interface {
+	Address() string
+	PublicKey() []byte                   // secp256k1, compressed, 33 bytes
+	Sign(message []byte) ([]byte, error) // R || S (64 bytes) over the SHA-256 of the message
+}
+
+// Key is a signer that holds its key in memory.
+type Key struct {
+	private *secp256k1.PrivKey
+	address string
+}
+
+// KeyFromSeed derives a key from 32 secret bytes.
+func KeyFromSeed(seed [32]byte) *Key {
+	d := canon.Sum("starling/account/1", seed[:])
+	k := &secp256k1.PrivKey{Key: d[:]}
+	return &Key{private: k, address: sdk.AccAddress(k.PubKey().Address()).String()}
+}
+
+// Address of the account: starling1...
+func (k *Key) Address() string { return k.address }
+
+// PublicKey implements Signer.
+func (k *Key) PublicKey() []byte { return k.private.PubKey().Bytes() }
+
+// Sign implements Signer.
+func (k *Key) Sign(message []byte) ([]byte, error) { return k.private.Sign(message) }
+
+// ErrSignature is returned for a signature that is not what it should be.
+var ErrSignature = errors.New("client: wrong signature")
+
+// Verify checks that the account with an address signed a digest, as the votes of a lineage are signed. It needs no
+// network.
+func Verify(address string, publicKey []byte, digest canon.Digest, signature []byte) error {
+	if len(publicKey) != secp256k1.PubKeySize {
+		return fmt.Errorf("%w: a public key has %d bytes, not %d", ErrSignature, secp256k1.PubKeySize, len(publicKey))
+	}
+	key := &secp256k1.PubKey{Key: publicKey}
+	if owner := sdk.AccAddress(key.Address()).String(); owner != address {
+		return fmt.Errorf("%w: the key is that of %s, not of %s", ErrSignature, owner, address)
+	}
+	if !key.VerifySignature(digest[:], signature) {
+		return fmt.Errorf("%w of %s over %s", ErrSignature, address, digest.Short())
+	}
+	return nil
+}

@@ -1,0 +1,93 @@
+package client
+
+import (
+	"context"
+
+	sdk "github.com/cosmos/cosmos-sdk/types"
+	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/chain/x/market/marketpb"
+	"github.com/starling-network/starling/chain/x/registry/registrypb"
+	"github.com/starling-network/starling/chain/x/training/runpb"
+	"github.com/starling-network/starling/chain/x/training/trainingpb"
+	"github.com/starling-network/starling/protocol/market"
+	"github.com/starling-network/starling/protocol/run"
+)
+
+// Each method below submits one message and returns when it is in a block, or with the reason why it was refused.
+
+func (c *Client) send(ctx context.Context, m sdk.Msg) error {
+	_, err := c.Submit(ctx, m)
+	return err
+}
+
+// Register makes the account a participant; stake, in uzen, is added to what it has staked.
+func (c *Client) Register(ctx context.Context, roles []run.Role, peerID string, addresses []string, device string, stake uint64) error {
+	m := &registrypb.MsgRegister{Sender: c.Address(), PeerId: peerID, Addresses: addresses, Device: device, Stake: stake}
+	for _, r := range roles {
+		m.Roles = append(m.Roles, registrypb.Role(r))
+	}
+	return c.send(ctx, m)
+}
+
+// UpdateAddresses says where the participant is reached.
+func (c *Client) UpdateAddresses(ctx context.Context, peerID string, addresses []string) error {
+	return c.send(ctx, &registrypb.MsgUpdateAddresses{Sender: c.Address(), PeerId: peerID, Addresses: addresses})
+}
+
+// Offer offers work in a role at a price in uzen per 10^15 floating-point operations, in as many runs at a time as there
+// are slots; none withdraws the offer.
+func (c *Client) Offer(ctx context.Context, role run.Role, price uint64, slots uint32) error {
+	return c.send(ctx, &marketpb.MsgOffer{Sender: c.Address(), Role: registrypb.Role(role), Price: price, Slots: slots})
+}
+
+// Order places an order and locks its budget. Consumer and At are the account and the block.
+func (c *Client) Order(ctx context.Context, o market.Order) error {
+	return c.send(ctx, &marketpb.MsgOrder{
+		Sender: c.Address(), Terms: runpb.FromTerms(o.Terms), Budget: o.Budget, PriceCap: o.PriceCap,
+		WorkersMin: o.Workers.Min, WorkersTarget: o.Workers.Target, WorkersMax: o.Workers.Max,
+		Verifiers: o.Verifiers, Deadline: o.Deadline,
+	})
+}
+
+// CancelOrder takes back an order that is not matched yet.
+func (c *Client) CancelOrder(ctx context.Context, job string) error {
+	return c.send(ctx, &marketpb.MsgCancelOrder{Sender: c.Address(), Job: job})
+}
+
+// Commit binds the account to its result for an attempt at a unit.
+func (c *Client) Commit(ctx context.Context, job string, round, unit, attempt uint32, commitment run.Commitment) error {
+	return c.send(ctx, &trainingpb.MsgCommit{
+		Sender: c.Address(), Job: job, Round: round, Unit: unit, Attempt: attempt, Commitment: runpb.FromCommitment(commitment),
+	})
+}
+
+// Pass answers an audit: the commitment is right.
+func (c *Client) Pass(ctx context.Context, job string, round, unit uint32, seal canon.Digest) error {
+	return c.send(ctx, &trainingpb.MsgPass{Sender: c.Address(), Job: job, Round: round, Unit: unit, Seal: seal[:]})
+}
+
+// Challenge answers an audit: the state root of a segment is the first that is wrong. Opening is what the referee needs
+// to know of the work.
+func (c *Client) Challenge(ctx context.Context, job string, round, unit, segment uint32, opening []byte) error {
+	return c.send(ctx, &trainingpb.MsgChallenge{
+		Sender: c.Address(), Job: job, Round: round, Unit: unit, Segment: segment, Opening: opening,
+	})
+}
+
+// Missing reports that the update of a unit cannot be fetched.
+func (c *Client) Missing(ctx context.Context, job string, round, unit uint32) error {
+	return c.send(ctx, &trainingpb.MsgMissing{Sender: c.Address(), Job: job, Round: round, Unit: unit})
+}
+
+// Attest signs and submits the checkpoint after the current round. What is signed is run.State.Attestation.
+func (c *Client) Attest(ctx context.Context, a run.Attestation) error {
+	digest := a.Digest()
+	signature, err := c.signer.Sign(digest[:])
+	if err != nil {
+		return err
+	}
+	return c.send(ctx, &trainingpb.MsgAttest{
+		Sender: c.Address(), Job: a.Job, Round: a.Checkpoint.Round - 1,
+		Root: a.Checkpoint.Root[:], CID: a.Checkpoint.CID, Signature: signature,
+	})
+}

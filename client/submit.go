@@ -1,0 +1,227 @@
+package client
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+
+	abci "github.com/cometbft/cometbft/abci/types"
+	cmttypes "github.com/cometbft/cometbft/types"
+	"github.com/cosmos/cosmos-sdk/crypto/keys/secp256k1"
+	sdk "github.com/cosmos/cosmos-sdk/types"
+	sdkerrors "github.com/cosmos/cosmos-sdk/types/errors"
+	"github.com/cosmos/cosmos-sdk/types/tx/signing"
+	authsigning "github.com/cosmos/cosmos-sdk/x/auth/signing"
+
+	"github.com/starling-network/starling/chain/adapter"
+	"github.com/starling-network/starling/chain/x/beacon"
+	"github.com/starling-network/starling/chain/x/market"
+	"github.com/starling-network/starling/chain/x/registry"
+	"github.com/starling-network/starling/chain/x/training"
+)
+
+const (
+	gasLimit = 1 << 40 // nothing of ours needs as much; the price of gas is zero
+	patience = 100     // blocks until a transaction that is in none is lost
+)
+
+// Error is a transaction that the chain refused: its code, what was refused and why, and what to do. It unwraps to the
+// sentinel of the rule that refused it, such as run.ErrStale.
+type Error = adapter.Error
+
+// Result is a transaction that the chain executed.
+type Result struct {
+	Height  int64
+	Hash    string // hexadecimal
+	GasUsed int64
+	Events  []abci.Event
+}
+
+// Pending is a transaction that the validator has taken and that is in no block yet.
+type Pending struct {
+	hash   [32]byte
+	until  int64 // height after which it can be in no block
+	done   chan struct{}
+	result Result
+	err    error
+}
+
+// Wait returns when the transaction is in a block, or can no longer be.
+func (p *Pending) Wait(ctx context.Context) (Result, error) {
+	select {
+	case <-p.done:
+		return p.result, p.err
+	case <-ctx.Done():
+		return Result{}, ctx.Err()
+	}
+}
+
+func (p *Pending) settle(height int64, r *abci.ExecTxResult) {
+	p.result = Result{Height: height, Hash: hex.EncodeToString(p.hash[:]), GasUsed: r.GasUsed, Events: r.Events}
+	p.err = refusal(r.Codespace, r.Code, r.Log)
+	close(p.done)
+}
+
+func (p *Pending) fail(err error) {
+	p.err = err
+	close(p.done)
+}
+
+// Submit signs messages into one transaction and returns when it is in a block. All of them are executed, or none. It
+// returns an *Error if the chain refuses one.
+func (c *Client) Submit(ctx context.Context, msgs ...sdk.Msg) (Result, error) {
+	p, err := c.SubmitAsync(ctx, msgs...)
+	if err != nil {
+		return Result{}, err
+	}
+	return p.Wait(ctx)
+}
+
+// account counts the sequence of the account, so that several transactions can be on their way at once.
+type account struct {
+	mu       sync.Mutex
+	known    bool
+	number   uint64
+	sequence uint64
+}
+
+// SubmitAsync is Submit without the wait.
+func (c *Client) SubmitAsync(ctx context.Context, msgs ...sdk.Msg) (*Pending, error) {
+	if err := c.start(ctx); err != nil {
+		return nil, err
+	}
+	a := &c.account
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for {
+		if err := c.sync(ctx); err != nil {
+			return nil, err
+		}
+		p, err := c.broadcast(ctx, msgs)
+		if err == nil {
+			a.sequence++
+			return p, nil
+		}
+		a.known = false
+		if e, ok := errors.AsType[*Error](err); !ok || e.Space != sdkerrors.RootCodespace || e.Code != sdkerrors.ErrWrongSequence.ABCICode() {
+			return nil, err
+		}
+		// Somebody else used the account, or transactions were lost. After a block the chain knows the sequence.
+		if err := c.next(ctx); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// sync reads the sequence of the account, if it is not known.
+func (c *Client) sync(ctx context.Context) error {
+	if c.account.known {
+		return nil
+	}
+	number, sequence, err := c.accountInfo(ctx)
+	if err != nil {
+		return err
+	}
+	c.account.known, c.account.number, c.account.sequence = true, number, sequence
+	return nil
+}
+
+// next waits for a block.
+func (c *Client) next(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	blocks, err := c.Blocks(ctx)
+	if err != nil {
+		return err
+	}
+	if _, ok := <-blocks; !ok {
+		return errors.Join(ctx.Err(), ErrClosed)
+	}
+	return nil
+}
+
+// broadcast signs and sends one transaction.
+func (c *Client) broadcast(ctx context.Context, msgs []sdk.Msg) (*Pending, error) {
+	f := &c.follow
+	f.mu.Lock()
+	until := f.last + patience
+	f.mu.Unlock()
+	tx, err := c.sign(ctx, msgs, uint64(until))
+	if err != nil {
+		return nil, fmt.Errorf("client: %w", err)
+	}
+	p := &Pending{hash: [32]byte(cmttypes.Tx(tx).Hash()), until: until, done: make(chan struct{})}
+	f.mu.Lock()
+	if !f.running {
+		f.mu.Unlock()
+		return nil, ErrClosed
+	}
+	f.pending[p.hash] = p
+	f.mu.Unlock()
+	r, err := c.rpc.BroadcastTxSync(ctx, tx)
+	if err == nil {
+		err = refusal(r.Codespace, r.Code, r.Log)
+	} else {
+		err = fmt.Errorf("client: %w", err)
+	}
+	if err != nil {
+		f.mu.Lock()
+		delete(f.pending, p.hash)
+		f.mu.Unlock()
+		return nil, err
+	}
+	return p, nil
+}
+
+// sign makes the bytes of a transaction.
+func (c *Client) sign(ctx context.Context, msgs []sdk.Msg, until uint64) ([]byte, error) {
+	b := c.encoding.Tx.NewTxBuilder()
+	if err := b.SetMsgs(msgs...); err != nil {
+		return nil, err
+	}
+	b.SetGasLimit(gasLimit)
+	b.SetTimeoutHeight(until)
+	const mode = signing.SignMode_SIGN_MODE_DIRECT
+	key := &secp256k1.PubKey{Key: c.signer.PublicKey()}
+	data := &signing.SingleSignatureData{SignMode: mode}
+	signature := signing.SignatureV2{PubKey: key, Data: data, Sequence: c.account.sequence}
+	if err := b.SetSignatures(signature); err != nil {
+		return nil, err
+	}
+	text, err := authsigning.GetSignBytesAdapter(ctx, c.encoding.Tx.SignModeHandler(), mode, authsigning.SignerData{
+		Address: c.signer.Address(), ChainID: c.follow.chainID, PubKey: key,
+		AccountNumber: c.account.number, Sequence: c.account.sequence,
+	}, b.GetTx())
+	if err != nil {
+		return nil, err
+	}
+	if data.Signature, err = c.signer.Sign(text); err != nil {
+		return nil, err
+	}
+	if err := b.SetSignatures(signature); err != nil {
+		return nil, err
+	}
+	return c.encoding.Tx.TxEncoder()(b.GetTx())
+}
+
+// refusal is the error of a code of a transaction.
+func refusal(space string, code uint32, log string) error {
+	if code == 0 {
+		return nil
+	}
+	if _, after, ok := strings.Cut(log, "message index: "); ok {
+		if _, text, ok := strings.Cut(after, ": "); ok {
+			log = text
+		}
+	}
+	e := &Error{Refusal: adapter.Refusal{Code: code, Rule: ErrRejected}, Space: space, Text: log}
+	for _, module := range []*adapter.Refusals{registry.Refusals, market.Refusals, training.Refusals, beacon.Refusals} {
+		if known, ok := module.Find(code); ok && module.Space == space {
+			e.Refusal = known
+		}
+	}
+	return e
+}

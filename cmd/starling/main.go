@@ -1,0 +1,119 @@
+// Command starling trains models on a network of workers that nobody has to believe. It holds flags, output and exit
+// codes; everything else is below node/.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/starling-network/starling/cmd/starling/terminal"
+	"github.com/starling-network/starling/compute/kernel"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // the second Ctrl-C ends the process at once
+	os.Exit(run(ctx, os.Args[1:]))
+}
+
+func run(ctx context.Context, args []string) int {
+	c := &cli{}
+	root := c.root()
+	root.SetArgs(args)
+	err := root.ExecuteContext(ctx)
+	if err != nil {
+		if printErr := terminal.PrintError(os.Stderr, err, c.output == outputJSON); printErr != nil {
+			fmt.Fprintln(os.Stderr, err)
+		}
+	}
+	return terminal.ExitCode(err)
+}
+
+const (
+	outputText = "table"
+	outputJSON = "json"
+)
+
+// cli holds the flags that every command has.
+type cli struct {
+	output string
+	quiet  bool
+}
+
+func (c *cli) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "starling",
+		Short: "Train models on a network of workers that nobody has to believe",
+		Long: `Starling trains models on machines whose owners do not trust each other. Every step of training is
+reproducible bit for bit: work is sampled and done again, a disagreement is narrowed down to
+one operator that the chain recomputes, liars lose their stake, and pay follows verified work.`,
+		Example: `  starling train examples/quickstart.yaml
+  starling verify out/quickstart
+  starling generate out/quickstart --prompt "func " --tokens 100`,
+		SilenceUsage:      true,
+		SilenceErrors:     true,
+		PersistentPreRunE: func(*cobra.Command, []string) error { return c.prepare() },
+	}
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return usage(cmd, err) })
+	f := root.PersistentFlags()
+	f.StringVarP(&c.output, "output", "o", outputText, "what standard output carries: table or json")
+	f.BoolVarP(&c.quiet, "quiet", "q", false, "show no progress")
+	root.AddCommand(c.train(), c.verify(), c.generate(), c.version(), exitCodes())
+	return root
+}
+
+// prepare checks the global flags and chooses the kernels.
+func (c *cli) prepare() error {
+	if c.output != outputText && c.output != outputJSON {
+		return terminal.WithExit(&terminal.Problem{
+			Code: "USAGE", What: fmt.Sprintf("there is no output %q", c.output), Fix: "use -o table or -o json",
+		}, terminal.ExitUsage)
+	}
+	if err := kernel.Select(os.Getenv("STARLING_KERNELS")); err != nil {
+		return terminal.WithExit(&terminal.Problem{
+			Code: "KERNELS_UNAVAILABLE", What: "STARLING_KERNELS names kernels that cannot run here", Why: err.Error(),
+			Fix: "unset STARLING_KERNELS to use the fastest that can",
+		}, terminal.ExitUsage)
+	}
+	return nil
+}
+
+func usage(cmd *cobra.Command, err error) error {
+	return terminal.WithExit(&terminal.Problem{
+		Code: "USAGE", What: err.Error(), Fix: fmt.Sprintf("see `%s --help`", cmd.CommandPath()),
+	}, terminal.ExitUsage)
+}
+
+// exactly is cobra.ExactArgs with our errors.
+func exactly(names ...string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) != len(names) {
+			return usage(cmd, fmt.Errorf("%d arguments given, wanted: %s", len(args), strings.Join(names, " ")))
+		}
+		return nil
+	}
+}
+
+func exitCodes() *cobra.Command {
+	var b strings.Builder
+	b.WriteString("Exit codes. A code that is not in the list is a failure.\n\n")
+	for _, e := range terminal.ExitCodes {
+		fmt.Fprintf(&b, "  %3d  %s\n", e.Code, e.Text)
+	}
+	return &cobra.Command{Use: "exit-codes", Short: "The exit codes of every command", Long: b.String()}
+}
+
+// interrupted turns the error of a cancelled context into the answer to Ctrl-C.
+func interrupted(ctx context.Context, err error, resume string) error {
+	if err != nil && ctx.Err() != nil && errors.Is(err, context.Canceled) {
+		return terminal.Interrupted(resume)
+	}
+	return err
+}

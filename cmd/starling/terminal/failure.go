@@ -1,0 +1,166 @@
+package terminal
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+)
+
+// explained is an error with the parts that a person needs. Place may be empty.
+type explained interface {
+	error
+	Explain() (code, place, what, why, fix string)
+}
+
+// Problem is one error in its parts. As an error, it is what a command returns when no package below it says more.
+type Problem struct {
+	Code  string // stable, for programs: OUTPUT_NOT_EMPTY
+	Place string // file:line:column, or ""
+	What  string
+	Why   string
+	Fix   string
+}
+
+// Error is one line.
+func (p *Problem) Error() string {
+	s := p.What
+	if p.Place != "" {
+		s = p.Place + ": " + s
+	}
+	if p.Why != "" {
+		s += ": " + p.Why
+	}
+	return s
+}
+
+// Explain gives the parts.
+func (p *Problem) Explain() (code, place, what, why, fix string) {
+	return p.Code, p.Place, p.What, p.Why, p.Fix
+}
+
+// codeUnknown is the code of an error that explains nothing.
+const codeUnknown = "FAILURE"
+
+// Problems takes an error apart: every error in its tree that explains itself, in order, or the error as a whole.
+func Problems(err error) []Problem {
+	if found := collect(err); len(found) > 0 {
+		return found
+	}
+	return []Problem{{Code: codeUnknown, What: err.Error()}}
+}
+
+func collect(err error) []Problem {
+	if e, ok := err.(explained); ok {
+		code, place, what, why, fix := e.Explain()
+		return []Problem{{code, place, what, why, fix}}
+	}
+	switch e := err.(type) {
+	case interface{ Unwrap() []error }:
+		var all []Problem
+		for _, inner := range e.Unwrap() {
+			all = append(all, collect(inner)...)
+		}
+		return all
+	case interface{ Unwrap() error }:
+		return collect(e.Unwrap())
+	}
+	return nil
+}
+
+// maxShown bounds how many errors a person is shown at once.
+const maxShown = 20
+
+// PrintError writes an error to w, which is standard error: for people a block for every problem, with asJSON one
+// object on one line, {"error":{"code","message","details","fix","request_id","retryable"}}. The object is about the
+// first problem; details.problems has them all when there are several.
+func PrintError(w io.Writer, err error, asJSON bool) error {
+	all := Problems(err)
+	if asJSON {
+		return printErrorJSON(w, all)
+	}
+	var b strings.Builder
+	for _, p := range all[:min(len(all), maxShown)] {
+		what := p.What
+		if p.Place != "" {
+			what = p.Place + ": " + what
+		}
+		fmt.Fprintf(&b, "error: %s\n", printable(what))
+		for _, part := range []struct{ name, text string }{{"why", p.Why}, {"fix", p.Fix}, {"code", p.Code}} {
+			if part.text != "" && part.text != codeUnknown {
+				fmt.Fprintf(&b, "  %s: %s\n", part.name, printable(part.text))
+			}
+		}
+	}
+	if more := len(all) - maxShown; more > 0 {
+		fmt.Fprintf(&b, "error: and %d more\n", more)
+	}
+	_, err = io.WriteString(w, b.String())
+	return err
+}
+
+type jsonProblem struct {
+	Code    string `json:"code"`
+	Message string `json:"message"`
+	Place   string `json:"place,omitempty"`
+	Why     string `json:"why,omitempty"`
+	Fix     string `json:"fix,omitempty"`
+}
+
+type jsonDetails struct {
+	Place    string        `json:"place,omitempty"`
+	Why      string        `json:"why,omitempty"`
+	Problems []jsonProblem `json:"problems,omitempty"`
+}
+
+func printErrorJSON(w io.Writer, all []Problem) error {
+	first := all[0]
+	details := jsonDetails{Place: first.Place, Why: first.Why}
+	if len(all) > 1 {
+		for _, p := range all {
+			details.Problems = append(details.Problems, jsonProblem{p.Code, p.What, p.Place, p.Why, p.Fix})
+		}
+	}
+	var out struct {
+		Error struct {
+			Code      string      `json:"code"`
+			Message   string      `json:"message"`
+			Details   jsonDetails `json:"details"`
+			Fix       string      `json:"fix"`
+			RequestID string      `json:"request_id"`
+			Retryable bool        `json:"retryable"`
+		} `json:"error"`
+	}
+	out.Error.Code, out.Error.Message, out.Error.Details, out.Error.Fix = first.Code, first.What, details, first.Fix
+	return PrintJSON(w, out)
+}
+
+// PrintJSON writes one value on one line: the only thing that stdout carries with -o json.
+func PrintJSON(w io.Writer, v any) error {
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	return e.Encode(v)
+}
+
+// Interrupted is the error of a run that the user stopped; resume is the command that goes on with it.
+func Interrupted(resume string) error {
+	return WithExit(&Problem{Code: "INTERRUPTED", What: "stopped before the end", Why: "you asked for it; nothing that was attested is lost",
+		Fix: "go on with: " + resume}, ExitInterrupted)
+}
+
+// IsInterrupted reports whether an error is, or wraps, one of Interrupted.
+func IsInterrupted(err error) bool {
+	var e *exitError
+	return errors.As(err, &e) && e.code == ExitInterrupted
+}
+
+// printable keeps text of strangers from moving the cursor or hiding: control characters become spaces.
+func printable(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r >= 0x7f && r < 0xa0 || r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069 {
+			return ' '
+		}
+		return r
+	}, s)
+}

@@ -1,0 +1,177 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/starling-network/starling/client/job"
+	"github.com/starling-network/starling/cmd/starling/terminal"
+	"github.com/starling-network/starling/node"
+)
+
+type trainFlags struct {
+	set       []string
+	dir       string
+	resume    bool
+	yes       bool
+	noInput   bool
+	workers   int
+	dishonest int
+}
+
+func (c *cli) train() *cobra.Command {
+	var f trainFlags
+	cmd := &cobra.Command{
+		Use:   "train JOB.yaml",
+		Short: "Run a training job",
+		Long: `Run a training job on an embedded network: one validator, the job's workers and a verifier, each with
+its own keys, network host and blob store, in this process and on the loopback interface. Nothing
+has to be set up, and nobody is believed: work is sampled, done again, disputed and paid as on a
+network of strangers.
+
+The output folder gets the model (loadable by Hugging Face tools), metrics.jsonl, lineage.jsonl,
+receipts.jsonl, report.html, summary.json and starling.log. With -o json, standard output carries
+the content of summary.json.
+
+The first Ctrl-C stops cleanly; --resume goes on from the last attested checkpoint.`,
+		Example: `  starling train examples/quickstart.yaml
+  starling train job.yaml --set training.max_steps=480 --set output.dir=out/long
+  starling train examples/quickstart.yaml --dishonest 1`,
+		Args: exactly("JOB.yaml"),
+		RunE: func(cmd *cobra.Command, args []string) error { return c.runTrain(cmd.Context(), args[0], f) },
+	}
+	fl := cmd.Flags()
+	fl.StringArrayVar(&f.set, "set", nil, "change a key of the job file: KEY=VALUE (repeatable)")
+	fl.StringVar(&f.dir, "dir", "", "output folder, in place of the job's output.dir")
+	fl.BoolVar(&f.resume, "resume", false, "go on with the unfinished run in the output folder")
+	fl.BoolVarP(&f.yes, "yes", "y", false, "answer every question with yes")
+	fl.BoolVar(&f.noInput, "no-input", false, "never ask")
+	fl.IntVar(&f.workers, "workers", 0, "number of workers, in place of the job's strategy.workers")
+	fl.IntVar(&f.dishonest, "dishonest", 0, "number of workers that skip their training and make up what they submit")
+	return cmd
+}
+
+func (c *cli) runTrain(ctx context.Context, path string, f trainFlags) error {
+	if f.workers != 0 {
+		f.set = append(f.set, fmt.Sprintf("strategy.workers=%d", f.workers))
+	}
+	j, err := job.Load(path, f.set...)
+	if err != nil {
+		return terminal.WithExit(err, terminal.ExitUsage)
+	}
+	dir := f.dir
+	if dir == "" {
+		dir = j.Output.Dir
+	}
+	resume, err := f.agree(dir)
+	if err != nil {
+		return err
+	}
+	progress := terminal.NewProgress(os.Stderr, terminal.ModeFor(os.Stderr, c.quiet || c.output == outputJSON), terminal.Width(os.Stderr))
+	for _, n := range j.Notes {
+		progress.Say(time.Now(), n.Place+": "+n.Text)
+	}
+	summary, err := node.Train(ctx, node.TrainOptions{
+		Job: j, Dir: dir, Resume: resume, Dishonest: f.dishonest,
+		Progress: func(p node.Progress) { progress.Show(time.Now(), update(p)) },
+		Say:      func(text string) { progress.Say(time.Now(), text) },
+	})
+	progress.Done()
+	if err != nil {
+		return interrupted(ctx, trainError(err), fmt.Sprintf("starling train %s%s --resume", path, dirFlag(f.dir)))
+	}
+	if c.output == outputJSON {
+		return terminal.PrintJSON(os.Stdout, summary)
+	}
+	printSummary(summary, dir)
+	return nil
+}
+
+func update(p node.Progress) terminal.Update {
+	return terminal.Update{
+		Job: p.Job, Step: p.Step, MaxSteps: p.Steps, Round: p.Round, Rounds: p.Rounds, Loss: p.Loss, EvalLoss: p.EvalLoss,
+		LearningRate: p.LearningRate, GradNorm: math.NaN(), TokensPerSecond: p.TokensPerSecond, Workers: p.Workers, WorkersTarget: p.Target,
+		CostUzen: p.PaidUzen, BudgetUzen: p.BudgetUzen, Left: p.Left, HasLeft: p.Left > 0, Phase: p.Phase,
+	}
+}
+
+func dirFlag(dir string) string {
+	if dir == "" {
+		return ""
+	}
+	return " --dir " + dir
+}
+
+// agree settles what to do with what the output folder holds.
+func (f trainFlags) agree(dir string) (resume bool, err error) {
+	err = node.Probe(dir)
+	switch {
+	case err == nil:
+		return false, nil
+	case errors.Is(err, node.ErrFinished):
+		return false, terminal.WithExit(&terminal.Problem{
+			Code: "OUTPUT_FINISHED", What: "the output folder " + dir + " holds a finished run",
+			Why: "starling never overwrites a model", Fix: "give another folder with --dir, or remove this one",
+		}, terminal.ExitConflict)
+	case !errors.Is(err, node.ErrUnfinished):
+		return false, err
+	case f.resume || f.yes:
+		return true, nil
+	}
+	if !f.noInput && terminal.IsTerminal(os.Stdin) && terminal.IsTerminal(os.Stderr) {
+		fmt.Fprintf(os.Stderr, "%s holds an unfinished run. Go on with it? [Y/n] ", dir)
+		answer, _ := bufio.NewReader(os.Stdin).ReadString('\n')
+		if a := strings.ToLower(strings.TrimSpace(answer)); a == "" || a == "y" || a == "yes" {
+			return true, nil
+		}
+	}
+	return false, terminal.WithExit(&terminal.Problem{
+		Code: "OUTPUT_UNFINISHED", What: "the output folder " + dir + " holds an unfinished run",
+		Why: "starting anew would lose it", Fix: "go on with --resume, give another folder with --dir, or remove this one",
+	}, terminal.ExitConflict)
+}
+
+// trainError gives the errors of a run their exit codes.
+func trainError(err error) error {
+	var wrong *job.ErrorList
+	var halted *node.HaltedError
+	switch {
+	case errors.As(err, &wrong):
+		return terminal.WithExit(err, terminal.ExitUsage)
+	case errors.As(err, &halted):
+		return terminal.WithExit(&terminal.Problem{Code: "RUN_HALTED", What: "the run cannot go on", Why: halted.Why, Fix: halted.Fix()}, halted.ExitCode())
+	case errors.Is(err, node.ErrBudget):
+		return terminal.WithExit(&terminal.Problem{
+			Code: "BUDGET_TOO_SMALL", What: "the budget cannot pay for the job", Why: err.Error(), Fix: "raise budget.max_cost or train fewer steps",
+		}, terminal.ExitFunds)
+	case errors.Is(err, node.ErrInUse), errors.Is(err, node.ErrOtherJob):
+		return terminal.WithExit(&terminal.Problem{Code: "OUTPUT_CONFLICT", What: err.Error(), Fix: "give another folder with --dir"}, terminal.ExitConflict)
+	}
+	return err
+}
+
+func printSummary(s *node.Summary, dir string) {
+	w := bufio.NewWriter(os.Stdout)
+	defer w.Flush()
+	fmt.Fprintf(w, "eval loss   %s -> %s nats a token, %d steps in %d rounds on %d workers\n",
+		terminal.Loss(s.FirstEvalLoss), terminal.Loss(s.FinalEvalLoss), s.Steps, s.Rounds, s.Workers)
+	fmt.Fprintf(w, "audits      %d drawn, %d passed, %d failed\n", s.Audits.Drawn, s.Audits.Passed, s.Audits.Failed)
+	for _, d := range s.Disputes {
+		fmt.Fprintf(w, "dispute     round %d: %s: %s\n", d.Round, d.Worker, d.Verdict)
+	}
+	fmt.Fprintf(w, "cost        %s paid + %s fee, %s of %s ZEN refunded\n", terminal.Zen(s.PaidUzen), terminal.Zen(s.FeeUzen), terminal.Zen(s.RefundedUzen), terminal.Zen(s.BudgetUzen))
+	if s.SlashedUzen > 0 {
+		fmt.Fprintf(w, "slashed     %s ZEN\n", terminal.Zen(s.SlashedUzen))
+	}
+	fmt.Fprintf(w, "state root  %s\n", s.StateRoot)
+	fmt.Fprintf(w, "output      %s\n\n", dir)
+	fmt.Fprintf(w, "next: starling verify %s\n      starling generate %s --prompt %q --tokens 100\n", dir, dir, "func ")
+}

@@ -1,0 +1,85 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/starling-network/starling/client/job"
+	"github.com/starling-network/starling/cmd/starling/terminal"
+	"github.com/starling-network/starling/node"
+)
+
+func (c *cli) verify() *cobra.Command {
+	var opt node.VerifyOptions
+	cmd := &cobra.Command{
+		Use:   "verify OUT",
+		Short: "Re-execute a run and confirm every attested state root",
+		Long: `Re-execute a run offline, from its job file, its data and its lineage, and confirm bit for bit every
+state root that was attested. All blobs are hashed and all signatures checked. Exit code 0 means
+that the model is what the job and the data determine; 10 names the first round that differs.
+
+With -o json: {"job","rounds","units","signers","state_root","complete"}.`,
+		Example: `  starling verify out/quickstart
+  starling verify out/quickstart --round 3
+  starling verify out/quickstart --job examples/quickstart.yaml -o json`,
+		Args: exactly("OUT"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if cmd.Flags().Changed("round") && opt.Round < 1 {
+				return usage(cmd, errors.New("rounds are counted from 1"))
+			}
+			show := c.counter("round")
+			opt.Progress = show
+			v, err := node.Verify(cmd.Context(), args[0], opt)
+			show(0, 0)
+			if err != nil {
+				return interrupted(cmd.Context(), verifyError(err), "starling verify "+args[0])
+			}
+			if c.output == outputJSON {
+				return terminal.PrintJSON(os.Stdout, v)
+			}
+			fmt.Printf("verified    %d rounds of %d units, bit for bit; signed by %d members\nstate root  %s\n",
+				len(v.Rounds), v.Units/max(1, len(v.Rounds)), len(v.Signers), v.StateRoot)
+			return nil
+		},
+	}
+	cmd.Flags().IntVar(&opt.Round, "round", 0, "confirm only the round with this number")
+	cmd.Flags().StringVar(&opt.JobFile, "job", "", "job file, in place of the one the run was started with")
+	return cmd
+}
+
+func verifyError(err error) error {
+	var differs *node.MismatchError
+	var wrong *job.ErrorList
+	switch {
+	case errors.As(err, &differs):
+		return terminal.WithExit(&terminal.Problem{
+			Code: "VERIFICATION_FAILED", What: "the run is not what its job and data determine", Why: differs.Error(),
+			Fix: "do not trust this model; get the folder again from who attested it",
+		}, terminal.ExitVerification)
+	case errors.Is(err, node.ErrNotARun):
+		return terminal.WithExit(&terminal.Problem{Code: "NOT_A_RUN", What: err.Error(), Fix: "give the output folder of `starling train`"}, terminal.ExitNotFound)
+	case errors.As(err, &wrong):
+		return terminal.WithExit(err, terminal.ExitVerification)
+	}
+	return err
+}
+
+// counter shows done of total on the terminal; total 0 ends the line.
+func (c *cli) counter(what string) func(done, total int) {
+	mode := terminal.ModeFor(os.Stderr, c.quiet || c.output == outputJSON)
+	begin, shown := time.Now(), false
+	return func(done, total int) {
+		switch {
+		case mode != terminal.Line:
+		case total > 0:
+			fmt.Fprintf(os.Stderr, "\r%s %d/%d  %s", what, done, total, terminal.Span(time.Since(begin)))
+			shown = true
+		case shown:
+			fmt.Fprint(os.Stderr, "\r\x1b[K")
+		}
+	}
+}

@@ -1,0 +1,34 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+
+	"github.com/starling-network/starling/cmd/starling/terminal"
+	"github.com/starling-network/starling/compute/kernel"
+)
+
+func (c *cli) version() *cobra.Command {
+	return &cobra.Command{
+		Use:   "version",
+		Short: "Show the version, the numerics and the kernels in use",
+		Long:  `Show the version of the binary, the version of the numerics (programs run only on the version they were made for), and the kernels in use.`,
+		Args:  exactly(),
+		RunE: func(*cobra.Command, []string) error {
+			version := "development"
+			if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" && info.Main.Version != "(devel)" {
+				version = info.Main.Version
+			}
+			v := map[string]any{"version": version, "numerics": kernel.Version, "kernels": kernel.Active().String(), "platform": runtime.GOOS + "/" + runtime.GOARCH, "go": runtime.Version()}
+			if c.output == outputJSON {
+				return terminal.PrintJSON(os.Stdout, v)
+			}
+			fmt.Printf("starling %s, numerics %v, kernels %v, %v, %v\n", version, v["numerics"], v["kernels"], v["platform"], v["go"])
+			return nil
+		},
+	}
+}

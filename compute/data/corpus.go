@@ -1,0 +1,112 @@
+package data
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"github.com/starling-network/starling/compute/data/tokenizer"
+)
+
+// Corpus is a tokenized data set: one stream of tokens, of which the last part is for validation. It is not changed once
+// built, and may be used by several goroutines at once.
+type Corpus struct {
+	Vocab uint32 // every token is below
+	Train Tokens // the first part of the stream
+	Val   Tokens // the rest
+	all   Tokens
+}
+
+// Tokens is a run of token ids, each 2 bytes or 4, little-endian.
+type Tokens struct {
+	width int
+	raw   []byte
+}
+
+// width is the number of bytes of a token of a vocabulary.
+func width(vocab uint32) int {
+	if vocab <= 1<<16 {
+		return 2
+	}
+	return 4
+}
+
+// Len is the number of tokens.
+func (t Tokens) Len() int {
+	if t.width == 0 {
+		return 0
+	}
+	return len(t.raw) / t.width
+}
+
+// At returns token i.
+func (t Tokens) At(i int) uint32 {
+	if t.width == 2 {
+		return uint32(binary.LittleEndian.Uint16(t.raw[2*i:]))
+	}
+	return binary.LittleEndian.Uint32(t.raw[4*i:])
+}
+
+func (t Tokens) slice(from, to int) Tokens {
+	return Tokens{t.width, t.raw[from*t.width : to*t.width : to*t.width]}
+}
+
+func (t Tokens) append(ids []uint32) Tokens {
+	for _, id := range ids {
+		if t.width == 2 {
+			t.raw = binary.LittleEndian.AppendUint16(t.raw, uint16(id))
+		} else {
+			t.raw = binary.LittleEndian.AppendUint32(t.raw, id)
+		}
+	}
+	return t
+}
+
+// copyTo fills dst with the tokens from position at.
+func (t Tokens) copyTo(dst []int32, at int) {
+	for i := range dst {
+		dst[i] = int32(t.At(at + i))
+	}
+}
+
+// Errors of Build and of what it built.
+var (
+	// ErrEmpty is returned by Build when there is not one token.
+	ErrEmpty = errors.New("data: no text in any source: give at least one document that is not empty")
+	// ErrFraction is returned by Build.
+	ErrFraction = errors.New("data: the validation fraction must be at least 0 and less than 1")
+)
+
+// Build tokenizes the documents of all sources in the order given. After each comes the tokenizer's token that ends a
+// document; a tokenizer without one, such as tokenizer.Bytes, puts nothing between them. The last valFraction of the
+// tokens, rounded down, is for validation.
+func Build(sources []Source, t *tokenizer.Tokenizer, valFraction float64) (*Corpus, error) {
+	if !(valFraction >= 0 && valFraction < 1) {
+		return nil, fmt.Errorf("%w, not %v", ErrFraction, valFraction)
+	}
+	vocab := uint32(t.VocabSize())
+	all := Tokens{width: width(vocab)}
+	end, hasEnd := t.EndOfText()
+	for _, s := range sources {
+		docs, err := Documents(s)
+		if err != nil {
+			return nil, err
+		}
+		for _, d := range docs {
+			all = all.append(t.Encode(d))
+			if hasEnd {
+				all = all.append([]uint32{end})
+			}
+		}
+	}
+	if all.Len() == 0 {
+		return nil, ErrEmpty
+	}
+	return newCorpus(vocab, all, int(float64(all.Len())*valFraction)), nil
+}
+
+// newCorpus divides a stream, of which the last val tokens are for validation.
+func newCorpus(vocab uint32, all Tokens, val int) *Corpus {
+	cut := all.Len() - val
+	return &Corpus{Vocab: vocab, Train: all.slice(0, cut), Val: all.slice(cut, all.Len()), all: all}
+}

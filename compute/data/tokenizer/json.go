@@ -1,0 +1,348 @@
+package tokenizer
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// Limits of a tokenizer.json, which comes from a stranger.
+const (
+	MaxJSON     = 64 << 20 // bytes
+	MaxVocab    = 1 << 20  // ids
+	MaxAdded    = 1024     // added tokens
+	MaxAddedLen = 256      // bytes of the content of an added token
+)
+
+var (
+	// ErrMalformed is returned for bytes that are not a consistent tokenizer.json.
+	ErrMalformed = errors.New("tokenizer: malformed tokenizer.json")
+	// ErrUnsupported is returned for a tokenizer.json that asks for something other than byte-level BPE.
+	ErrUnsupported = errors.New("tokenizer: not a plain byte-level BPE tokenizer.json")
+)
+
+// file is a tokenizer.json. A field that is not here makes Parse fail: reading on would give a tokenizer that differs
+// from what the file describes.
+type file struct {
+	Version       string          `json:"version"`
+	Truncation    json.RawMessage `json:"truncation"`
+	Padding       json.RawMessage `json:"padding"`
+	AddedTokens   []addedToken    `json:"added_tokens"`
+	Normalizer    json.RawMessage `json:"normalizer"`
+	PreTokenizer  *byteLevel      `json:"pre_tokenizer"`
+	PostProcessor *byteLevel      `json:"post_processor"`
+	Decoder       *byteLevel      `json:"decoder"`
+	Model         model           `json:"model"`
+}
+
+type addedToken struct {
+	ID         uint32 `json:"id"`
+	Content    string `json:"content"`
+	SingleWord bool   `json:"single_word"`
+	LStrip     bool   `json:"lstrip"`
+	RStrip     bool   `json:"rstrip"`
+	Normalized bool   `json:"normalized"`
+	Special    bool   `json:"special"`
+}
+
+type byteLevel struct {
+	Type           string `json:"type"`
+	AddPrefixSpace bool   `json:"add_prefix_space"`
+	TrimOffsets    bool   `json:"trim_offsets"`
+	UseRegex       *bool  `json:"use_regex"` // absent: true
+}
+
+type model struct {
+	Type                    string          `json:"type"`
+	Dropout                 json.RawMessage `json:"dropout"`
+	UnkToken                *string         `json:"unk_token"` // never needed: every byte has an id
+	ContinuingSubwordPrefix *string         `json:"continuing_subword_prefix"`
+	EndOfWordSuffix         *string         `json:"end_of_word_suffix"`
+	FuseUnk                 bool            `json:"fuse_unk"`
+	ByteFallback            bool            `json:"byte_fallback"`
+	IgnoreMerges            bool            `json:"ignore_merges"`
+	Vocab                   vocab           `json:"vocab"`
+	Merges                  []mergeText     `json:"merges"`
+}
+
+// Parse reads a tokenizer.json of Hugging Face tokenizers: model BPE over bytes, pre-tokenizer and decoder ByteLevel,
+// any added tokens that are matched as they stand. Errors wrap ErrMalformed or ErrUnsupported.
+func Parse(tokenizerJSON []byte) (*Tokenizer, error) {
+	if len(tokenizerJSON) > MaxJSON {
+		return nil, fmt.Errorf("%w: %d bytes, at most %d", ErrMalformed, len(tokenizerJSON), MaxJSON)
+	}
+	var f file
+	dec := json.NewDecoder(bytes.NewReader(tokenizerJSON))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&f); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrMalformed, err)
+	}
+	if _, err := dec.Token(); err != io.EOF {
+		return nil, fmt.Errorf("%w: more follows the object", ErrMalformed)
+	}
+	if what := f.unsupported(); what != "" {
+		return nil, fmt.Errorf("%w: %s", ErrUnsupported, what)
+	}
+	t := &Tokenizer{
+		prefixSpace: f.PreTokenizer.AddPrefixSpace,
+		words:       f.PreTokenizer.UseRegex == nil || *f.PreTokenizer.UseRegex,
+	}
+	for _, read := range []func(*file) error{t.readVocab, t.readMerges, t.readAdded} {
+		if err := read(&f); err != nil {
+			return nil, err
+		}
+	}
+	return t, nil
+}
+
+// unsupported names the first thing in f that this package would get wrong, or is empty.
+func (f *file) unsupported() string {
+	m := &f.Model
+	switch {
+	case !absent(f.Normalizer):
+		return "normalizer is not null"
+	case !absent(f.Truncation) || !absent(f.Padding):
+		return "truncation or padding is not null"
+	case f.PreTokenizer == nil || f.PreTokenizer.Type != "ByteLevel":
+		return "pre_tokenizer is not ByteLevel"
+	case f.Decoder == nil || f.Decoder.Type != "ByteLevel":
+		return "decoder is not ByteLevel"
+	case f.PostProcessor != nil && f.PostProcessor.Type != "ByteLevel":
+		return "post_processor is not null or ByteLevel"
+	case m.Type != "BPE" && m.Type != "":
+		return fmt.Sprintf("model %q is not BPE", m.Type)
+	case !absent(m.Dropout):
+		return "model.dropout is not null"
+	case m.ContinuingSubwordPrefix != nil && *m.ContinuingSubwordPrefix != "":
+		return "model.continuing_subword_prefix is set"
+	case m.EndOfWordSuffix != nil && *m.EndOfWordSuffix != "":
+		return "model.end_of_word_suffix is set"
+	case m.IgnoreMerges:
+		return "model.ignore_merges is set"
+	}
+	for _, a := range f.AddedTokens {
+		if a.SingleWord || a.LStrip || a.RStrip {
+			return fmt.Sprintf("added token %q has single_word, lstrip or rstrip", a.Content)
+		}
+	}
+	return ""
+}
+
+func absent(raw json.RawMessage) bool { return len(raw) == 0 || string(raw) == "null" }
+
+// readVocab fills pieces and bytes. A key that is not written in byte symbols can only be an added token.
+func (t *Tokenizer) readVocab(f *file) error {
+	isAdded := map[string]bool{}
+	for _, a := range f.AddedTokens {
+		isAdded[a.Content] = true
+	}
+	seen := 0
+	for _, symbols := range f.Model.Vocab.keys() {
+		id := f.Model.Vocab[symbols]
+		piece, ok := fromSymbols(symbols)
+		if isAdded[symbols] {
+			if ok && piece != symbols {
+				return fmt.Errorf("%w: added token %q reads as %q in the vocabulary", ErrUnsupported, symbols, piece)
+			}
+			continue // placed by readAdded
+		}
+		if !ok || piece == "" {
+			return fmt.Errorf("%w: vocabulary entry %q is not made of byte symbols", ErrMalformed, symbols)
+		}
+		if err := t.place(id, piece); err != nil {
+			return err
+		}
+		if len(piece) == 1 {
+			t.bytes[piece[0]] = id
+			seen++
+		}
+	}
+	if seen != 256 {
+		return fmt.Errorf("%w: the vocabulary has %d of the 256 bytes", ErrUnsupported, seen)
+	}
+	return nil
+}
+
+// place gives an id its bytes.
+func (t *Tokenizer) place(id uint32, piece string) error {
+	if id >= MaxVocab {
+		return fmt.Errorf("%w: id %d of %q, at most %d", ErrMalformed, id, piece, MaxVocab-1)
+	}
+	if n := int(id) + 1; n > len(t.pieces) {
+		t.pieces = append(t.pieces, make([]string, n-len(t.pieces))...)
+	}
+	if t.pieces[id] != "" {
+		return fmt.Errorf("%w: id %d is used twice", ErrMalformed, id)
+	}
+	t.pieces[id] = piece
+	return nil
+}
+
+func (t *Tokenizer) readMerges(f *file) error {
+	for _, m := range f.Model.Merges {
+		left, okLeft := f.Model.Vocab[m.left]
+		right, okRight := f.Model.Vocab[m.right]
+		joined, okJoined := f.Model.Vocab[m.left+m.right]
+		if !okLeft || !okRight || !okJoined {
+			return fmt.Errorf("%w: merge %q %q: a part or the whole is not in the vocabulary", ErrMalformed, m.left, m.right)
+		}
+		if !t.addMerge(merge{pair{left, right}, joined}) {
+			return fmt.Errorf("%w: merge %q %q occurs twice", ErrMalformed, m.left, m.right)
+		}
+	}
+	return nil
+}
+
+func (t *Tokenizer) addMerge(m merge) bool {
+	if t.ranks == nil {
+		t.ranks = map[pair]int{}
+	}
+	if _, ok := t.ranks[m.pair]; ok {
+		return false
+	}
+	t.ranks[m.pair] = len(t.merges)
+	t.merges = append(t.merges, m)
+	return true
+}
+
+func (t *Tokenizer) readAdded(f *file) error {
+	if len(f.AddedTokens) > MaxAdded {
+		return fmt.Errorf("%w: %d added tokens, at most %d", ErrMalformed, len(f.AddedTokens), MaxAdded)
+	}
+	for _, a := range f.AddedTokens {
+		if a.Content == "" || len(a.Content) > MaxAddedLen {
+			return fmt.Errorf("%w: added token %d has %d bytes, need 1 to %d", ErrMalformed, a.ID, len(a.Content), MaxAddedLen)
+		}
+		if id, ok := f.Model.Vocab[a.Content]; ok && id != a.ID {
+			return fmt.Errorf("%w: added token %q is %d, but %d in the vocabulary", ErrMalformed, a.Content, a.ID, id)
+		}
+		if err := t.add(a); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// add enters one added token.
+func (t *Tokenizer) add(a addedToken) error {
+	if _, ok := t.ids[a.Content]; ok {
+		return fmt.Errorf("%w: added token %q occurs twice", ErrMalformed, a.Content)
+	}
+	if err := t.place(a.ID, a.Content); err != nil {
+		return err
+	}
+	if t.ids == nil {
+		t.ids = map[string]uint32{}
+		t.added = [2]matcher{{}, {}}
+	}
+	t.ids[a.Content] = a.ID
+	t.addedTokens = append(t.addedTokens, a)
+	slices.SortFunc(t.addedTokens, func(a, b addedToken) int { return cmp.Compare(a.ID, b.ID) })
+	turn := 0 // the reference looks for tokens to be matched in normalized text after all others
+	if a.Normalized {
+		turn = 1
+	}
+	m, first := t.added[turn], a.Content[0]
+	m[first] = append(m[first], a)
+	slices.SortFunc(m[first], func(a, b addedToken) int { return cmp.Compare(len(b.Content), len(a.Content)) })
+	return nil
+}
+
+// JSON returns a tokenizer.json that Parse and Hugging Face tokenizers read. The same tokenizer has the same bytes.
+// Added tokens are also in the vocabulary, as in GPT-2's, so that a reader gives them these ids.
+func (t *Tokenizer) JSON() []byte {
+	words := t.words
+	f := file{
+		Version:     "1.0",
+		AddedTokens: append([]addedToken{}, t.addedTokens...),
+		PreTokenizer: &byteLevel{
+			Type: "ByteLevel", AddPrefixSpace: t.prefixSpace, TrimOffsets: true, UseRegex: &words,
+		},
+		Decoder: &byteLevel{Type: "ByteLevel", AddPrefixSpace: true, TrimOffsets: true, UseRegex: &words},
+		Model:   model{Type: "BPE", Vocab: vocab{}, Merges: make([]mergeText, len(t.merges))},
+	}
+	for id, piece := range t.pieces {
+		if added, ok := t.ids[piece]; ok && added == uint32(id) {
+			f.Model.Vocab[piece] = uint32(id)
+		} else if piece != "" {
+			f.Model.Vocab[toSymbols(piece)] = uint32(id)
+		}
+	}
+	for rank, m := range t.merges {
+		f.Model.Merges[rank] = mergeText{toSymbols(t.pieces[m.left]), toSymbols(t.pieces[m.right])}
+	}
+	var out bytes.Buffer
+	enc := json.NewEncoder(&out)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	if err := enc.Encode(f); err != nil {
+		panic(fmt.Sprintf("tokenizer: a file of plain values failed to encode: %v", err))
+	}
+	return out.Bytes()
+}
+
+// vocab maps symbols to ids. It is read and written in the order of the ids.
+type vocab map[string]uint32
+
+func (v vocab) keys() []string {
+	return slices.SortedFunc(maps.Keys(v), func(a, b string) int {
+		return cmp.Or(cmp.Compare(v[a], v[b]), strings.Compare(a, b))
+	})
+}
+
+// MarshalJSON implements json.Marshaler.
+func (v vocab) MarshalJSON() ([]byte, error) {
+	var out bytes.Buffer
+	enc := json.NewEncoder(&out)
+	enc.SetEscapeHTML(false)
+	out.WriteByte('{')
+	for i, k := range v.keys() {
+		if i > 0 {
+			out.WriteByte(',')
+		}
+		if err := enc.Encode(k); err != nil {
+			return nil, err
+		}
+		fmt.Fprintf(&out, ":%d", v[k])
+	}
+	out.WriteByte('}')
+	return out.Bytes(), nil
+}
+
+// mergeText is a merge in symbols: in a file, "left right" (older) or ["left", "right"]. It is written in the older
+// form, which every reader knows.
+type mergeText struct{ left, right string }
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (m *mergeText) UnmarshalJSON(data []byte) error {
+	var parts []string
+	if len(data) > 0 && data[0] == '"' {
+		var s string
+		if err := json.Unmarshal(data, &s); err != nil {
+			return err
+		}
+		parts = strings.Split(s, " ")
+	} else if err := json.Unmarshal(data, &parts); err != nil {
+		return err
+	}
+	if len(parts) != 2 || parts[0] == "" || parts[1] == "" {
+		return fmt.Errorf("merge %s does not have two parts", data)
+	}
+	m.left, m.right = parts[0], parts[1]
+	return nil
+}
+
+// MarshalJSON implements json.Marshaler.
+func (m mergeText) MarshalJSON() ([]byte, error) {
+	var out bytes.Buffer
+	enc := json.NewEncoder(&out)
+	enc.SetEscapeHTML(false)
+	err := enc.Encode(m.left + " " + m.right)
+	return out.Bytes(), err
+}

@@ -1,0 +1,86 @@
+package tokenizer
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func words(s string) []string {
+	var out []string
+	for len(s) > 0 {
+		n := wordLen(s)
+		out = append(out, s[:n])
+		s = s[n:]
+	}
+	return out
+}
+
+// The expected words are what the reference implementation's pre-tokenizer gives.
+func TestWordsOfGPT2(t *testing.T) {
+	for text, want := range map[string]string{
+		"Hello world":          "Hello| world",
+		"I'll've don't 'Tis":   "I|'ll|'ve| don|'t| '|Tis",
+		"'S 's it''s":          "'|S| '|s| it|''|s",
+		"a  b":                 "a| | b",
+		"a   b":                "a|  | b",
+		"a \n b":               "a| \n| b",
+		"a\n\nb":               "a|\n|\n|b",
+		"a\tb":                 "a|\t|b",
+		"end  ":                "end|  ",
+		"  ":                   "  ",
+		" ":                    " ",
+		"x=1234 + y2":          "x|=|1234| +| y|2",
+		"a\u00a0b":             "a|\u00a0|b",
+		"a \u2003 b":           "a| \u2003| b",
+		"a\u0085\u0085b":       "a|\u0085|\u0085|b",
+		"e\u0301a":             "e|\u0301|a",
+		"日本語 テスト１２":            "日本語| テスト|１２",
+		"½ Ⅷ²":                 "½| Ⅷ²",
+		"\ufeffa \u200bb":      "\ufeff|a| \u200b|b",
+		"a\xff\xfe b\xe3\x81":  "a|\xff\xfe| b|\xe3\x81",
+		"\x1c\x1f \v\fx":       "\x1c\x1f| \v|\f|x",
+		"👩\u200d👩 !!":          "👩\u200d👩| !!",
+		"snake_case, (really)": "snake|_|case|,| (|really|)",
+	} {
+		if got := strings.Join(words(text), "|"); got != want {
+			t.Errorf("%q: got %q, want %q", text, got, want)
+		}
+	}
+}
+
+// Package regexp runs the same pattern but for the lookahead, which is put in by hand.
+var withoutLookahead = regexp.MustCompile(`^('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^` + spaces + `\p{L}\p{N}]+|[` + spaces + `]+)`)
+
+const spaces = "\\s\\v\u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
+
+func wordsByRegexp(s string) []string {
+	space := regexp.MustCompile(`^[` + spaces + `]+$`)
+	var out []string
+	for len(s) > 0 {
+		w := withoutLookahead.FindString(s)
+		if runes := []rune(w); space.MatchString(w) && len(w) < len(s) && len(runes) > 1 {
+			w = string(runes[:len(runes)-1])
+		}
+		out = append(out, w)
+		s = s[len(w):]
+	}
+	return out
+}
+
+func FuzzWords(f *testing.F) {
+	f.Add("I'll  see\n\n you're ½ \u00a0\u2003x  \n")
+	f.Add("\xff'\xe3\x81 's  ")
+	f.Fuzz(func(t *testing.T, text string) {
+		got := words(text)
+		if strings.Join(got, "") != text {
+			t.Fatalf("%q: the words %q are not the text", text, got)
+		}
+		if valid := strings.ToValidUTF8(text, "?"); valid == text {
+			if want := wordsByRegexp(text); !slices.Equal(got, want) {
+				t.Fatalf("%q: got %q, want %q", text, got, want)
+			}
+		}
+	})
+}

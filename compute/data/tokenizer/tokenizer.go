@@ -1,0 +1,64 @@
+// Package tokenizer turns text into token ids and back: byte-level byte-pair encoding (Sennrich et al. 2016; the
+// byte-level form of GPT-2, Radford et al. 2019), trained here or read from a Hugging Face tokenizer.json.
+//
+// Every byte has an id, so any string encodes and Decode(Encode(s)) == s, valid UTF-8 or not (unless the file asks for
+// a space before the text). It is not a general reader of tokenizer.json: a file that asks for a normalizer, another
+// pre-tokenizer or another model is refused, never read as something else.
+package tokenizer
+
+import "strings"
+
+// EndOfText is the content of the token that ends a document, by the convention of GPT-2.
+const EndOfText = "<|endoftext|>"
+
+// Tokenizer is an immutable vocabulary and its merges. It may be used by several goroutines at once.
+type Tokenizer struct {
+	pieces []string          // by id: the bytes of the token; "" is an id that is not used
+	bytes  [256]uint32       // the ids of the single bytes
+	merges []merge           // by rank
+	ranks  map[pair]int      // index into merges
+	ids    map[string]uint32 // of added tokens, by content
+	added  [2]matcher        // found in the text before merging: first [0], then in what is left [1]
+
+	addedTokens []addedToken // as in the file, ascending id
+	prefixSpace bool         // put a space before text that starts with none
+	words       bool         // cut the text by GPT-2's pattern before merging; otherwise merge over all of it
+}
+
+type pair struct{ left, right uint32 }
+
+type merge struct {
+	pair
+	id uint32 // of the joined token
+}
+
+// Bytes returns the byte-level tokenizer: 256 tokens, the id of a token is its byte, no merges, no special tokens.
+func Bytes() *Tokenizer {
+	t := &Tokenizer{pieces: make([]string, 256)}
+	for b := range 256 {
+		t.pieces[b] = string([]byte{byte(b)})
+		t.bytes[b] = uint32(b)
+	}
+	return t
+}
+
+// VocabSize is one more than the largest id.
+func (t *Tokenizer) VocabSize() int { return len(t.pieces) }
+
+// EndOfText returns the id of the token that ends a document, if there is one.
+func (t *Tokenizer) EndOfText() (uint32, bool) {
+	id, ok := t.ids[EndOfText]
+	return id, ok
+}
+
+// Decode returns the bytes that the tokens stand for. The result is not valid UTF-8 where the tokens are not. An id
+// that is not in the vocabulary stands for nothing.
+func (t *Tokenizer) Decode(ids []uint32) string {
+	var b strings.Builder
+	for _, id := range ids {
+		if int(id) < len(t.pieces) {
+			b.WriteString(t.pieces[id])
+		}
+	}
+	return b.String()
+}

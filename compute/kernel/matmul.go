@@ -1,0 +1,169 @@
+package kernel
+
+import "fmt"
+
+// ChunkK is the length of the pieces in which a matrix product accumulates over k. It is part of the numerics.
+const ChunkK = 512
+
+// Gemm is a matrix product C = A x B of float32, with A [M, K], B [K, N] and C [M, N].
+//
+// A and B are read through strides counted in elements, so that a transpose is a swap of two strides: A[i, k] is
+// A[i*ARow+k*ACol], B[k, j] is B[k*BRow+j*BCol]. Strides are not negative; 0 repeats a row or column.
+// C[i, j] is C[i*CRow+j] with CRow >= N. C shares no memory with A and B; what it held is overwritten.
+type Gemm struct {
+	M, N, K    int
+	A          []float32
+	ARow, ACol int
+	B          []float32
+	BRow, BCol int
+	C          []float32
+	CRow       int
+	Path       Path // the kernels to use; 0 is the active path
+}
+
+// Run computes C on up to threads threads: c = +0; for k ascending within a chunk of ChunkK, c = FMA32(a, b, c); then
+// the chunk sums are added in ascending order. It panics if A, B or C is too short for its matrix.
+func (g *Gemm) Run(threads int) {
+	g.check()
+	g.product().run(threads)
+}
+
+// BatchGemm runs batch products of one shape. Product i reads A and B and writes C from the elements i*aStep, i*bStep
+// and i*cStep on; a step of 0 shares an operand (never C).
+func BatchGemm(g Gemm, batch, aStep, bStep, cStep, threads int) {
+	if batch <= 0 {
+		return
+	}
+	for _, i := range []int{0, batch - 1} {
+		g.at(i*aStep, i*bStep, i*cStep).check()
+	}
+	if batch < threads {
+		for i := range batch {
+			g.at(i*aStep, i*bStep, i*cStep).product().run(threads)
+		}
+		return
+	}
+	Parallel(threads, batch, func(lo, hi int) {
+		for i := lo; i < hi; i++ {
+			g.at(i*aStep, i*bStep, i*cStep).product().run(1)
+		}
+	})
+}
+
+// at returns g with its operands from the elements a, b and c on.
+func (g Gemm) at(a, b, c int) *Gemm {
+	g.A, g.B, g.C = g.A[min(a, len(g.A)):], g.B[min(b, len(g.B)):], g.C[min(c, len(g.C)):]
+	return &g
+}
+
+// check panics unless every element of the matrices lies in its slice: the assembly checks nothing.
+func (g *Gemm) check() {
+	if g.M < 0 || g.N < 0 || g.K < 0 {
+		panic(fmt.Sprintf("kernel: matrix product of negative size %d x %d x %d", g.M, g.K, g.N))
+	}
+	inside := func(name string, n, rows, cols, row, col int) {
+		if rows > 0 && cols > 0 && (row < 0 || col < 0 || (rows-1)*row+(cols-1)*col >= n) {
+			panic(fmt.Sprintf("kernel: matrix %s of %d x %d with strides %d and %d exceeds its %d elements", name, rows, cols, row, col, n))
+		}
+	}
+	inside("A", len(g.A), g.M, g.K, g.ARow, g.ACol)
+	inside("B", len(g.B), g.K, g.N, g.BRow, g.BCol)
+	inside("C", len(g.C), g.M, g.N, g.CRow, 1)
+	if g.M > 1 && g.CRow < g.N {
+		panic(fmt.Sprintf("kernel: rows of C overlap: stride %d for %d columns", g.CRow, g.N))
+	}
+}
+
+// matrix is a strided view: element (i, j) is data[i*row+j*col].
+type matrix struct {
+	data     []float32
+	row, col int
+}
+
+func (m matrix) from(i, j int) matrix { return matrix{m.data[i*m.row+j*m.col:], m.row, m.col} }
+func (m matrix) transposed() matrix   { return matrix{m.data, m.col, m.row} }
+
+// product is c = a x b over m rows, n columns and an inner length of k.
+type product struct {
+	path    Path
+	m, n, k int
+	a, b, c matrix
+}
+
+// product returns the work of g. A product with few columns is turned into that of the transposes, which has the same
+// chains of operations and gives the vectors, which run along columns, something to do.
+func (g *Gemm) product() product {
+	p := product{
+		path: g.Path, m: g.M, n: g.N, k: g.K,
+		a: matrix{g.A, g.ARow, g.ACol}, b: matrix{g.B, g.BRow, g.BCol}, c: matrix{g.C, g.CRow, 1},
+	}
+	if p.path == 0 {
+		p.path = Active()
+	}
+	if p.n < tileCols && p.n < p.m {
+		p.m, p.n = p.n, p.m
+		p.a, p.b, p.c = p.b.transposed(), p.a.transposed(), p.c.transposed()
+	}
+	return p
+}
+
+// part returns the rows [i0, i1) and columns [j0, j1) of p.
+func (p product) part(i0, i1, j0, j1 int) product {
+	p.a, p.b, p.c = p.a.from(i0, 0), p.b.from(0, j0), p.c.from(i0, j0)
+	p.m, p.n = i1-i0, j1-j0
+	return p
+}
+
+// run computes p on a grid of up to threads parts.
+func (p product) run(threads int) {
+	if p.m == 0 || p.n == 0 {
+		return
+	}
+	if p.k == 0 {
+		for i := range p.m {
+			for j := range p.n {
+				p.c.data[i*p.c.row+j*p.c.col] = 0
+			}
+		}
+		return
+	}
+	const worthwhile = 1 << 16 // multiplications for one more thread
+	threads = min(threads, 1+p.m*p.n*p.k/worthwhile)
+	if threads <= 1 {
+		p.serial()
+		return
+	}
+	tilesM, tilesN := (p.m+tileRows-1)/tileRows, (p.n+tileCols-1)/tileCols
+	rows, cols := grid(tilesM, tilesN, threads)
+	Parallel(rows*cols, rows*cols, func(lo, hi int) {
+		for t := lo; t < hi; t++ {
+			r, c := t/cols, t%cols
+			p.part(
+				r*tilesM/rows*tileRows, min((r+1)*tilesM/rows*tileRows, p.m),
+				c*tilesN/cols*tileCols, min((c+1)*tilesN/cols*tileCols, p.n),
+			).serial()
+		}
+	})
+}
+
+// grid cuts m x n tiles into at most threads parts, as many as it can and as square as it can.
+func grid(m, n, threads int) (rows, cols int) {
+	rows, cols = 1, 1
+	for r := 1; r <= min(threads, m); r++ {
+		c := min(threads/r, n)
+		more := r*c - rows*cols
+		if more > 0 || more == 0 && m*tileRows*c+n*tileCols*r < m*tileRows*cols+n*tileCols*rows {
+			rows, cols = r, c
+		}
+	}
+	return rows, cols
+}
+
+// serial computes p on this thread.
+func (p product) serial() {
+	if p.path == Portable {
+		p.portable()
+	} else {
+		p.blocked()
+	}
+}

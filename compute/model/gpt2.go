@@ -1,0 +1,96 @@
+package model
+
+import (
+	"fmt"
+
+	"github.com/gomlx/gomlx/core/graph"
+)
+
+// gpt2 is the decoder of Radford et al. 2019: learned positions, layer norm before each sublayer, tanh GELU, biases
+// everywhere, and the token embedding as output layer.
+type gpt2 struct{}
+
+func (gpt2) parse(f *fields, c *Config) {
+	c.vocab = f.size("vocab_size", 50257, maxVocab)
+	c.positions = f.size("n_positions", 1024, maxPositions, "max_position_embeddings", "n_ctx")
+	c.width = f.size("n_embd", 768, maxWidth, "hidden_size")
+	c.layers = f.size("n_layer", 12, maxLayers, "num_hidden_layers")
+	c.heads = f.size("n_head", 12, maxWidth, "num_attention_heads")
+	c.inner = f.size("n_inner", 4*c.width, 4*maxWidth)
+	c.normEps = f.positive("layer_norm_epsilon", 1e-5, 1)
+	c.kvHeads, c.tied = c.heads, true
+	if c.width%c.heads != 0 {
+		f.fail("n_head", fmt.Sprintf("%d heads do not divide n_embd %d", c.heads, c.width), "choose a divisor")
+	}
+	c.headDim = c.width / c.heads
+
+	f.only("activation_function", "gelu_new", "gelu_pytorch_tanh")
+	f.only("tie_word_embeddings", true)
+	f.only("scale_attn_weights", true)
+	f.only("scale_attn_by_inverse_layer_idx", false)
+	f.only("add_cross_attention", false)
+	for _, dropout := range []string{"resid_pdrop", "embd_pdrop", "attn_pdrop"} {
+		f.only(dropout, 0, 0.1) // training has no dropout; 0.1 is what published files carry
+	}
+	f.ignore("reorder_and_upcast_attn", "summary_type", "summary_use_proj", "summary_activation",
+		"summary_proj_to_labels", "summary_first_dropout")
+}
+
+func (gpt2) json(c Config) map[string]any {
+	return map[string]any{
+		"architectures": []string{"GPT2LMHeadModel"}, "activation_function": "gelu_new",
+		"n_positions": c.positions, "n_embd": c.width, "n_layer": c.layers, "n_head": c.heads, "n_inner": c.inner,
+		"layer_norm_epsilon": c.normEps, "resid_pdrop": 0.0, "embd_pdrop": 0.0, "attn_pdrop": 0.0,
+		"scale_attn_weights": true,
+	}
+}
+
+func (gpt2) tensors(c Config) []Named {
+	d := c.width
+	list := []Named{
+		normal(c.initStd, "transformer.wte.weight", c.vocab, d),
+		normal(c.initStd, "transformer.wpe.weight", c.positions, d),
+	}
+	for i := range c.layers {
+		h := fmt.Sprintf("transformer.h.%d.", i)
+		list = append(list,
+			ones(h+"ln_1.weight", d), zeros(h+"ln_1.bias", d),
+			normal(c.initStd, h+"attn.c_attn.weight", d, 3*d), zeros(h+"attn.c_attn.bias", 3*d),
+			normal(c.residualStd(), h+"attn.c_proj.weight", d, d), zeros(h+"attn.c_proj.bias", d),
+			ones(h+"ln_2.weight", d), zeros(h+"ln_2.bias", d),
+			normal(c.initStd, h+"mlp.c_fc.weight", d, c.inner), zeros(h+"mlp.c_fc.bias", c.inner),
+			normal(c.residualStd(), h+"mlp.c_proj.weight", c.inner, d), zeros(h+"mlp.c_proj.bias", d),
+		)
+	}
+	return append(list, ones("transformer.ln_f.weight", d), zeros("transformer.ln_f.bias", d))
+}
+
+func (m gpt2) logits(c Config, w weights, tokens *graph.Node) *graph.Node {
+	w = w.under("transformer.")
+	batch, length := dims(tokens)[0], dims(tokens)[1]
+	words := lookup(w.at("wte.weight"), tokens)
+	places := graph.Slice(w.at("wpe.weight"), graph.AxisRange(0, length))
+	x := graph.Reshape(graph.Add(words, graph.BroadcastPrefix(places, batch)), batch*length, c.width)
+	for i := range c.layers {
+		x = m.block(c, w.under(fmt.Sprintf("h.%d.", i)), x, batch)
+	}
+	x = layerNorm(x, w.at("ln_f.weight"), w.at("ln_f.bias"), c.normEps)
+	return linear(x, w.at("wte.weight"))
+}
+
+// block is one layer on x [batch*length, width].
+func (gpt2) block(c Config, w weights, x *graph.Node, batch int) *graph.Node {
+	y := layerNorm(x, w.at("ln_1.weight"), w.at("ln_1.bias"), c.normEps)
+	// The joint projection is cut in the weights, which are smaller than what they produce.
+	part := func(i int) *graph.Node {
+		columns := graph.AxisRange(i*c.width, (i+1)*c.width)
+		out := conv1D(y, graph.Slice(w.at("attn.c_attn.weight"), graph.AxisRange(), columns),
+			graph.Slice(w.at("attn.c_attn.bias"), columns))
+		return graph.Reshape(out, batch, -1, c.heads, 1, c.headDim)
+	}
+	y = attend(part(0), part(1), part(2))
+	x = graph.Add(x, conv1D(y, w.at("attn.c_proj.weight"), w.at("attn.c_proj.bias")))
+	y = layerNorm(x, w.at("ln_2.weight"), w.at("ln_2.bias"), c.normEps)
+	y = gelu(conv1D(y, w.at("mlp.c_fc.weight"), w.at("mlp.c_fc.bias")))
+	return graph.Add(x, conv1D(y, w.at("mlp.c_proj.weight"), w.at("mlp.c_proj.bias")))
+}

@@ -1,0 +1,152 @@
+package model
+
+import (
+	"math"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+
+	"github.com/starling-network/starling/compute/kernel"
+)
+
+// A hidden state is [rows, width]: one row for each token of the batch, sequence after sequence.
+
+// masked is added to the scores of positions that may not be attended to: exp of anything near it is 0.
+const masked = -1e9
+
+func dims(x *graph.Node) []int { return x.Shape().Dimensions }
+
+// across repeats x [..., n] along a new last axis to the shape of like [..., n, m].
+func across(x, like *graph.Node) *graph.Node {
+	return graph.ExpandAndBroadcast(x, dims(like), []int{-1})
+}
+
+// down repeats x [m] to the shape of like [n, m].
+func down(x, like *graph.Node) *graph.Node { return graph.BroadcastPrefix(x, dims(like)[0]) }
+
+// meanSquare returns the mean of the squares over the last axis: [n, m] -> [n].
+func meanSquare(x *graph.Node) *graph.Node {
+	return graph.MulScalar(graph.ReduceSum(graph.Mul(x, x), -1), 1/float64(dims(x)[1]))
+}
+
+// unit divides each row of x [n, m] by sqrt(meanSquare + eps).
+func unit(x *graph.Node, eps float64) *graph.Node {
+	scale := graph.Reciprocal(graph.Sqrt(graph.AddScalar(meanSquare(x), eps)))
+	return graph.Mul(x, across(scale, x))
+}
+
+// rmsNorm is gain * x / rms(x) over rows of x [n, m] (Zhang and Sennrich 2019, equation 4).
+func rmsNorm(x, gain *graph.Node, eps float64) *graph.Node {
+	return graph.Mul(unit(x, eps), down(gain, x))
+}
+
+// layerNorm centres each row of x [n, m] and scales it to variance 1, then applies gain and bias [m] (Ba et al. 2016).
+func layerNorm(x, gain, bias *graph.Node, eps float64) *graph.Node {
+	minusMean := graph.MulScalar(graph.ReduceSum(x, -1), -1/float64(dims(x)[1]))
+	centred := graph.Add(x, across(minusMean, x))
+	return graph.Add(graph.Mul(unit(centred, eps), down(gain, x)), down(bias, x))
+}
+
+// conv1D is x [n, in] times w [in, out] plus b [out], as Hugging Face calls the dense layer of GPT-2.
+func conv1D(x, w, b *graph.Node) *graph.Node {
+	y := graph.DotGeneral(x, []int{1}, nil, w, []int{0}, nil)
+	return graph.Add(y, down(b, y))
+}
+
+// linear is x [n, in] times the transpose of w [out, in].
+func linear(x, w *graph.Node) *graph.Node {
+	return graph.DotGeneral(x, []int{1}, nil, w, []int{1}, nil)
+}
+
+// gelu is the tanh form of x * Phi(x), "gelu_new" at Hugging Face (Hendrycks and Gimpel 2016, section 2).
+func gelu(x *graph.Node) *graph.Node {
+	const c = 0.7978845608028654 // sqrt(2/pi)
+	inner := graph.Mul(x, graph.AddScalar(graph.MulScalar(graph.Mul(x, x), 0.044715*c), c))
+	half := graph.MulScalar(x, 0.5)
+	return graph.Add(half, graph.Mul(half, graph.Tanh(inner)))
+}
+
+// silu is x * sigmoid(x).
+func silu(x *graph.Node) *graph.Node { return graph.Mul(x, graph.Logistic(x)) }
+
+// lookup returns the rows of table [vocab, width] for tokens [batch, length]: [batch, length, width].
+func lookup(table, tokens *graph.Node) *graph.Node {
+	return graph.Gather(table, graph.InsertAxes(tokens, -1))
+}
+
+// softmax over the last axis. The maximum is subtracted as a constant: it does not change the value.
+func softmax(x *graph.Node) *graph.Node {
+	e := graph.Exp(graph.Sub(x, across(graph.StopGradient(graph.ReduceMax(x, -1)), x)))
+	return graph.Mul(e, across(graph.Reciprocal(graph.ReduceSum(e, -1)), x))
+}
+
+// attend is causal attention scaled by 1/sqrt(headDim) (Vaswani et al. 2017, section 3.2), in which a group of query
+// heads shares one head of keys and values (Ainslie et al. 2023): q [batch, length, kvHeads, group, headDim], k and v
+// [batch, length, kvHeads, 1, headDim]. The result has the query heads side by side: [batch*length, heads*headDim].
+func attend(q, k, v *graph.Node) *graph.Node {
+	shape := dims(q)
+	batch, length, kvHeads, group, headDim := shape[0], shape[1], shape[2], shape[3], shape[4]
+	heads := []int{0, 2, 3} // what both sides of the products have in common
+	q = graph.MulScalar(q, 1/math.Sqrt(float64(headDim)))
+	k, v = graph.BroadcastToDims(k, shape...), graph.BroadcastToDims(v, shape...)
+	scores := graph.DotGeneral(q, []int{4}, heads, k, []int{4}, heads) // [batch, kvHeads, group, length, length]
+	scores = graph.Add(scores, graph.BroadcastPrefix(causalMask(q.Graph(), length), batch, kvHeads, group))
+	mixed := graph.DotGeneral(softmax(scores), []int{4}, []int{0, 1, 2}, v, []int{1}, heads)
+	return graph.Reshape(graph.TransposeAllAxes(mixed, 0, 3, 1, 2, 4), batch*length, -1)
+}
+
+// causalMask is 0 where the row may attend to the column, and masked elsewhere: [length, length].
+func causalMask(g *graph.Graph, length int) *graph.Node {
+	square := shapes.Make(dtypes.Int32, length, length)
+	past := graph.LessOrEqual(graph.Iota(g, square, 1), graph.Iota(g, square, 0))
+	zero := graph.Zeros(g, shapes.Make(dtypes.Float32, length, length))
+	return graph.Where(past, zero, graph.AddScalar(zero, masked))
+}
+
+// rope turns pairs of elements of a head by an angle that grows with the position (Su et al. 2021, section 3.2.2), with
+// element i paired with i+headDim/2 as Hugging Face does.
+type rope struct{ cos, sin, minusSin *graph.Node } // [1, length, 1, 1, headDim/2]
+
+// newRope makes the tables as constants. Angles are products of float32 numbers, as in Hugging Face, so that weights
+// mean the same in both at any position.
+func newRope(g *graph.Graph, theta float64, length, headDim int) rope {
+	half := headDim / 2
+	cos, sin := make([]float32, length*half), make([]float32, length*half)
+	for i := range half {
+		exponent := float64(-2*i) / float64(headDim)
+		frequency := float32(kernel.Exp64(float64(exponent * kernel.Log64(theta))))
+		for t := range length {
+			angle := float64(float32(float32(t) * frequency))
+			cos[t*half+i], sin[t*half+i] = float32(kernel.Cos64(angle)), float32(kernel.Sin64(angle))
+		}
+	}
+	table := func(data []float32) *graph.Node {
+		return graph.ConstTensor(g, tensors.FromFlatDataAndDimensions(data, 1, length, 1, 1, half))
+	}
+	r := rope{cos: table(cos), sin: table(sin)}
+	r.minusSin = graph.Neg(r.sin)
+	return r
+}
+
+// turn applies the rotation to the heads x [batch, length, kvHeads, group, headDim].
+func (r rope) turn(x *graph.Node) *graph.Node {
+	half := dims(r.cos)[4]
+	a := graph.Slice(x, graph.AxisRange().Spacer(), graph.AxisRange(0, half))
+	b := graph.Slice(x, graph.AxisRange().Spacer(), graph.AxisRange(half))
+	return graph.Concatenate([]*graph.Node{
+		graph.Add(graph.Mul(a, r.cos), graph.Mul(b, r.minusSin)),
+		graph.Add(graph.Mul(b, r.cos), graph.Mul(a, r.sin)),
+	}, -1)
+}
+
+// crossEntropy is the mean over rows of -log softmax(logits)[target], in nats: logits [n, vocab], targets int32 [n].
+func crossEntropy(logits, targets *graph.Node) *graph.Node {
+	g, rows := logits.Graph(), dims(logits)[0]
+	shifted := graph.Sub(logits, across(graph.StopGradient(graph.ReduceMax(logits, -1)), logits))
+	ids := graph.Iota(g, shapes.Make(dtypes.Int32, dims(logits)...), 1)
+	picked := graph.Where(graph.Equal(ids, across(targets, logits)), shifted, graph.ScalarZero(g, dtypes.Float32))
+	loss := graph.Sub(graph.Log(graph.ReduceSum(graph.Exp(shifted), -1)), graph.ReduceSum(picked, -1))
+	return graph.MulScalar(graph.ReduceAllSum(loss), 1/float64(rows))
+}

@@ -1,0 +1,99 @@
+package safetensors
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"unicode/utf8"
+
+	"github.com/starling-network/starling/compute/tensor"
+)
+
+// Encode writes the named tensors, in the order of names, which may leave some of the map out; all must be float32. meta
+// is the file's table of strings: transformers wants {"format": "pt"}. The same values have the same bytes. The elements
+// are written from the tensors' own memory. Errors wrap ErrTensor, ErrDType or what w returned.
+func Encode(w io.Writer, names []string, tensors map[string]*tensor.Tensor, meta map[string]string) error {
+	header, err := encodeHeader(names, tensors, meta)
+	if err != nil {
+		return err
+	}
+	if _, err := w.Write(binary.LittleEndian.AppendUint64(nil, uint64(len(header)))); err != nil {
+		return fmt.Errorf("safetensors: write: %w", err)
+	}
+	if _, err := w.Write(header); err != nil {
+		return fmt.Errorf("safetensors: write: %w", err)
+	}
+	for _, name := range names {
+		if _, err := w.Write(tensors[name].Bytes()); err != nil {
+			return fmt.Errorf("safetensors: write %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// encodeHeader returns the header padded with spaces, as the format allows, so that the elements are aligned.
+func encodeHeader(names []string, tensors map[string]*tensor.Tensor, meta map[string]string) ([]byte, error) {
+	var out bytes.Buffer
+	out.WriteByte('{')
+	if len(meta) > 0 {
+		writeMetadata(&out, meta)
+	}
+	end := uint64(0)
+	seen := make(map[string]bool, len(names))
+	for _, name := range names {
+		t := tensors[name]
+		switch {
+		case t == nil:
+			return nil, fmt.Errorf("%w: there is none of the name %q", ErrTensor, name)
+		case seen[name] || name == metadataKey || !utf8.ValidString(name):
+			return nil, fmt.Errorf("%w: the name %q is taken, or not UTF-8", ErrTensor, name)
+		case t.Shape.DType != tensor.Float32:
+			return nil, fmt.Errorf("%w: %s is %s, only float32 is written", ErrDType, name, t.Shape.DType)
+		}
+		seen[name] = true
+		begin := end
+		end += uint64(t.Shape.Bytes())
+		writeField(&out, name, entry{DType: "F32", Shape: append([]int{}, t.Shape.Dims...), Offsets: [2]uint64{begin, end}})
+	}
+	out.WriteByte('}')
+	for out.Len()%lengthBytes != 0 {
+		out.WriteByte(' ')
+	}
+	if out.Len() > MaxHeader {
+		return nil, fmt.Errorf("%w: the names and metadata make a header of %d bytes, at most %d", ErrTensor, out.Len(), MaxHeader)
+	}
+	return out.Bytes(), nil
+}
+
+func writeMetadata(out *bytes.Buffer, meta map[string]string) {
+	var table bytes.Buffer
+	table.WriteByte('{')
+	for _, key := range slices.Sorted(maps.Keys(meta)) {
+		writeField(&table, key, meta[key])
+	}
+	table.WriteByte('}')
+	writeField(out, metadataKey, json.RawMessage(table.Bytes()))
+}
+
+// writeField adds "key":value to an object that is being written.
+func writeField(out *bytes.Buffer, key string, value any) {
+	if b := out.Bytes(); b[len(b)-1] != '{' {
+		out.WriteByte(',')
+	}
+	writeJSON(out, key)
+	out.WriteByte(':')
+	writeJSON(out, value)
+}
+
+func writeJSON(out *bytes.Buffer, value any) {
+	enc := json.NewEncoder(out)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(value); err != nil {
+		panic(fmt.Sprintf("safetensors: a plain value failed to encode: %v", err))
+	}
+	out.Truncate(out.Len() - 1) // the encoder's newline
+}

@@ -1,0 +1,250 @@
+package safetensors
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/starling-network/starling/compute/tensor"
+)
+
+var rewrite = flag.Bool("rewrite", false, "rewrite the files in testdata")
+
+func sample() ([]string, map[string]*tensor.Tensor, map[string]string) {
+	return []string{"w", "b", "s<é>"}, map[string]*tensor.Tensor{
+		"w":      tensor.FromF32([]float32{1, -2, 0.5, float32(math.Inf(1)), math.Float32frombits(0xffc00001), 0x1p-149}, 2, 3),
+		"b":      tensor.FromF32([]float32{7}, 1),
+		"s<é>":   tensor.Scalar(3),
+		"unused": tensor.FromI32([]int32{1}, 1),
+	}, map[string]string{"format": "pt", "by": "starling"}
+}
+
+func encode(t testing.TB, names []string, tensors map[string]*tensor.Tensor, meta map[string]string) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	if err := Encode(&out, names, tensors, meta); err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
+}
+
+func TestRoundTripKeepsBits(t *testing.T) {
+	names, tensors, meta := sample()
+	got, gotMeta, err := Decode(encode(t, names, tensors, meta))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(got) != len(names) || !maps.Equal(gotMeta, meta) {
+		t.Fatalf("%d tensors, metadata %v", len(got), gotMeta)
+	}
+	for _, name := range names {
+		if g, w := got[name], tensors[name]; !g.Shape.Equal(w.Shape) || !bytes.Equal(g.Bytes(), w.Bytes()) {
+			t.Errorf("%s: got %s %x, want %s %x", name, g.Shape, g.Bytes(), w.Shape, w.Bytes())
+		}
+	}
+}
+
+func TestFileIsGolden(t *testing.T) {
+	got := encode(t, []string{"w", "b", "s<é>"}, second(sample()), map[string]string{"format": "pt", "by": "starling"})
+	const path = "testdata/sample.safetensors"
+	if *rewrite {
+		if err := os.WriteFile(path, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, want) {
+		t.Errorf("%s differs: got %q", path, got)
+	}
+	if n := binary.LittleEndian.Uint64(got); n%8 != 0 || got[8] != '{' {
+		t.Errorf("a header of %d bytes that starts with %q", n, got[8])
+	}
+}
+
+func second[A, B, C any](_ A, b B, _ C) B { return b }
+
+func TestEmptyFile(t *testing.T) {
+	tensors, meta, err := Decode(encode(t, nil, nil, nil))
+	if err != nil || len(tensors) != 0 || len(meta) != 0 {
+		t.Errorf("got %v, %v, %v", tensors, meta, err)
+	}
+}
+
+func TestEncodeRefuses(t *testing.T) {
+	_, tensors, _ := sample()
+	tensors[metadataKey], tensors["\xff"] = tensors["b"], tensors["b"]
+	for _, c := range []struct {
+		names []string
+		want  error
+	}{
+		{[]string{"absent"}, ErrTensor},
+		{[]string{"b", "b"}, ErrTensor},
+		{[]string{metadataKey}, ErrTensor},
+		{[]string{"\xff"}, ErrTensor},
+		{[]string{"unused"}, ErrDType},
+	} {
+		if err := Encode(io.Discard, c.names, tensors, nil); !errors.Is(err, c.want) {
+			t.Errorf("%q: got %v, want %v", c.names, err, c.want)
+		}
+	}
+}
+
+type failAfter int
+
+var errFull = errors.New("disk full")
+
+func (n *failAfter) Write(p []byte) (int, error) {
+	if *n--; *n < 0 {
+		return 0, errFull
+	}
+	return len(p), nil
+}
+
+func TestEncodeReportsEveryFailedWrite(t *testing.T) {
+	names, tensors, meta := sample()
+	for writes := range failAfter(2 + len(names)) {
+		if err := Encode(&writes, names, tensors, meta); !errors.Is(err, errFull) {
+			t.Errorf("got %v, want %v", err, errFull)
+		}
+	}
+}
+
+// file frames a header written by hand.
+func file(header string, body ...byte) []byte {
+	return append(append(binary.LittleEndian.AppendUint64(nil, uint64(len(header))), header...), body...)
+}
+
+func TestDecodeConvertsHalfPrecision(t *testing.T) {
+	for _, c := range []struct {
+		dtype string
+		bits  uint16
+		want  uint32
+	}{
+		{"F16", 0x3c00, 0x3f800000}, // 1
+		{"F16", 0xc000, 0xc0000000}, // -2
+		{"F16", 0x7bff, 0x477fe000}, // 65504, the largest
+		{"F16", 0x0400, 0x38800000}, // 2^-14, the smallest normal
+		{"F16", 0x0001, 0x33800000}, // 2^-24, the smallest subnormal
+		{"F16", 0x83ff, 0xb87fc000}, // the largest subnormal, negative
+		{"F16", 0x8000, 0x80000000}, // -0
+		{"F16", 0x7c00, 0x7f800000}, // infinity
+		{"F16", 0xfe01, 0xffc02000}, // a NaN
+		{"BF16", 0x3f80, 0x3f800000},
+		{"BF16", 0x8001, 0x80010000},
+		{"BF16", 0xffc1, 0xffc10000},
+	} {
+		header := fmt.Sprintf(`{"a":{"dtype":%q,"shape":[],"data_offsets":[0,2]}}`, c.dtype)
+		tensors, _, err := Decode(file(header, byte(c.bits), byte(c.bits>>8)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := binary.LittleEndian.Uint32(tensors["a"].Bytes()); got != c.want {
+			t.Errorf("%s %04x: got %08x, want %08x", c.dtype, c.bits, got, c.want)
+		}
+	}
+}
+
+func TestDecodeAcceptsAnyOrderAndPadding(t *testing.T) {
+	header := `{"b":{"shape":[2],"data_offsets":[4,12],"dtype":"F32"},"a":{"dtype":"F32","shape":[1,1],"data_offsets":[0,4]}}   `
+	body := make([]byte, 12)
+	body[4], body[5], body[6], body[7] = 0, 0, 0x80, 0x3f
+	tensors, meta, err := Decode(file(header, body...))
+	if err != nil || meta != nil || tensors["b"].F32()[0] != 1 || tensors["a"].Shape.Rank() != 2 {
+		t.Errorf("got %v, %v, %v", tensors, meta, err)
+	}
+}
+
+func TestDecodeRefuses(t *testing.T) {
+	one := `{"dtype":"F32","shape":[1],"data_offsets":[0,4]}`
+	with := func(from, to string) []byte {
+		return file(`{"a":`+strings.Replace(one, from, to, 1)+`}`, 0, 0, 0, 0)
+	}
+	if _, _, err := Decode(with("", "")); err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		data []byte
+		want error
+	}{
+		"nothing":                  {nil, ErrMalformed},
+		"no header":                {make([]byte, 8), ErrMalformed},
+		"header beyond the end":    {binary.LittleEndian.AppendUint64(nil, 9), ErrMalformed},
+		"huge header":              {binary.LittleEndian.AppendUint64(nil, math.MaxUint64), ErrMalformed},
+		"leading space":            {file(" {}"), ErrMalformed},
+		"not UTF-8":                {file("{\"\xff\":1}"), ErrMalformed},
+		"not closed":               {file(`{"a":` + one), ErrMalformed},
+		"two objects":              {file(`{}{}`), ErrMalformed},
+		"padding of zeros":         {file("{}\x00"), ErrMalformed},
+		"an array":                 {file(`{"a":[]}`), ErrMalformed},
+		"name twice":               {file(`{"a":`+one+`,"a":`+one+`}`, 0, 0, 0, 0), ErrMalformed},
+		"name twice, escaped":      {file(`{"a":`+one+`,"\u0061":`+one+`}`, 0, 0, 0, 0), ErrMalformed},
+		"metadata of numbers":      {file(`{"__metadata__":{"a":1}}`), ErrMalformed},
+		"metadata of null":         {file(`{"__metadata__":{"a":null}}`), ErrMalformed},
+		"metadata twice":           {file(`{"__metadata__":{},"__metadata__":{}}`), ErrMalformed},
+		"metadata key twice":       {file(`{"__metadata__":{"a":"","a":""}}`), ErrMalformed},
+		"integers":                 {with("F32", "I64"), ErrDType},
+		"8 bits":                   {with("F32", "F8_E4M3"), ErrDType},
+		"no dtype":                 {with(`"dtype":"F32",`, ""), ErrMalformed},
+		"dtype twice":              {with(`"dtype":"F32"`, `"dtype":"F32","dtype":"F32"`), ErrMalformed},
+		"unknown field":            {with(`"dtype":"F32"`, `"dtype":"F32","x":1`), ErrMalformed},
+		"no shape":                 {with(`[1]`, `null`), ErrMalformed},
+		"dimension of null":        {with(`[1]`, `[1,null]`), ErrMalformed},
+		"dimension of 0":           {with(`[1]`, `[0]`), ErrMalformed},
+		"negative dimensions":      {with(`[1]`, `[-1,-1]`), ErrMalformed},
+		"fractional dimension":     {with(`[1]`, `[1.0]`), ErrMalformed},
+		"dimensions that overflow": {with(`[1]`, `[4294967296,4294967296]`), ErrMalformed},
+		"bytes that overflow":      {with(`[1]`, `[4611686018427387905]`), ErrMalformed},
+		"nine dimensions":          {with(`[1]`, `[1,1,1,1,1,1,1,1,1]`), ErrMalformed},
+		"three offsets":            {with(`[0,4]`, `[0,4,4]`), ErrMalformed},
+		"offset of null":           {with(`[0,4]`, `[null,4]`), ErrMalformed},
+		"offsets backwards":        {with(`[0,4]`, `[4,0]`), ErrMalformed},
+		"offsets of another size":  {with(`[0,4]`, `[0,3]`), ErrMalformed},
+		"offsets beyond the end":   {with(`[0,4]`, `[4,8]`), ErrMalformed},
+		"huge offsets":             {with(`[0,4]`, `[18446744073709551612,18446744073709551615]`), ErrMalformed},
+		"overlap":                  {file(`{"a":`+one+`,"b":`+one+`}`, 0, 0, 0, 0), ErrMalformed},
+		"hole at the end":          {file(`{"a":`+one+`}`, 0, 0, 0, 0, 0), ErrMalformed},
+		"hole at the start":        {file(`{"a":{"dtype":"F32","shape":[1],"data_offsets":[4,8]}}`, make([]byte, 8)...), ErrMalformed},
+	} {
+		if _, _, err := Decode(c.data); !errors.Is(err, c.want) {
+			t.Errorf("%s: got %v, want %v", name, err, c.want)
+		}
+	}
+}
+
+func FuzzDecode(f *testing.F) {
+	f.Add(encode(f, []string{"w", "b", "s<é>"}, second(sample()), map[string]string{"format": "pt"}))
+	f.Add(file(`{"a":{"dtype":"F16","shape":[],"data_offsets":[0,2]}}`, 0, 1))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		tensors, meta, err := Decode(data)
+		if err != nil {
+			if !errors.Is(err, ErrMalformed) && !errors.Is(err, ErrDType) {
+				t.Fatalf("untyped error %v", err)
+			}
+			return
+		}
+		var names []string
+		for name := range tensors {
+			names = append(names, name)
+		}
+		again, metaAgain, err := Decode(encode(t, names, tensors, meta))
+		if err != nil || len(again) != len(tensors) || !maps.Equal(meta, metaAgain) {
+			t.Fatalf("what was read is not written and read again: %v", err)
+		}
+		for name, want := range tensors {
+			if !bytes.Equal(again[name].Bytes(), want.Bytes()) {
+				t.Fatalf("%q has other bits", name)
+			}
+		}
+	})
+}

@@ -1,0 +1,77 @@
+package model
+
+import (
+	"math"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/graph"
+
+	"github.com/starling-network/starling/compute/kernel"
+	"github.com/starling-network/starling/compute/tensor"
+)
+
+// normal, ones and zeros describe a float32 tensor and how it starts.
+func normal(std float64, name string, dims ...int) Named {
+	return Named{Name: name, Shape: tensor.Make(tensor.Float32, dims...), std: std}
+}
+
+func ones(name string, dims ...int) Named {
+	return Named{Name: name, Shape: tensor.Make(tensor.Float32, dims...), fill: 1}
+}
+
+func zeros(name string, dims ...int) Named {
+	return Named{Name: name, Shape: tensor.Make(tensor.Float32, dims...)}
+}
+
+// residualStd is the initial deviation of a matrix that writes to the residual stream: smaller the more of them add up
+// (Radford et al. 2019, section 2.3).
+func (c Config) residualStd() float64 { return c.initStd / math.Sqrt(float64(2*c.layers)) }
+
+// Init returns the initial tensors: matrices and embeddings normal with deviation initializer_range, those that write to
+// the residual stream divided by sqrt(2*layers); gains one, biases zero. Tensor i of Tensors draws from stream i of the
+// seed, so the same seed gives the same bits everywhere.
+func (c Config) Init(seed uint64) map[string]*tensor.Tensor {
+	all := make(map[string]*tensor.Tensor)
+	for i, named := range c.Tensors() {
+		t := tensor.New(named.Shape)
+		data := t.F32()
+		if named.std != 0 {
+			kernel.NormalTo(data, seed, uint64(i))
+		}
+		for j, x := range data {
+			data[j] = float32(x*float32(named.std)) + named.fill
+		}
+		all[named.Name] = t
+	}
+	return all
+}
+
+// weights are the tensors of a model as nodes of a graph, seen under a prefix of their names.
+type weights struct {
+	nodes  map[string]*graph.Node
+	prefix string
+}
+
+// inputs makes a parameter "p/<name>" for each tensor of the model, in canonical order.
+func (c Config) inputs(g *graph.Graph) (w weights, list []*graph.Node) {
+	w.nodes = make(map[string]*graph.Node)
+	for _, t := range c.Tensors() {
+		node := graph.Parameter(g, paramPrefix+t.Name, shapes.Make(dtypes.Float32, t.Shape.Dims...))
+		w.nodes[t.Name] = node
+		list = append(list, node)
+	}
+	return w, list
+}
+
+// at returns the tensor with the given name after the prefix.
+func (w weights) at(name string) *graph.Node {
+	node, ok := w.nodes[w.prefix+name]
+	if !ok {
+		panic("model: no tensor " + w.prefix + name)
+	}
+	return node
+}
+
+// under returns the same tensors under a longer prefix.
+func (w weights) under(prefix string) weights { return weights{w.nodes, w.prefix + prefix} }

@@ -1,0 +1,187 @@
+package program
+
+import (
+	"fmt"
+	"slices"
+	"unsafe"
+
+	"github.com/starling-network/starling/compute/kernel"
+	"github.com/starling-network/starling/compute/tensor"
+)
+
+// Exec runs one program again and again on the same memory. It is for one goroutine at a time.
+type Exec struct {
+	p       *Program
+	plan    *plan
+	inputs  map[string]int // operator of each input
+	memory  [][]byte       // by store; those of inputs and outputs are set during a run
+	workers []worker       // one a thread
+	ready   bool           // the arena is allocated
+}
+
+// A worker is the state of one thread of a group.
+type worker struct {
+	scratch   []byte
+	registers [][]byte
+	operands  [][]byte
+}
+
+// Compile plans a program for up to the given number of threads, which is not more than the machine has processors if
+// wisely chosen and never changes a result. It checks the rules of Verify, but no limits. Memory for intermediate values
+// is allocated by the first run.
+func Compile(p *Program, threads int) (*Exec, error) { return compile(p, threads, 0) }
+
+func compile(p *Program, threads int, path kernel.Path) (*Exec, error) {
+	if err := p.check(Unlimited); err != nil {
+		return nil, err
+	}
+	x := &Exec{p: p, plan: lower(p, path), inputs: map[string]int{}, workers: make([]worker, max(threads, 1))}
+	for _, in := range p.Inputs() {
+		x.inputs[in.Name] = int(in.Value)
+	}
+	return x, nil
+}
+
+// PeakBytes is the memory that a Run holds: intermediate values, inputs, outputs and constants. Matrix products pack
+// pieces of their operands in some further buffers, of at most a few megabytes a thread.
+func (x *Exec) PeakBytes() int64 { return x.plan.peakBytes(len(x.workers)) }
+
+// Run computes the outputs from the inputs, each given by its name and of exactly the shape of the program. The outputs
+// are new tensors. Errors wrap ErrInput or ErrIndex.
+func (x *Exec) Run(in map[string]*tensor.Tensor) (map[string]*tensor.Tensor, error) {
+	out := make(map[string]*tensor.Tensor, len(x.p.Outputs))
+	for _, o := range x.p.Outputs {
+		out[o.Name] = tensor.New(x.p.Ops[o.Value].Out.Clone())
+	}
+	if err := x.RunInto(in, out); err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// RunInto is Run with tensors of the caller's for the outputs: one for each, of its shape, sharing no memory with another
+// tensor given. After an error their contents are undefined.
+func (x *Exec) RunInto(in, out map[string]*tensor.Tensor) error {
+	if err := x.checkInputs(in); err != nil {
+		return err
+	}
+	if err := x.checkOutputs(in, out); err != nil {
+		return err
+	}
+	x.bind(in, out)
+	defer x.unbind()
+	for i := range x.plan.steps {
+		if err := x.plan.steps[i].run(x); err != nil {
+			return err
+		}
+	}
+	for _, o := range x.p.Outputs {
+		out[o.Name].Canonicalize()
+	}
+	return nil
+}
+
+func (x *Exec) checkInputs(in map[string]*tensor.Tensor) error {
+	for name, v := range x.inputs {
+		t, want := in[name], x.p.Ops[v].Out
+		switch {
+		case t == nil:
+			return fmt.Errorf("%w: input %q is missing, want %s", ErrInput, name, want)
+		case !t.Shape.Equal(want):
+			return fmt.Errorf("%w: input %q is %s, want %s", ErrInput, name, t.Shape, want)
+		case want.DType == tensor.Bool && slices.ContainsFunc(t.Bytes(), func(b byte) bool { return b > 1 }):
+			return fmt.Errorf("%w: input %q holds a boolean other than 0 and 1", ErrInput, name)
+		}
+	}
+	if len(in) > len(x.inputs) {
+		for name := range in {
+			if _, ok := x.inputs[name]; !ok {
+				return fmt.Errorf("%w: the program has no input %q", ErrInput, name)
+			}
+		}
+	}
+	return nil
+}
+
+func (x *Exec) checkOutputs(in, out map[string]*tensor.Tensor) error {
+	used := make(map[*byte]string, len(in)+len(out))
+	for name, t := range in {
+		used[unsafe.SliceData(t.Bytes())] = name
+	}
+	for _, o := range x.p.Outputs {
+		t, want := out[o.Name], x.p.Ops[o.Value].Out
+		if t == nil || !t.Shape.Equal(want) {
+			return fmt.Errorf("%w: no tensor of %s for output %q", ErrInput, want, o.Name)
+		}
+		if other, ok := used[unsafe.SliceData(t.Bytes())]; ok {
+			return fmt.Errorf("%w: output %q and %q share memory", ErrInput, o.Name, other)
+		}
+		used[unsafe.SliceData(t.Bytes())] = o.Name
+	}
+	return nil
+}
+
+// allocate makes the memory that lasts from run to run.
+func (x *Exec) allocate() {
+	pl := x.plan
+	arena := tensor.Alloc(pl.arena)
+	x.memory = make([][]byte, len(pl.stores))
+	for i, s := range pl.stores {
+		switch s.class {
+		case inArena:
+			if s.last >= 0 || pl.steps[s.made].group == nil {
+				x.memory[i] = arena[s.offset : s.offset+s.bytes : s.offset+s.bytes]
+			}
+		case inProgram:
+			x.memory[i] = tensor.Alloc(s.bytes)
+			copy(x.memory[i], x.p.Ops[s.index].Data)
+		}
+	}
+	for i := range x.workers {
+		x.workers[i] = worker{
+			scratch:   tensor.Alloc(pl.scratch),
+			registers: make([][]byte, pl.widest),
+			operands:  make([][]byte, maxLaneOperands),
+		}
+	}
+	x.ready = true
+}
+
+// maxLaneOperands is the largest number of operands of an elementwise operator: those of AdamP.
+const maxLaneOperands = 6
+
+func (x *Exec) bind(in, out map[string]*tensor.Tensor) {
+	if !x.ready {
+		x.allocate()
+	}
+	for i, s := range x.plan.stores {
+		switch s.class {
+		case inInput:
+			x.memory[i] = in[x.p.Ops[s.index].Name].Bytes()
+		case inOutput:
+			x.memory[i] = out[x.p.Outputs[s.index].Name].Bytes()
+		}
+	}
+}
+
+// unbind forgets the caller's tensors.
+func (x *Exec) unbind() {
+	for i, s := range x.plan.stores {
+		if s.class == inInput || s.class == inOutput {
+			x.memory[i] = nil
+		}
+	}
+	for _, w := range x.workers {
+		clear(w.registers)
+		clear(w.operands)
+	}
+}
+
+// parallel spreads n results that cost about work operations each over the threads.
+func (x *Exec) parallel(n, work int, f func(lo, hi int)) {
+	threads := len(x.workers)
+	if n*work < minParallel {
+		threads = 1
+	}
+	kernel.Parallel(threads, n, f)
+}

@@ -1,0 +1,45 @@
+package program
+
+import "math/bits"
+
+// Flops is the number of floating-point operations of one run, an upper bound for integers: 2 for each multiply-add of a
+// Dot, 10 for each element of an Adam operator, 1 for each element of other elementwise operators and reductions, none
+// for movement. It saturates. The program must have passed Verify.
+func (p *Program) Flops() uint64 {
+	var sum uint64
+	for i := range p.Ops {
+		n, carry := bits.Add64(sum, p.flops(&p.Ops[i]), 0)
+		if carry != 0 {
+			return 1<<64 - 1
+		}
+		sum = n
+	}
+	return sum
+}
+
+func (p *Program) flops(op *Operator) uint64 {
+	n := uint64(op.Out.Elements())
+	switch {
+	case op.Kind == Dot:
+		lhs := p.Ops[op.In[0]].Out
+		for _, axis := range op.Ints[2 : 2+op.Ints[0]] {
+			n = saturatingMul(n, uint64(lhs.Dims[axis]))
+		}
+		return saturatingMul(n, 2)
+	case op.Kind >= AdamM && op.Kind <= AdamP:
+		return saturatingMul(n, 10)
+	case op.Kind >= ReduceSum && op.Kind <= SumSquares:
+		return uint64(p.Ops[op.In[0]].Out.Elements())
+	case op.Kind >= Neg && op.Kind <= Where:
+		return n
+	}
+	return 0
+}
+
+func saturatingMul(x, y uint64) uint64 {
+	hi, lo := bits.Mul64(x, y)
+	if hi != 0 {
+		return 1<<64 - 1
+	}
+	return lo
+}

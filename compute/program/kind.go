@@ -1,0 +1,156 @@
+package program
+
+import (
+	"fmt"
+
+	"github.com/starling-network/starling/compute/tensor"
+)
+
+// Kind says what an operator computes. The numbers are part of the format: they are only ever appended to.
+//
+// Conventions of every kind: floats are IEEE-754 binary32, every product and sum is rounded on its own (except inside
+// Dot, which uses fused multiply-add), subnormals are kept, rounding is to nearest, ties to even. An operator whose
+// float result is not a number yields some NaN; which one is never observable, because hashed and returned values have
+// NaNs canonicalised. Integers wrap around. "Equal shapes" means equal dimensions: there is no implicit broadcast.
+type Kind uint8
+
+// Sources.
+const (
+	Input    Kind = 1 // a tensor given at run time under Name
+	Constant Kind = 2 // the little-endian bytes Data; Bool bytes are 0 or 1, NaNs are canonical
+	Iota     Kind = 3 // Ints [axis]: every element is its index along axis, converted to the type of Out
+)
+
+// Elementwise functions of one operand.
+const (
+	Identity Kind = 10
+	Neg      Kind = 11 // numbers; floats flip the sign bit
+	Abs      Kind = 12 // numbers; the smallest integer stays as it is
+	Sign     Kind = 13 // numbers; -1, 0 or 1; floats keep -0, +0 and NaN
+	Exp      Kind = 14 // float32, as kernel.Exp
+	Log      Kind = 15 // float32, as kernel.Log
+	Tanh     Kind = 16 // float32, as kernel.Tanh
+	Erf      Kind = 17 // float32, as kernel.Erf
+	Logistic Kind = 18 // float32, as kernel.Logistic
+	Sqrt     Kind = 19 // float32, correctly rounded; NaN below zero
+	Rsqrt    Kind = 20 // float32, as kernel.Rsqrt
+	Sin      Kind = 21 // float32, as kernel.Sin
+	Cos      Kind = 22 // float32, as kernel.Cos
+	Floor    Kind = 23 // float32
+	Ceil     Kind = 24 // float32
+	Round    Kind = 25 // float32, to the nearest integer, ties to even
+	Not      Kind = 26 // bool
+	Convert  Kind = 27 // any type to the type of Out; see the comment at kernel.FloatTo and kernel.Convert
+)
+
+// Elementwise functions of two operands of equal shape.
+const (
+	Add Kind = 40 // numbers
+	Sub Kind = 41 // numbers
+	Mul Kind = 42 // numbers
+	Div Kind = 43 // numbers; integers truncate toward zero, and x/0 is 0
+	Max Kind = 44 // numbers; NaN if either is NaN; max(-0, +0) is +0
+	Min Kind = 45 // numbers; NaN if either is NaN; min(-0, +0) is -0
+	Pow Kind = 46 // float32, as kernel.Pow
+	And Kind = 47 // bool
+	Or  Kind = 48 // bool
+)
+
+// Elementwise comparisons of two operands of equal shape, to Bool. Every comparison with NaN is false, except NotEqual.
+const (
+	Equal        Kind = 60 // any type
+	NotEqual     Kind = 61 // any type
+	Less         Kind = 62 // numbers
+	LessEqual    Kind = 63 // numbers
+	Greater      Kind = 64 // numbers
+	GreaterEqual Kind = 65 // numbers
+)
+
+// Where takes (cond Bool, x, y) of equal dimensions: x where cond holds, else y. Any type.
+const Where Kind = 70
+
+// Movement of elements, of any type.
+const (
+	Reshape   Kind = 80 // to the dimensions of Out, row-major order kept
+	Transpose Kind = 81 // Ints perm: dimension i of the result is dimension perm[i] of the operand
+	Broadcast Kind = 82 // Ints axes: dimension i of the operand becomes axes[i] of Out, repeated if it is 1
+	Slice     Kind = 83 // Ints starts, limits, strides: one of each a dimension
+	Pad       Kind = 84 // (x, scalar fill) Ints low, high, interior: none negative
+	Concat    Kind = 85 // (x, ...) Ints [axis]
+	Reverse   Kind = 86 // Ints axes, ascending: order of elements reversed along each
+)
+
+// Dot is the general product of two float32 tensors: Ints [c, b, lhs contracting (c of them), lhs batch (b), rhs
+// contracting (c), rhs batch (b)]. The result has the batch dimensions, then the free dimensions of lhs, then those of
+// rhs, each in their order. An element accumulates over the contracted elements, in row-major order of the contracting
+// list, as kernel.Gemm specifies.
+const Dot Kind = 100
+
+// Reductions of number tensors. Ints axes, ascending, are removed; the elements reduced into one are taken as one list in
+// row-major order, and reduced as kernel.Path.Sum specifies. Max and Min are those of the elementwise kinds.
+const (
+	ReduceSum  Kind = 110
+	ReduceMax  Kind = 111
+	ReduceMin  Kind = 112
+	SumSquares Kind = 113 // float32 of any dimensions to a scalar: the sum of the rounded squares, as one list
+)
+
+// Rows addressed by an Int32 or Int64 tensor of indices. An index outside [0, R) is ErrIndex at run time.
+const (
+	TakeRows Kind = 120 // (table [R, C...], indices [I...]) to [I..., C...], any type
+	AddRows  Kind = 121 // (base [R, C...], indices [I...], updates [I..., C...]), float32: base plus each update, added in order
+)
+
+// Adam with decoupled weight decay, on float32. Ints hold the bits of float32 attributes.
+const (
+	AdamM Kind = 130 // (m, g, scalar scale) Ints [beta1]: beta1*m + (1-beta1)*(g*scale)
+	AdamV Kind = 131 // (v, g, scalar scale) Ints [beta2]: beta2*v + (1-beta2)*((g*scale)*(g*scale))
+	AdamP Kind = 132 // (p, m, v, scalar lr, c1, c2) Ints [eps, decay]: p - lr*((m*c1)/(sqrt(v*c2)+eps) + decay*p)
+)
+
+// A rule derives the shape of the result from the operator's attributes and the shapes of its operands, or says why there
+// is none. For kinds whose result is not given by those alone, it checks op.Out and returns it.
+type rule func(op *Operator, in []tensor.Shape) (tensor.Shape, error)
+
+type kindInfo struct {
+	name  string
+	arity int // number of operands; -1 is one or more
+	rule  rule
+}
+
+var kinds = [256]kindInfo{
+	Input: {"Input", 0, ruleSource}, Constant: {"Constant", 0, ruleConstant}, Iota: {"Iota", 0, ruleIota},
+
+	Identity: {"Identity", 1, ruleUnary(anyType)}, Neg: {"Neg", 1, ruleUnary(number)}, Abs: {"Abs", 1, ruleUnary(number)},
+	Sign: {"Sign", 1, ruleUnary(number)}, Exp: {"Exp", 1, ruleUnary(float)}, Log: {"Log", 1, ruleUnary(float)},
+	Tanh: {"Tanh", 1, ruleUnary(float)}, Erf: {"Erf", 1, ruleUnary(float)}, Logistic: {"Logistic", 1, ruleUnary(float)},
+	Sqrt: {"Sqrt", 1, ruleUnary(float)}, Rsqrt: {"Rsqrt", 1, ruleUnary(float)}, Sin: {"Sin", 1, ruleUnary(float)},
+	Cos: {"Cos", 1, ruleUnary(float)}, Floor: {"Floor", 1, ruleUnary(float)}, Ceil: {"Ceil", 1, ruleUnary(float)},
+	Round: {"Round", 1, ruleUnary(float)}, Not: {"Not", 1, ruleUnary(boolean)}, Convert: {"Convert", 1, ruleConvert},
+
+	Add: {"Add", 2, ruleBinary(number)}, Sub: {"Sub", 2, ruleBinary(number)}, Mul: {"Mul", 2, ruleBinary(number)},
+	Div: {"Div", 2, ruleBinary(number)}, Max: {"Max", 2, ruleBinary(number)}, Min: {"Min", 2, ruleBinary(number)},
+	Pow: {"Pow", 2, ruleBinary(float)}, And: {"And", 2, ruleBinary(boolean)}, Or: {"Or", 2, ruleBinary(boolean)},
+
+	Equal: {"Equal", 2, ruleCompare(anyType)}, NotEqual: {"NotEqual", 2, ruleCompare(anyType)},
+	Less: {"Less", 2, ruleCompare(number)}, LessEqual: {"LessEqual", 2, ruleCompare(number)},
+	Greater: {"Greater", 2, ruleCompare(number)}, GreaterEqual: {"GreaterEqual", 2, ruleCompare(number)},
+	Where: {"Where", 3, ruleWhere},
+
+	Reshape: {"Reshape", 1, ruleReshape}, Transpose: {"Transpose", 1, ruleTranspose}, Broadcast: {"Broadcast", 1, ruleBroadcast},
+	Slice: {"Slice", 1, ruleSlice}, Pad: {"Pad", 2, rulePad}, Concat: {"Concat", -1, ruleConcat}, Reverse: {"Reverse", 1, ruleReverse},
+
+	Dot:       {"Dot", 2, ruleDot},
+	ReduceSum: {"ReduceSum", 1, ruleReduce}, ReduceMax: {"ReduceMax", 1, ruleReduce}, ReduceMin: {"ReduceMin", 1, ruleReduce},
+	SumSquares: {"SumSquares", 1, ruleSumSquares},
+	TakeRows:   {"TakeRows", 2, ruleTakeRows}, AddRows: {"AddRows", 3, ruleAddRows},
+	AdamM: {"AdamM", 3, ruleAdam(2, 1)}, AdamV: {"AdamV", 3, ruleAdam(2, 1)}, AdamP: {"AdamP", 6, ruleAdam(3, 2)},
+}
+
+// String returns the name of the kind, such as "Add".
+func (k Kind) String() string {
+	if kinds[k].name == "" {
+		return fmt.Sprintf("Kind(%d)", uint8(k))
+	}
+	return kinds[k].name
+}

@@ -1,0 +1,232 @@
+package program
+
+import (
+	"github.com/starling-network/starling/compute/kernel"
+	"github.com/starling-network/starling/compute/tensor"
+)
+
+// A lane computes one elementwise operator on memory: dst from the operands, all of as many elements. dst may be the
+// same memory as an operand.
+type lane func(dst []byte, in [][]byte)
+
+func unary[D, S tensor.Element](f func(dst []D, x []S)) lane {
+	return func(dst []byte, in [][]byte) { f(tensor.As[D](dst), tensor.As[S](in[0])) }
+}
+
+func binary[D, S tensor.Element](f func(dst []D, x, y []S)) lane {
+	return func(dst []byte, in [][]byte) { f(tensor.As[D](dst), tensor.As[S](in[0]), tensor.As[S](in[1])) }
+}
+
+// swapped is binary with the operands exchanged.
+func swapped[D, S tensor.Element](f func(dst []D, x, y []S)) lane {
+	return func(dst []byte, in [][]byte) { f(tensor.As[D](dst), tensor.As[S](in[1]), tensor.As[S](in[0])) }
+}
+
+func copyLane(dst []byte, in [][]byte) { copy(dst, in[0]) }
+
+// laneOf returns the lane of an elementwise operator on operands of type d, or nil if the operator is of another sort.
+func laneOf(op *Operator, d tensor.DType, path kernel.Path) lane {
+	switch {
+	case op.Kind == Identity:
+		return copyLane
+	case op.Kind == Convert:
+		return convertLane(d, op.Out.DType)
+	case op.Kind == Not:
+		return unary(kernel.Not)
+	case op.Kind == And:
+		return binary(kernel.And)
+	case op.Kind == Or:
+		return binary(kernel.Or)
+	case op.Kind == Where:
+		return whereLane(op.Out.DType.Size())
+	case op.Kind >= AdamM && op.Kind <= AdamP:
+		return adamLane(op)
+	}
+	switch d {
+	case tensor.Float32:
+		if l := floatLane(op.Kind, path); l != nil {
+			return l
+		}
+		return numberLane[float32](op.Kind)
+	case tensor.Int32:
+		return intLane[int32](op.Kind)
+	case tensor.Int64:
+		return intLane[int64](op.Kind)
+	case tensor.Uint8, tensor.Bool: // of the kinds left, Bool has Equal and NotEqual
+		return intLane[uint8](op.Kind)
+	case tensor.Uint32:
+		return intLane[uint32](op.Kind)
+	}
+	return nil
+}
+
+func floatLane(k Kind, path kernel.Path) lane {
+	hot := func(fast func(dst, x []float32), slow func(float32) float32) lane {
+		if path == kernel.Portable {
+			return unary(kernel.Map(slow))
+		}
+		return unary(fast)
+	}
+	switch k {
+	case Exp:
+		return hot(kernel.ExpTo, kernel.Exp)
+	case Log:
+		return hot(kernel.LogTo, kernel.Log)
+	case Tanh:
+		return hot(kernel.TanhTo, kernel.Tanh)
+	case Erf:
+		return hot(kernel.ErfTo, kernel.Erf)
+	case Logistic:
+		return hot(kernel.LogisticTo, kernel.Logistic)
+	case Sqrt:
+		return hot(kernel.SqrtTo, kernel.Sqrt)
+	case Rsqrt:
+		return unary(kernel.Map(kernel.Rsqrt))
+	case Sin:
+		return unary(kernel.Map(kernel.Sin))
+	case Cos:
+		return unary(kernel.Map(kernel.Cos))
+	case Floor:
+		return unary(kernel.Map(kernel.Floor))
+	case Ceil:
+		return unary(kernel.Map(kernel.Ceil))
+	case Round:
+		return unary(kernel.Map(kernel.Round))
+	case Abs:
+		return unary(kernel.AbsFloat)
+	case Add:
+		return binary(path.Add)
+	case Sub:
+		return binary(path.Sub)
+	case Mul:
+		return binary(path.Mul)
+	case Div:
+		return binary(path.Div)
+	case Max:
+		return binary(path.Max)
+	case Min:
+		return binary(path.Min)
+	case Pow:
+		return binary(kernel.PowTo)
+	}
+	return nil
+}
+
+func intLane[T int32 | int64 | uint8 | uint32](k Kind) lane {
+	switch k {
+	case Abs:
+		return unary(kernel.AbsInt[T])
+	case Add:
+		return binary(kernel.Add[T])
+	case Sub:
+		return binary(kernel.Sub[T])
+	case Mul:
+		return binary(kernel.Mul[T])
+	case Div:
+		return binary(kernel.DivInt[T])
+	case Max:
+		return binary(kernel.Max[T])
+	case Min:
+		return binary(kernel.Min[T])
+	}
+	return numberLane[T](k)
+}
+
+func numberLane[T tensor.Element](k Kind) lane {
+	switch k {
+	case Neg:
+		return unary(kernel.Neg[T])
+	case Sign:
+		return unary(kernel.Sign[T])
+	case Equal:
+		return binary(kernel.Equal[T])
+	case NotEqual:
+		return binary(kernel.NotEqual[T])
+	case Less:
+		return binary(kernel.Less[T])
+	case LessEqual:
+		return binary(kernel.LessEqual[T])
+	case Greater:
+		return swapped(kernel.Less[T])
+	case GreaterEqual:
+		return swapped(kernel.LessEqual[T])
+	}
+	return nil
+}
+
+func convertLane(from, to tensor.DType) lane {
+	if from == to {
+		return copyLane
+	}
+	switch from {
+	case tensor.Float32:
+		return fromFloat(to)
+	case tensor.Int32:
+		return fromInt[int32](to)
+	case tensor.Int64:
+		return fromInt[int64](to)
+	case tensor.Uint8, tensor.Bool: // Bool bytes are 0 or 1
+		return fromInt[uint8](to)
+	}
+	return fromInt[uint32](to)
+}
+
+func fromFloat(to tensor.DType) lane {
+	switch to {
+	case tensor.Int32:
+		return unary(kernel.FloatTo[int32])
+	case tensor.Int64:
+		return unary(kernel.FloatTo[int64])
+	case tensor.Uint8:
+		return unary(kernel.FloatTo[uint8])
+	case tensor.Uint32:
+		return unary(kernel.FloatTo[uint32])
+	}
+	return unary(kernel.Truth[float32])
+}
+
+func fromInt[S int32 | int64 | uint8 | uint32](to tensor.DType) lane {
+	switch to {
+	case tensor.Float32:
+		return unary(kernel.Convert[float32, S])
+	case tensor.Int32:
+		return unary(kernel.Convert[int32, S])
+	case tensor.Int64:
+		return unary(kernel.Convert[int64, S])
+	case tensor.Uint8:
+		return unary(kernel.Convert[uint8, S])
+	case tensor.Uint32:
+		return unary(kernel.Convert[uint32, S])
+	}
+	return unary(kernel.Truth[S])
+}
+
+func whereLane(size int) lane {
+	switch size {
+	case 1:
+		return where[uint8]
+	case 4:
+		return where[uint32]
+	}
+	return where[int64]
+}
+
+func where[T tensor.Element](dst []byte, in [][]byte) {
+	kernel.Where(tensor.As[T](dst), in[0], tensor.As[T](in[1]), tensor.As[T](in[2]))
+}
+
+// adamLane takes tensors, then whole scalars.
+func adamLane(op *Operator) lane {
+	f := func(b []byte) []float32 { return tensor.As[float32](b) }
+	a := attribute(op, 0)
+	switch op.Kind {
+	case AdamM:
+		return func(dst []byte, in [][]byte) { kernel.AdamM(f(dst), f(in[0]), f(in[1]), f(in[2])[0], a) }
+	case AdamV:
+		return func(dst []byte, in [][]byte) { kernel.AdamV(f(dst), f(in[0]), f(in[1]), f(in[2])[0], a) }
+	}
+	decay := attribute(op, 1)
+	return func(dst []byte, in [][]byte) {
+		kernel.AdamP(f(dst), f(in[0]), f(in[1]), f(in[2]), f(in[3])[0], f(in[4])[0], f(in[5])[0], a, decay)
+	}
+}

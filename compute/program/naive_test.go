@@ -1,0 +1,459 @@
+package program
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/starling-network/starling/compute/kernel"
+	"github.com/starling-network/starling/compute/tensor"
+)
+
+// naive computes an operator as its Kind says, element by element and without regard to speed: the oracle of the tests.
+// Elements are held as float32 or int64 by the type of the tensor.
+type naive struct {
+	shape tensor.Shape
+	f     []float32
+	i     []int64
+}
+
+func naiveOf(s tensor.Shape) naive {
+	return naive{shape: s, f: make([]float32, s.Elements()), i: make([]int64, s.Elements())}
+}
+
+func naiveFrom(t *tensor.Tensor) naive {
+	n := naiveOf(t.Shape)
+	for k := range n.f {
+		switch t.Shape.DType {
+		case tensor.Float32:
+			n.f[k] = t.F32()[k]
+		case tensor.Int32:
+			n.i[k] = int64(t.I32()[k])
+		case tensor.Int64:
+			n.i[k] = t.I64()[k]
+		case tensor.Uint32:
+			n.i[k] = int64(tensor.As[uint32](t.Bytes())[k])
+		default:
+			n.i[k] = int64(t.Bytes()[k])
+		}
+	}
+	return n
+}
+
+// tensor returns the canonical tensor; integers wrap around to their type.
+func (n naive) tensor() *tensor.Tensor {
+	t := tensor.New(n.shape)
+	for k := range n.f {
+		switch n.shape.DType {
+		case tensor.Float32:
+			t.F32()[k] = n.f[k]
+		case tensor.Int32:
+			t.I32()[k] = int32(n.i[k])
+		case tensor.Int64:
+			t.I64()[k] = n.i[k]
+		case tensor.Uint32:
+			tensor.As[uint32](t.Bytes())[k] = uint32(n.i[k])
+		default:
+			t.Bytes()[k] = uint8(n.i[k])
+		}
+	}
+	t.Canonicalize()
+	return t
+}
+
+func (n naive) float() bool { return n.shape.DType == tensor.Float32 }
+
+// set copies element j of x to element k.
+func (n naive) set(k int, x naive, j int) { n.f[k], n.i[k] = x.f[j], x.i[j] }
+
+// coordinates of element k of a tensor.
+func coordinates(dims []int, k int) []int {
+	c := make([]int, len(dims))
+	for d := len(dims) - 1; d >= 0; d-- {
+		c[d] = k % dims[d]
+		k /= dims[d]
+	}
+	return c
+}
+
+func offset(dims, c []int) int {
+	k := 0
+	for d := range dims {
+		k = k*dims[d] + c[d]
+	}
+	return k
+}
+
+func evalNaive(t *testing.T, op *Operator, in []naive) naive {
+	out := naiveOf(op.Out)
+	dims := op.Out.Dims
+	for k := range out.f {
+		c := coordinates(dims, k)
+		switch op.Kind {
+		case Constant:
+			data, err := tensor.FromBytes(op.Out, op.Data)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return naiveFrom(data)
+		case Iota:
+			out.f[k], out.i[k] = float32(c[op.Ints[0]]), int64(c[op.Ints[0]])
+		case Identity, Reshape:
+			out.set(k, in[0], k)
+		case Transpose:
+			src := make([]int, len(dims))
+			for d, a := range op.Ints {
+				src[a] = c[d]
+			}
+			out.set(k, in[0], offset(in[0].shape.Dims, src))
+		case Broadcast:
+			src := make([]int, len(op.Ints))
+			for d, a := range op.Ints {
+				src[d] = c[a] % in[0].shape.Dims[d]
+			}
+			out.set(k, in[0], offset(in[0].shape.Dims, src))
+		case Slice:
+			for d := range c {
+				c[d] = int(op.Ints[d]) + c[d]*int(op.Ints[2*len(dims)+d])
+			}
+			out.set(k, in[0], offset(in[0].shape.Dims, c))
+		case Reverse:
+			for _, a := range op.Ints {
+				c[a] = dims[a] - 1 - c[a]
+			}
+			out.set(k, in[0], offset(dims, c))
+		case Pad:
+			out.set(k, in[1], 0)
+			inside := true
+			for d, n := range in[0].shape.Dims {
+				step := int(op.Ints[2*len(dims)+d]) + 1
+				c[d] -= int(op.Ints[d])
+				inside = inside && c[d] >= 0 && c[d]%step == 0 && c[d]/step < n
+				c[d] /= step
+			}
+			if inside {
+				out.set(k, in[0], offset(in[0].shape.Dims, c))
+			}
+		case Concat:
+			a := op.Ints[0]
+			x := 0
+			for ; c[a] >= in[x].shape.Dims[a]; x++ {
+				c[a] -= in[x].shape.Dims[a]
+			}
+			out.set(k, in[x], offset(in[x].shape.Dims, c))
+		case Dot:
+			out.f[k] = naiveDot(op, in[0], in[1], c)
+		case ReduceSum, ReduceMax, ReduceMin:
+			naiveReduce(op, in[0], out, k, c)
+		case SumSquares:
+			squares := make([]float32, len(in[0].f))
+			for j, x := range in[0].f {
+				squares[j] = x * x
+			}
+			out.f[k] = naiveSum(squares)
+		case TakeRows:
+			width := len(out.f) / len(in[1].i)
+			out.set(k, in[0], int(in[1].i[k/width])*width+k%width)
+		case AddRows:
+			out.f[k] = in[0].f[k]
+			width := len(in[2].f) / len(in[1].i)
+			for j, row := range in[1].i {
+				if int(row) == k/width {
+					out.f[k] += in[2].f[j*width+k%width]
+				}
+			}
+		default:
+			naiveLane(t, op, in, out, k)
+		}
+	}
+	return out
+}
+
+func naiveDot(op *Operator, l, r naive, c []int) float32 {
+	a, _ := parseDot(op, l.shape.Rank(), r.shape.Rank())
+	lc, rc := make([]int, l.shape.Rank()), make([]int, r.shape.Rank())
+	for i := range a.lhsBatch {
+		lc[a.lhsBatch[i]], rc[a.rhsBatch[i]] = c[i], c[i]
+	}
+	c = c[len(a.lhsBatch):]
+	for i, x := range a.lhsFree {
+		lc[x] = c[i]
+	}
+	for i, x := range a.rhsFree {
+		rc[x] = c[len(a.lhsFree)+i]
+	}
+	sizes := pick(l.shape.Dims, a.lhsContract)
+	var sum, chunk float32
+	first := true
+	for k := range product(sizes) {
+		if k > 0 && k%kernel.ChunkK == 0 {
+			if sum += chunk; first {
+				sum = chunk
+			}
+			chunk, first = 0, false
+		}
+		kc := coordinates(sizes, k)
+		for i := range kc {
+			lc[a.lhsContract[i]], rc[a.rhsContract[i]] = kc[i], kc[i]
+		}
+		chunk = kernel.FMA32(l.f[offset(l.shape.Dims, lc)], r.f[offset(r.shape.Dims, rc)], chunk)
+	}
+	if first {
+		return chunk
+	}
+	return sum + chunk
+}
+
+// naiveSum follows the definition level by level.
+func naiveSum(list []float32) float32 {
+	for {
+		var sums []float32
+		for piece := range slices.Chunk(list, kernel.ChunkSum) {
+			var lane [16]float32
+			for i, x := range piece {
+				lane[i%16] += x
+			}
+			for _, w := range []int{8, 4, 2, 1} {
+				for i := range w {
+					lane[i] += lane[i+w]
+				}
+			}
+			sums = append(sums, lane[0])
+		}
+		if len(sums) == 1 {
+			return sums[0]
+		}
+		list = sums
+	}
+}
+
+func naiveReduce(op *Operator, x, out naive, k int, c []int) {
+	var fs []float32
+	var is []int64
+	for j := range x.f {
+		var kept []int
+		for d, v := range coordinates(x.shape.Dims, j) {
+			if !slices.Contains(op.Ints, int64(d)) {
+				kept = append(kept, v)
+			}
+		}
+		if slices.Equal(kept, c) {
+			fs, is = append(fs, x.f[j]), append(is, x.i[j])
+		}
+	}
+	if op.Kind == ReduceSum {
+		out.f[k] = naiveSum(fs)
+		for _, v := range is {
+			out.i[k] += v
+		}
+		return
+	}
+	out.f[k], out.i[k] = fs[0], is[0]
+	for j := range fs[1:] {
+		if op.Kind == ReduceMax {
+			out.f[k], out.i[k] = naiveMax(out.f[k], fs[j+1]), max(out.i[k], is[j+1])
+		} else {
+			out.f[k], out.i[k] = -naiveMax(-out.f[k], -fs[j+1]), min(out.i[k], is[j+1])
+		}
+	}
+}
+
+func naiveMax(x, y float32) float32 {
+	switch {
+	case x != x || y != y:
+		return float32(math.NaN())
+	case x == 0 && y == 0:
+		return math.Float32frombits(math.Float32bits(x) & math.Float32bits(y))
+	case x > y:
+		return x
+	}
+	return y
+}
+
+// naiveLane computes element k of an elementwise operator.
+func naiveLane(t *testing.T, op *Operator, in []naive, out naive, k int) {
+	x, y := in[0], in[0]
+	if len(in) > 1 {
+		y = in[1]
+	}
+	if op.Kind == Where {
+		if x.i[k] != 0 {
+			out.set(k, in[1], k)
+		} else {
+			out.set(k, in[2], k)
+		}
+		return
+	}
+	if op.Kind == Convert {
+		naiveConvert(x, out, k)
+		return
+	}
+	if x.float() {
+		a, b := x.f[k], float32(0)
+		if op.Kind < AdamM {
+			b = y.f[k]
+		}
+		if op.Kind >= Equal && op.Kind <= GreaterEqual {
+			out.i[k] = naiveTruth(map[Kind]bool{Equal: a == b, NotEqual: a != b, Less: a < b, LessEqual: a <= b, Greater: a > b, GreaterEqual: a >= b}[op.Kind])
+			return
+		}
+		out.f[k] = naiveFloat(t, op, in, k, a, b)
+		return
+	}
+	a, b := x.i[k], y.i[k]
+	if op.Kind >= Equal && op.Kind <= GreaterEqual {
+		out.i[k] = naiveTruth(map[Kind]bool{Equal: a == b, NotEqual: a != b, Less: a < b, LessEqual: a <= b, Greater: a > b, GreaterEqual: a >= b}[op.Kind])
+		return
+	}
+	out.i[k] = naiveInt(t, op.Kind, a, b)
+}
+
+func naiveTruth(b bool) int64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+func naiveConvert(x, out naive, k int) {
+	d := out.shape.DType
+	switch {
+	case d == tensor.Bool:
+		out.i[k] = naiveTruth(x.i[k] != 0 || x.f[k] != 0)
+	case !x.float() || d == tensor.Float32:
+		out.i[k], out.f[k] = x.i[k], float32(x.i[k])
+		if x.float() {
+			out.f[k] = x.f[k]
+		}
+	default:
+		limits := map[tensor.DType][2]float64{tensor.Int32: {-1 << 31, 1<<31 - 1}, tensor.Int64: {-1 << 63, 1<<63 - 1},
+			tensor.Uint8: {0, 255}, tensor.Uint32: {0, 1<<32 - 1}}[d]
+		switch f := float64(x.f[k]); {
+		case f != f:
+		case f >= 1<<63:
+			out.i[k] = math.MaxInt64
+			if d != tensor.Int64 {
+				out.i[k] = int64(limits[1])
+			}
+		default:
+			out.i[k] = int64(max(limits[0], min(limits[1], math.Trunc(f))))
+		}
+	}
+}
+
+func naiveFloat(t *testing.T, op *Operator, in []naive, k int, a, b float32) float32 {
+	switch op.Kind {
+	case Neg:
+		return -a
+	case Abs:
+		return float32(math.Abs(float64(a)))
+	case Sign:
+		if a > 0 {
+			return 1
+		} else if a < 0 {
+			return -1
+		}
+		return a
+	case Exp:
+		return kernel.Exp(a)
+	case Log:
+		return kernel.Log(a)
+	case Tanh:
+		return kernel.Tanh(a)
+	case Erf:
+		return kernel.Erf(a)
+	case Logistic:
+		return kernel.Logistic(a)
+	case Sqrt:
+		return kernel.Sqrt(a)
+	case Rsqrt:
+		return kernel.Rsqrt(a)
+	case Sin:
+		return kernel.Sin(a)
+	case Cos:
+		return kernel.Cos(a)
+	case Floor:
+		return float32(math.Floor(float64(a)))
+	case Ceil:
+		return float32(math.Ceil(float64(a)))
+	case Round:
+		return float32(math.RoundToEven(float64(a)))
+	case Add:
+		return a + b
+	case Sub:
+		return a - b
+	case Mul:
+		return a * b
+	case Div:
+		return a / b
+	case Max:
+		return naiveMax(a, b)
+	case Min:
+		return -naiveMax(-a, -b)
+	case Pow:
+		return kernel.Pow(a, b)
+	}
+	return naiveAdam(t, op, in, k)
+}
+
+func naiveAdam(t *testing.T, op *Operator, in []naive, k int) float32 {
+	beta := math.Float32frombits(uint32(op.Ints[0]))
+	switch op.Kind {
+	case AdamM, AdamV:
+		g := float32(in[1].f[k] * in[2].f[0])
+		if op.Kind == AdamV {
+			g = float32(g * g)
+		}
+		return float32(beta*in[0].f[k]) + float32((1-beta)*g)
+	case AdamP:
+		decay := math.Float32frombits(uint32(op.Ints[1]))
+		root := kernel.Sqrt(float32(in[2].f[k] * in[5].f[0]))
+		ratio := float32(in[1].f[k]*in[4].f[0]) / float32(root+beta)
+		sum := ratio + float32(decay*in[0].f[k])
+		return in[0].f[k] - float32(in[3].f[0]*sum)
+	}
+	t.Fatalf("no oracle for %s", op.Kind)
+	return 0
+}
+
+func naiveInt(t *testing.T, k Kind, a, b int64) int64 {
+	switch k {
+	case Neg:
+		return -a
+	case Abs:
+		if a < 0 {
+			return -a
+		}
+		return a
+	case Sign:
+		if a > 0 {
+			return 1
+		} else if a < 0 {
+			return -1
+		}
+		return 0
+	case Not:
+		return 1 - a
+	case And:
+		return a & b
+	case Or:
+		return a | b
+	case Add:
+		return a + b
+	case Sub:
+		return a - b
+	case Mul:
+		return a * b
+	case Div:
+		if b == 0 {
+			return 0
+		}
+		return a / b
+	case Max:
+		return max(a, b)
+	case Min:
+		return min(a, b)
+	}
+	t.Fatalf("no oracle for %s", k)
+	return 0
+}

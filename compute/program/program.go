@@ -1,0 +1,110 @@
+// Package program is what a worker is asked to compute: a static list of operators with fixed shapes, its canonical
+// bytes and digest, the rules that make a stranger's program harmless, and its execution.
+//
+// The list is the specification: the result of a program is the result of its operators one after the other, each as its
+// Kind says. Run plans memory, folds views and fuses operators; Trace shows every intermediate value; Eval computes one
+// operator with the portable kernels. All three yield the same bits on every machine and at any number of threads.
+//
+// It is not a language: no control flow, no names inside, no randomness, no dynamic shapes, and no derivatives. Programs
+// are authored with compute/model, over compute/record.
+package program
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/compute/tensor"
+)
+
+// Errors of programs, to be tested with errors.Is.
+var (
+	ErrInvalid = errors.New("program: invalid")          // breaks a rule of its kind or of the list
+	ErrLimit   = errors.New("program: beyond the limit") // too long, too large or too costly for the caller's limits
+	ErrInput   = errors.New("program: wrong input")      // a run was given a missing, unknown or misshapen tensor
+	ErrIndex   = errors.New("program: index out of range")
+)
+
+// OpError is an error of one operator of a program.
+type OpError struct {
+	Index int // position in Program.Ops
+	Kind  Kind
+	Err   error
+}
+
+// Error names the operator and what is wrong with it.
+func (e *OpError) Error() string { return fmt.Sprintf("operator %d (%s): %v", e.Index, e.Kind, e.Err) }
+
+// Unwrap returns the cause.
+func (e *OpError) Unwrap() error { return e.Err }
+
+// Operator makes one value from the values of earlier operators.
+type Operator struct {
+	Kind Kind         `cbor:"1,keyasint"`
+	In   []int32      `cbor:"2,keyasint,omitempty"` // operands: indexes of earlier operators
+	Out  tensor.Shape `cbor:"3,keyasint"`           // shape of the value
+	Ints []int64      `cbor:"4,keyasint,omitempty"` // attributes, as the kind says
+	Data []byte       `cbor:"5,keyasint,omitempty"` // bytes of a Constant
+	Name string       `cbor:"6,keyasint,omitempty"` // name of an Input
+}
+
+// Output names a value as a result of the program.
+type Output struct {
+	Name  string `cbor:"1,keyasint"`
+	Value int32  `cbor:"2,keyasint"`
+}
+
+// Program is a list of operators in topological order. Operator i makes value i.
+type Program struct {
+	Numerics uint32     `cbor:"1,keyasint"` // the kernel.Version whose bits it asks for
+	Ops      []Operator `cbor:"2,keyasint"`
+	Outputs  []Output   `cbor:"3,keyasint"`
+}
+
+// InputInfo describes an Input operator.
+type InputInfo struct {
+	Name  string
+	Shape tensor.Shape
+	Value int32
+}
+
+// Inputs lists the inputs in operator order.
+func (p *Program) Inputs() []InputInfo {
+	var in []InputInfo
+	for i := range p.Ops {
+		if op := &p.Ops[i]; op.Kind == Input {
+			in = append(in, InputInfo{Name: op.Name, Shape: op.Out, Value: int32(i)})
+		}
+	}
+	return in
+}
+
+// Encode returns the canonical bytes.
+func (p *Program) Encode() []byte { return canon.MustMarshal(p) }
+
+// Digest identifies the program: the digest of its canonical bytes.
+func (p *Program) Digest() canon.Digest { return canon.Hash("starling/program/1", p) }
+
+// Decode reads the canonical bytes of a program and verifies it. It takes any bytes.
+func Decode(data []byte, l Limits) (*Program, error) {
+	if int64(len(data)) > l.MaxBytes {
+		return nil, fmt.Errorf("%w: %d bytes, at most %d are allowed", ErrLimit, len(data), l.MaxBytes)
+	}
+	p := new(Program)
+	if err := canon.Unmarshal(data, p); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
+	}
+	if err := p.Verify(l); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// shapes returns the shapes of the operands of op.
+func (p *Program) shapes(op *Operator) []tensor.Shape {
+	in := make([]tensor.Shape, len(op.In))
+	for i, v := range op.In {
+		in[i] = p.Ops[v].Out
+	}
+	return in
+}

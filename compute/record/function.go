@@ -1,0 +1,203 @@
+package record
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/gomlx/compute"
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/notimplemented"
+	"github.com/gomlx/compute/shapes"
+
+	"github.com/starling-network/starling/compute/program"
+	"github.com/starling-network/starling/compute/tensor"
+)
+
+// function is the compute.Function that GoMLX emits operators into. Its values are program.Value.
+type function struct {
+	notimplemented.Function
+	recorder *recorder
+	b        *program.Builder
+	dots     map[program.Value]dot
+	out      []program.Value
+}
+
+func (f *function) Builder() compute.Builder { return f.recorder }
+
+func (f *function) Shape(v compute.Value) (shapes.Shape, error) {
+	return fromShape(f.b.Shape(v.(program.Value))), nil
+}
+
+func (f *function) dims(v compute.Value) []int { return f.b.Shape(v.(program.Value)).Dims }
+
+func (f *function) Return(outputs []compute.Value, _ []*compute.ShardingSpec) error {
+	for _, v := range outputs {
+		f.out = append(f.out, v.(program.Value))
+	}
+	return nil
+}
+
+// value passes a result of the builder on as a compute.Value.
+func value(v program.Value, err error) (compute.Value, error) {
+	if err != nil {
+		return nil, err
+	}
+	return v, nil
+}
+
+func (f *function) Parameter(name string, s shapes.Shape, _ *compute.ShardingSpec) (compute.Value, error) {
+	shape, err := toShape(s)
+	if err != nil {
+		return nil, err
+	}
+	return f.b.Input(name, shape), nil
+}
+
+func (f *function) Constant(flat any, dims ...int) (compute.Value, error) {
+	var t *tensor.Tensor
+	switch data := flat.(type) {
+	case []float32:
+		t = tensor.FromF32(data, dims...)
+	case []int32:
+		t = tensor.FromI32(data, dims...)
+	case []int64:
+		t = tensor.FromI64(data, dims...)
+	default:
+		return nil, &UnsupportedError{Operator: "Constant", Why: fmt.Sprintf("%T; use float32, int32 or int64", flat)}
+	}
+	return f.b.Constant(t), nil
+}
+
+// Identity marks places in a graph, such as the end of a gradient's path; it computes nothing.
+func (f *function) Identity(x compute.Value) (compute.Value, error) { return x, nil }
+
+func (f *function) ConvertDType(x compute.Value, d dtypes.DType) (compute.Value, error) {
+	to, err := toDType(d)
+	if err != nil {
+		return nil, err
+	}
+	return value(f.b.Convert(x.(program.Value), to))
+}
+
+func (f *function) unary(k program.Kind, x compute.Value) (compute.Value, error) {
+	return value(f.b.Unary(k, x.(program.Value)))
+}
+
+func (f *function) Abs(x compute.Value) (compute.Value, error)   { return f.unary(program.Abs, x) }
+func (f *function) Ceil(x compute.Value) (compute.Value, error)  { return f.unary(program.Ceil, x) }
+func (f *function) Cos(x compute.Value) (compute.Value, error)   { return f.unary(program.Cos, x) }
+func (f *function) Erf(x compute.Value) (compute.Value, error)   { return f.unary(program.Erf, x) }
+func (f *function) Exp(x compute.Value) (compute.Value, error)   { return f.unary(program.Exp, x) }
+func (f *function) Floor(x compute.Value) (compute.Value, error) { return f.unary(program.Floor, x) }
+func (f *function) Log(x compute.Value) (compute.Value, error)   { return f.unary(program.Log, x) }
+func (f *function) Neg(x compute.Value) (compute.Value, error)   { return f.unary(program.Neg, x) }
+func (f *function) Round(x compute.Value) (compute.Value, error) { return f.unary(program.Round, x) }
+func (f *function) Rsqrt(x compute.Value) (compute.Value, error) { return f.unary(program.Rsqrt, x) }
+func (f *function) Sign(x compute.Value) (compute.Value, error)  { return f.unary(program.Sign, x) }
+func (f *function) Sin(x compute.Value) (compute.Value, error)   { return f.unary(program.Sin, x) }
+func (f *function) Sqrt(x compute.Value) (compute.Value, error)  { return f.unary(program.Sqrt, x) }
+func (f *function) Tanh(x compute.Value) (compute.Value, error)  { return f.unary(program.Tanh, x) }
+
+func (f *function) Logistic(x compute.Value) (compute.Value, error) {
+	return f.unary(program.Logistic, x)
+}
+
+func (f *function) LogicalNot(x compute.Value) (compute.Value, error) {
+	return f.unary(program.Not, x)
+}
+
+// broadcast stretches axes of size 1, or a scalar, to dims, which GoMLX leaves to the backend.
+func (f *function) broadcast(x compute.Value, dims []int) (program.Value, error) {
+	v, from := x.(program.Value), f.dims(x)
+	if slices.Equal(from, dims) {
+		return v, nil
+	}
+	return f.b.Broadcast(v, dims, span(0, len(from)))
+}
+
+// align broadcasts values to the dimensions that all of them can be stretched to.
+func (f *function) align(xs ...compute.Value) ([]program.Value, error) {
+	var dims []int
+	for _, x := range xs {
+		d := f.dims(x)
+		if len(d) > len(dims) {
+			dims = slices.Clone(d)
+		}
+		for i, n := range d {
+			dims[i] = max(dims[i], n)
+		}
+	}
+	out := make([]program.Value, len(xs))
+	for i, x := range xs {
+		v, err := f.broadcast(x, dims)
+		if err != nil {
+			return nil, err
+		}
+		out[i] = v
+	}
+	return out, nil
+}
+
+func (f *function) binary(k program.Kind, x, y compute.Value) (compute.Value, error) {
+	v, err := f.align(x, y)
+	if err != nil {
+		return nil, err
+	}
+	return value(f.b.Binary(k, v[0], v[1]))
+}
+
+func (f *function) Add(x, y compute.Value) (compute.Value, error) { return f.binary(program.Add, x, y) }
+func (f *function) Div(x, y compute.Value) (compute.Value, error) { return f.binary(program.Div, x, y) }
+func (f *function) Max(x, y compute.Value) (compute.Value, error) { return f.binary(program.Max, x, y) }
+func (f *function) Min(x, y compute.Value) (compute.Value, error) { return f.binary(program.Min, x, y) }
+func (f *function) Mul(x, y compute.Value) (compute.Value, error) { return f.binary(program.Mul, x, y) }
+func (f *function) Pow(x, y compute.Value) (compute.Value, error) { return f.binary(program.Pow, x, y) }
+func (f *function) Sub(x, y compute.Value) (compute.Value, error) { return f.binary(program.Sub, x, y) }
+
+func (f *function) LogicalAnd(x, y compute.Value) (compute.Value, error) {
+	return f.binary(program.And, x, y)
+}
+
+func (f *function) LogicalOr(x, y compute.Value) (compute.Value, error) {
+	return f.binary(program.Or, x, y)
+}
+
+func (f *function) compare(k program.Kind, x, y compute.Value) (compute.Value, error) {
+	v, err := f.align(x, y)
+	if err != nil {
+		return nil, err
+	}
+	return value(f.b.Compare(k, v[0], v[1]))
+}
+
+func (f *function) Equal(x, y compute.Value) (compute.Value, error) {
+	return f.compare(program.Equal, x, y)
+}
+
+func (f *function) NotEqual(x, y compute.Value) (compute.Value, error) {
+	return f.compare(program.NotEqual, x, y)
+}
+
+func (f *function) LessThan(x, y compute.Value) (compute.Value, error) {
+	return f.compare(program.Less, x, y)
+}
+
+func (f *function) LessOrEqual(x, y compute.Value) (compute.Value, error) {
+	return f.compare(program.LessEqual, x, y)
+}
+
+func (f *function) GreaterThan(x, y compute.Value) (compute.Value, error) {
+	return f.compare(program.Greater, x, y)
+}
+
+func (f *function) GreaterOrEqual(x, y compute.Value) (compute.Value, error) {
+	return f.compare(program.GreaterEqual, x, y)
+}
+
+func (f *function) Where(cond, x, y compute.Value) (compute.Value, error) {
+	v, err := f.align(cond, x, y)
+	if err != nil {
+		return nil, err
+	}
+	return value(f.b.Where(v[0], v[1], v[2]))
+}

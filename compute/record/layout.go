@@ -1,0 +1,170 @@
+package record
+
+import (
+	"slices"
+
+	"github.com/gomlx/compute"
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+
+	"github.com/starling-network/starling/compute/program"
+)
+
+func (f *function) Reshape(x compute.Value, dims ...int) (compute.Value, error) {
+	return value(f.b.Reshape(x.(program.Value), dims...))
+}
+
+// Transpose of a product takes the product with its sides exchanged if that leaves the axis that ends up last in place:
+// the same multiplications in the same order, and less to move. The gradient of a dense layer then moves nothing.
+func (f *function) Transpose(x compute.Value, perm ...int) (compute.Value, error) {
+	v := x.(program.Value)
+	d, ok := f.dots[v]
+	if ok && d.rank > 0 && perm[d.rank-1] < d.middle {
+		var err error
+		if v, err = f.b.Dot(d.y, d.yContract, d.yBatch, d.x, d.xContract, d.xBatch); err != nil {
+			return nil, err
+		}
+		axes := d.exchanged()
+		perm = slices.Clone(perm)
+		for i, axis := range perm {
+			perm[i] = slices.Index(axes, axis)
+		}
+	}
+	return value(f.b.Transpose(v, perm...))
+}
+
+func (f *function) BroadcastInDim(x compute.Value, s shapes.Shape, axes []int) (compute.Value, error) {
+	return value(f.b.Broadcast(x.(program.Value), s.Dimensions, axes))
+}
+
+func (f *function) Slice(x compute.Value, starts, limits, strides []int) (compute.Value, error) {
+	if strides == nil {
+		strides = slices.Repeat([]int{1}, len(starts))
+	}
+	return value(f.b.Slice(x.(program.Value), starts, limits, strides))
+}
+
+func (f *function) Pad(x, fill compute.Value, axes ...compute.PadAxis) (compute.Value, error) {
+	low, high, interior := make([]int, len(axes)), make([]int, len(axes)), make([]int, len(axes))
+	for i, a := range axes {
+		low[i], high[i], interior[i] = a.Start, a.End, a.Interior
+	}
+	return value(f.b.Pad(x.(program.Value), fill.(program.Value), low, high, interior))
+}
+
+func (f *function) Concatenate(axis int, xs ...compute.Value) (compute.Value, error) {
+	parts := make([]program.Value, len(xs))
+	for i, x := range xs {
+		parts[i] = x.(program.Value)
+	}
+	return value(f.b.Concat(axis, parts...))
+}
+
+func (f *function) Iota(s shapes.Shape, axis int) (compute.Value, error) {
+	shape, err := toShape(s)
+	if err != nil {
+		return nil, err
+	}
+	return value(f.b.Iota(shape, axis))
+}
+
+func (f *function) Reverse(x compute.Value, axes ...int) (compute.Value, error) {
+	return value(f.b.Reverse(x.(program.Value), axes...))
+}
+
+// every returns axes, or all axes of x if there are none.
+func (f *function) every(x compute.Value, axes []int) []int {
+	if len(axes) > 0 {
+		return axes
+	}
+	return span(0, len(f.dims(x)))
+}
+
+func (f *function) ReduceSum(x compute.Value, axes ...int) (compute.Value, error) {
+	return value(f.b.ReduceSum(x.(program.Value), f.every(x, axes)...))
+}
+
+func (f *function) ReduceMax(x compute.Value, axes ...int) (compute.Value, error) {
+	return value(f.b.ReduceMax(x.(program.Value), f.every(x, axes)...))
+}
+
+func (f *function) ReduceMin(x compute.Value, axes ...int) (compute.Value, error) {
+	return value(f.b.ReduceMin(x.(program.Value), f.every(x, axes)...))
+}
+
+// dot is a recorded product, whose axes are those of the batch, then up to middle the free ones of x, then those of y.
+type dot struct {
+	x, y                                 program.Value
+	xContract, xBatch, yContract, yBatch []int
+	middle, rank                         int
+}
+
+// exchanged returns, for each axis of the product of y and x, the same axis of the product of x and y.
+func (d dot) exchanged() []int {
+	return slices.Concat(span(0, len(d.xBatch)), span(d.middle, d.rank), span(len(d.xBatch), d.middle))
+}
+
+func (f *function) DotGeneral(x compute.Value, xContract, xBatch []int, y compute.Value, yContract, yBatch []int,
+	config compute.DotGeneralConfig) (compute.Value, error) {
+	for _, d := range []dtypes.DType{config.AccumulatorDType, config.OutputDType} {
+		if d != dtypes.InvalidDType && d != dtypes.Float32 {
+			return nil, &UnsupportedError{Operator: "DotGeneral", Why: "products accumulate in float32, not " + d.String()}
+		}
+	}
+	d := dot{x: x.(program.Value), y: y.(program.Value), xContract: xContract, xBatch: xBatch, yContract: yContract, yBatch: yBatch}
+	v, err := f.b.Dot(d.x, xContract, xBatch, d.y, yContract, yBatch)
+	if err != nil {
+		return nil, err
+	}
+	d.middle, d.rank = len(f.dims(x))-len(xContract), len(f.dims(v))
+	f.dots[v] = d
+	return v, nil
+}
+
+// Gather is supported in the form of an embedding lookup: whole rows of table along axis 0, one per index.
+func (f *function) Gather(table, indices compute.Value, indexAxis int, offsetAxes, collapsed, indexMap, sliceSizes []int,
+	_ bool) (compute.Value, error) {
+	dims, at := f.dims(table), f.dims(indices)
+	outer := len(at) - 1
+	row := append([]int{1}, dims[min(1, len(dims)):]...)
+	if !oneRow(at, indexAxis, collapsed, indexMap) || !slices.Equal(sliceSizes, row) ||
+		!slices.Equal(offsetAxes, span(outer, outer+len(dims)-1)) {
+		return nil, &UnsupportedError{Operator: "Gather", Why: "only whole rows along axis 0 can be looked up"}
+	}
+	rows, err := f.b.Reshape(indices.(program.Value), at[:outer]...)
+	if err != nil {
+		return nil, err
+	}
+	return value(f.b.TakeRows(table.(program.Value), rows))
+}
+
+// ScatterSum is supported in the form of the gradient of an embedding lookup: whole rows added along axis 0.
+func (f *function) ScatterSum(base, indices, updates compute.Value, indexAxis int, windowAxes, inserted, indexMap []int,
+	_, _ bool) (compute.Value, error) {
+	dims, at := f.dims(base), f.dims(indices)
+	outer := len(at) - 1
+	if !oneRow(at, indexAxis, inserted, indexMap) || !slices.Equal(windowAxes, span(outer, outer+len(dims)-1)) {
+		return nil, &UnsupportedError{Operator: "ScatterSum", Why: "only whole rows along axis 0 can be added to"}
+	}
+	rows, err := f.b.Reshape(indices.(program.Value), at[:outer]...)
+	if err != nil {
+		return nil, err
+	}
+	return value(f.b.AddRows(base.(program.Value), rows, updates.(program.Value)))
+}
+
+// oneRow reports whether indices of the given dimensions address axis 0, and nothing else, by their last axis.
+func oneRow(indices []int, indexAxis int, collapsed, indexMap []int) bool {
+	last := len(indices) - 1
+	return last >= 0 && indexAxis == last && indices[last] == 1 &&
+		slices.Equal(collapsed, []int{0}) && slices.Equal(indexMap, []int{0})
+}
+
+// span returns lo, lo+1, ..., hi-1.
+func span(lo, hi int) []int {
+	s := make([]int, max(0, hi-lo))
+	for i := range s {
+		s[i] = lo + i
+	}
+	return s
+}

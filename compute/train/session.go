@@ -1,0 +1,170 @@
+package train
+
+import (
+	"fmt"
+
+	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/compute/data"
+	"github.com/starling-network/starling/compute/program"
+	"github.com/starling-network/starling/compute/tensor"
+)
+
+// Task is everything that work units of one job are computed from.
+type Task struct {
+	Spec   *Spec
+	Step   *program.Program // the training step, Spec.Program
+	Exec   *program.Exec    // Step, compiled
+	Corpus *data.Corpus
+}
+
+// Session is the execution of one work unit, step by step.
+type Session struct {
+	task        *Task
+	round, unit uint32
+	step        uint32 // inner steps done
+	names       []string
+	in, out     map[string]*tensor.Tensor // state before and after the current step; swapped by Advance
+	tokens      *tensor.Tensor
+}
+
+// Begin prepares the unit of the round that follows a checkpoint.
+func (t *Task) Begin(base *Checkpoint, unit uint32) (*Session, error) {
+	if unit >= t.Spec.Units || base.Round >= t.Spec.Rounds {
+		return nil, fmt.Errorf("train: no unit %d in round %d of a job of %d rounds of %d units", unit, base.Round, t.Spec.Rounds, t.Spec.Units)
+	}
+	s := &Session{
+		task: t, round: base.Round, unit: unit, names: base.Names,
+		in: map[string]*tensor.Tensor{}, out: map[string]*tensor.Tensor{},
+		tokens: tensor.New(tensor.Shape{DType: tensor.Int32, Dims: []int{int(t.Spec.Batch), int(t.Spec.Length) + 1}}),
+	}
+	for i, n := range base.Names {
+		s.in[Param+n] = base.Params[i].Clone()
+		for _, prefix := range []string{First, Second} {
+			s.in[prefix+n] = tensor.New(base.Params[i].Shape)
+		}
+		for _, prefix := range []string{Param, First, Second} {
+			s.out[prefix+n] = tensor.New(base.Params[i].Shape)
+		}
+	}
+	scalar := tensor.Shape{DType: tensor.Float32}
+	for _, n := range []string{"loss", "grad_norm"} {
+		s.out[n] = tensor.New(scalar)
+	}
+	for _, n := range []string{"lr", "c1", "c2"} {
+		s.in[n] = tensor.New(scalar)
+	}
+	return s, nil
+}
+
+// Inputs returns the inputs of the next step. The tensors belong to the session and change with Advance.
+func (s *Session) Inputs() (map[string]*tensor.Tensor, error) {
+	sp := s.task.Spec
+	if err := s.task.Corpus.Batch(s.tokens.I32(), sp.Address(s.round, s.unit, s.step), int(sp.Length)); err != nil {
+		return nil, s.failed("batch", err)
+	}
+	lr, c1, c2 := sp.Scalars(s.round, s.step)
+	s.in["tokens"] = s.tokens
+	s.in["lr"].F32()[0], s.in["c1"].F32()[0], s.in["c2"].F32()[0] = lr, c1, c2
+	return s.in, nil
+}
+
+func (s *Session) failed(what string, err error) error {
+	return fmt.Errorf("train: %s of round %d, unit %d, step %d: %w", what, s.round, s.unit, s.step, err)
+}
+
+// Advance executes one inner step and returns its loss (mean cross-entropy in nats, before the update).
+func (s *Session) Advance() (loss float32, err error) {
+	in, err := s.Inputs()
+	if err != nil {
+		return 0, err
+	}
+	if err := s.task.Exec.RunInto(in, s.out); err != nil {
+		return 0, s.failed("execution", err)
+	}
+	for _, n := range s.names {
+		for _, prefix := range []string{Param, First, Second} {
+			s.in[prefix+n], s.out[prefix+n] = s.out[prefix+n], s.in[prefix+n]
+		}
+	}
+	s.step++
+	return s.out["loss"].F32()[0], nil
+}
+
+// Tensors returns the state in the order in which StateRoot takes it.
+func (s *Session) Tensors() []*tensor.Tensor {
+	out := make([]*tensor.Tensor, 0, 3*len(s.names))
+	for _, prefix := range []string{Param, First, Second} {
+		for _, n := range s.names {
+			out = append(out, s.in[prefix+n])
+		}
+	}
+	return out
+}
+
+// Root is the root of the current inner state.
+func (s *Session) Root() canon.Digest { return StateRoot(s.step, roots(s.Tensors())) }
+
+// Trace executes the next step operator by operator without advancing, and returns the tree over the roots of all
+// operators' outputs.
+func (s *Session) Trace(visit func(op int, value *tensor.Tensor)) (*canon.Tree, error) {
+	in, err := s.Inputs()
+	if err != nil {
+		return nil, err
+	}
+	leaves := make([]canon.Digest, len(s.task.Step.Ops))
+	err = s.task.Exec.Trace(in, func(op int, value *tensor.Tensor) error {
+		leaves[op] = value.Root()
+		if visit != nil {
+			visit(op, value)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, s.failed("trace", err)
+	}
+	return canon.NewTree(leaves), nil
+}
+
+// Result is a finished work unit.
+type Result struct {
+	Segments []canon.Digest   // inner state roots at the start, at every segment boundary and at the end
+	Delta    []*tensor.Tensor // base minus end, per parameter: the pseudo-gradient of DiLoCo (Douillard et al. 2023, algorithm 1)
+	Losses   []float32        // of every inner step
+}
+
+// Run executes a whole unit. After every step it calls observe, if given; an error from there ends the unit.
+func (t *Task) Run(base *Checkpoint, unit uint32, observe func(step uint32, loss float32) error) (*Result, error) {
+	s, err := t.Begin(base, unit)
+	if err != nil {
+		return nil, err
+	}
+	r := &Result{Segments: []canon.Digest{s.Root()}}
+	for s.step < t.Spec.Steps {
+		loss, err := s.Advance()
+		if err != nil {
+			return nil, err
+		}
+		r.Losses = append(r.Losses, loss)
+		if s.step%t.Spec.Segment == 0 || s.step == t.Spec.Steps {
+			r.Segments = append(r.Segments, s.Root())
+		}
+		if observe != nil {
+			if err := observe(s.step, loss); err != nil {
+				return nil, err
+			}
+		}
+	}
+	for i, n := range s.names {
+		r.Delta = append(r.Delta, difference(base.Params[i], s.in[Param+n]))
+	}
+	return r, nil
+}
+
+func difference(a, b *tensor.Tensor) *tensor.Tensor {
+	d := tensor.New(a.Shape)
+	x, y, z := a.F32(), b.F32(), d.F32()
+	for i := range z {
+		z[i] = x[i] - y[i]
+	}
+	return d
+}

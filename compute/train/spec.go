@@ -1,0 +1,164 @@
+// Package train is the inner loop: from a checkpoint and a work unit to an end state and what a worker commits to.
+//
+// A work unit is a pure function of (specification, checkpoint, round, unit). The moments of the inner optimizer start
+// from zero in every unit, so no worker carries anything from round to round: whoever does a unit gets the same bits,
+// workers come and go, and one unit can be re-executed from its checkpoint alone. The package does not know who works,
+// who is paid, or how updates travel; combining them is exchange/.
+package train
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/compute/data"
+	"github.com/starling-network/starling/compute/kernel"
+)
+
+// ErrSpec wraps every reason why a specification is refused.
+var ErrSpec = errors.New("work specification")
+
+// Spec fixes every bit of a job. Its canonical bytes are what a worker gets; their digest is on chain.
+type Spec struct {
+	Version  uint32       `cbor:"1,keyasint"` // of this form: 1
+	Numerics uint32       `cbor:"2,keyasint"` // kernel.Version
+	Name     string       `cbor:"3,keyasint"`
+	Seed     uint64       `cbor:"4,keyasint"`
+	Program  canon.Digest `cbor:"5,keyasint"` // of the training step
+	Data     canon.Digest `cbor:"6,keyasint"` // of the corpus manifest
+	Rounds   uint32       `cbor:"7,keyasint"`
+	Steps    uint32       `cbor:"8,keyasint"` // inner steps of a round (H of DiLoCo)
+	Segment  uint32       `cbor:"9,keyasint"` // inner steps between two committed state roots
+	Units    uint32       `cbor:"10,keyasint"`
+	Batch    uint32       `cbor:"11,keyasint"` // sequences of one unit in one inner step
+	Length   uint32       `cbor:"12,keyasint"` // tokens of a sequence
+	Rate     Rate         `cbor:"13,keyasint"`
+	Beta1    float64      `cbor:"14,keyasint"` // of AdamW, for the bias corrections
+	Beta2    float64      `cbor:"15,keyasint"`
+	Exchange Exchange     `cbor:"16,keyasint"`
+}
+
+// Exchange says how the updates of a round become one checkpoint. It is carried out by exchange/.
+type Exchange struct {
+	Codec    string  `cbor:"1,keyasint"` // codec.Int8 or codec.Float32
+	Rule     string  `cbor:"2,keyasint"` // aggregate.Mean or aggregate.TrimmedMean
+	Trim     float64 `cbor:"3,keyasint"` // share cut off at each end by the trimmed mean
+	Outer    string  `cbor:"4,keyasint"` // outer.Nesterov or outer.SGD
+	Rate     float64 `cbor:"5,keyasint"`
+	Momentum float64 `cbor:"6,keyasint"`
+}
+
+// Rate is the learning rate schedule over the inner steps of the whole job.
+type Rate struct {
+	Kind   string  `cbor:"1,keyasint"` // Cosine or Constant
+	Peak   float64 `cbor:"2,keyasint"`
+	Warmup uint32  `cbor:"3,keyasint"` // steps of linear increase to Peak
+	Floor  float64 `cbor:"4,keyasint"` // share of Peak that the cosine ends at
+}
+
+// Kinds of schedules.
+const (
+	Cosine   = "cosine"
+	Constant = "constant"
+)
+
+// Limits of a specification. They bound what a unit may cost before anything of it is computed.
+const (
+	maxSteps    = 1 << 16
+	maxSegments = 64
+	maxBatch    = 1 << 12
+	maxLength   = 1 << 17
+)
+
+// DecodeSpec reads and checks the canonical bytes of a specification.
+func DecodeSpec(b []byte) (*Spec, error) {
+	s := new(Spec)
+	if err := canon.Unmarshal(b, s); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrSpec, err)
+	}
+	return s, s.Check()
+}
+
+// Encode returns the canonical bytes.
+func (s *Spec) Encode() []byte { return canon.MustMarshal(s) }
+
+// Digest names the specification.
+func (s *Spec) Digest() canon.Digest { return canon.Sum("starling/spec/1", s.Encode()) }
+
+// Check reports the first reason why the specification cannot be executed.
+func (s *Spec) Check() error {
+	positive := func(name string, v, limit uint32) error {
+		if v < 1 || v > limit {
+			return fmt.Errorf("%w: %s is %d, outside 1..%d", ErrSpec, name, v, limit)
+		}
+		return nil
+	}
+	unit := func(name string, v, low, high float64) error {
+		if !(v >= low && v <= high) {
+			return fmt.Errorf("%w: %s is %v, outside %v..%v", ErrSpec, name, v, low, high)
+		}
+		return nil
+	}
+	if s.Version != 1 {
+		return fmt.Errorf("%w: version %d is not known; this program knows 1", ErrSpec, s.Version)
+	}
+	if s.Numerics != kernel.Version {
+		return fmt.Errorf("%w: made for numerics version %d; this program computes version %d", ErrSpec, s.Numerics, kernel.Version)
+	}
+	if k := s.Rate.Kind; k != Cosine && k != Constant {
+		return fmt.Errorf("%w: schedule %q is not known", ErrSpec, k)
+	}
+	return errors.Join(
+		positive("rounds", s.Rounds, 1<<20), positive("steps", s.Steps, maxSteps), positive("segment", s.Segment, s.Steps),
+		positive("segments", s.Segments(), maxSegments), positive("units", s.Units, 1<<10),
+		positive("batch", s.Batch, maxBatch), positive("length", s.Length, maxLength),
+		unit("learning rate", s.Rate.Peak, 0, 1e3), unit("learning rate floor", s.Rate.Floor, 0, 1),
+		unit("beta1", s.Beta1, 0, 1), unit("beta2", s.Beta2, 0, 1),
+		unit("outer learning rate", s.Exchange.Rate, 0, 1e3), unit("outer momentum", s.Exchange.Momentum, 0, 1),
+		unit("trim", s.Exchange.Trim, 0, 0.5),
+	)
+}
+
+// Segments is the number of segments of a unit; the last may be shorter than Segment.
+func (s *Spec) Segments() uint32 {
+	if s.Segment == 0 {
+		return 0
+	}
+	return (s.Steps + s.Segment - 1) / s.Segment
+}
+
+// SegmentSteps is the number of inner steps of segment k, from 1 to Segments.
+func (s *Spec) SegmentSteps(k uint32) uint32 { return min(s.Segment, s.Steps-(k-1)*s.Segment) }
+
+// Address is where the batch of an inner step (from 0) of a unit lies in the corpus.
+func (s *Spec) Address(round, unit, step uint32) data.Address {
+	return data.Address{Seed: s.Seed, Round: round, Unit: unit, Step: step, Units: s.Units, StepsPerRound: s.Steps, Batch: s.Batch}
+}
+
+// Scalars are the scalar inputs of an inner step: the learning rate, and the bias corrections 1/(1-beta^t) of AdamW
+// (Kingma and Ba 2015, section 2), t counted from 1 within the unit.
+func (s *Spec) Scalars(round, step uint32) (lr, c1, c2 float32) {
+	return s.Rate.At(round*s.Steps+step, s.Rounds*s.Steps), correction(s.Beta1, step+1), correction(s.Beta2, step+1)
+}
+
+func correction(beta float64, t uint32) float32 {
+	power := 1.0
+	for range t {
+		power *= beta
+	}
+	return float32(1 / (1 - power))
+}
+
+// At is the learning rate of the global inner step (from 0) out of total.
+func (r Rate) At(step, total uint32) float32 {
+	if step < r.Warmup {
+		return float32(float64(r.Peak*float64(step+1)) / float64(r.Warmup))
+	}
+	if r.Kind == Constant || total <= r.Warmup+1 {
+		return float32(r.Peak)
+	}
+	const pi = 3.14159265358979323846
+	progress := float64(step-r.Warmup) / float64(total-r.Warmup-1)
+	wave := float64(0.5 * (1 + kernel.Cos64(pi*min(progress, 1))))
+	return float32(r.Peak * (r.Floor + float64(wave*(1-r.Floor))))
+}

@@ -1,0 +1,125 @@
+package train
+
+import (
+	"fmt"
+
+	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/compute/program"
+	"github.com/starling-network/starling/compute/tensor"
+)
+
+// Prefixes of the names of state tensors: a parameter, its first and second AdamW moment, its outer momentum.
+const (
+	Param  = "p/"
+	First  = "m/"
+	Second = "v/"
+	Outer  = "u/"
+)
+
+// Checkpoint is a model with the state of its outer optimizer, after Round rounds.
+type Checkpoint struct {
+	Round    uint32
+	Names    []string         // of the parameters, in the order of the program's inputs
+	Params   []*tensor.Tensor // in the order of Names
+	Momentum []*tensor.Tensor // of the outer optimizer, shaped like Params
+}
+
+// Genesis is the checkpoint before the first round: the given parameters and no momentum.
+func Genesis(names []string, params map[string]*tensor.Tensor) (*Checkpoint, error) {
+	c := &Checkpoint{Names: names}
+	for _, n := range names {
+		p, ok := params[n]
+		if !ok {
+			return nil, fmt.Errorf("train: no parameter %q among those given", n)
+		}
+		c.Params = append(c.Params, p)
+		c.Momentum = append(c.Momentum, tensor.New(p.Shape))
+	}
+	return c, nil
+}
+
+// Root is the state root of a checkpoint.
+func (c *Checkpoint) Root() canon.Digest {
+	return CheckpointRoot(c.Round, append(roots(c.Params), roots(c.Momentum)...))
+}
+
+// CheckpointRoot is the state root of a checkpoint whose tensors have these roots: all parameters, then all momenta.
+func CheckpointRoot(round uint32, tensors []canon.Digest) canon.Digest {
+	return stateRoot("starling/checkpoint/1", round, tensors)
+}
+
+// StateRoot is the root of an inner state after some steps of a unit: all parameters, all first moments, all second
+// moments. The place in the data and in every random stream is a function of (round, unit, step), so binding the step
+// binds them.
+func StateRoot(step uint32, tensors []canon.Digest) canon.Digest {
+	return stateRoot("starling/state/1", step, tensors)
+}
+
+func stateRoot(domain string, counter uint32, tensors []canon.Digest) canon.Digest {
+	tree := canon.NewTree(tensors).Root()
+	return canon.Sum(domain, canon.MustMarshal(counter), tree[:])
+}
+
+func roots(ts []*tensor.Tensor) []canon.Digest {
+	out := make([]canon.Digest, len(ts))
+	for i, t := range ts {
+		out[i] = t.Root()
+	}
+	return out
+}
+
+// Params returns the names of a training step's parameters, in the order of its inputs.
+func Params(p *program.Program) []string {
+	var names []string
+	for _, in := range p.Inputs() {
+		if len(in.Name) > len(Param) && in.Name[:len(Param)] == Param {
+			names = append(names, in.Name[len(Param):])
+		}
+	}
+	return names
+}
+
+// CheckProgram reports why a program is not a training step of the specification: its digest, and the names and shapes
+// of its inputs and outputs.
+func CheckProgram(s *Spec, p *program.Program) error {
+	if d := p.Digest(); d != s.Program {
+		return fmt.Errorf("%w: names program %s, given %s", ErrSpec, s.Program.Short(), d.Short())
+	}
+	shapes := map[string]tensor.Shape{}
+	for _, in := range p.Inputs() {
+		shapes[in.Name] = in.Shape
+	}
+	tokens := tensor.Shape{DType: tensor.Int32, Dims: []int{int(s.Batch), int(s.Length) + 1}}
+	if !shapes["tokens"].Equal(tokens) {
+		return fmt.Errorf("%w: the program's tokens are %v, not %v", ErrSpec, shapes["tokens"], tokens)
+	}
+	scalar := tensor.Shape{DType: tensor.Float32}
+	for _, name := range []string{"lr", "c1", "c2"} {
+		if got, ok := shapes[name]; !ok || !got.Equal(scalar) {
+			return fmt.Errorf("%w: the program has no scalar input %q", ErrSpec, name)
+		}
+	}
+	names := Params(p)
+	if len(names) == 0 || len(shapes) != 4+3*len(names) {
+		return fmt.Errorf("%w: the program has %d inputs for %d parameters", ErrSpec, len(shapes), len(names))
+	}
+	outputs := map[string]tensor.Shape{}
+	for _, o := range p.Outputs {
+		outputs[o.Name] = p.Ops[o.Value].Out
+	}
+	for _, n := range names {
+		for _, prefix := range []string{Param, First, Second} {
+			in, ok := shapes[prefix+n]
+			out, produced := outputs[prefix+n]
+			if !ok || !produced || !in.Equal(shapes[Param+n]) || !out.Equal(in) || in.DType != tensor.Float32 {
+				return fmt.Errorf("%w: the program does not map %q to itself", ErrSpec, prefix+n)
+			}
+		}
+	}
+	for _, n := range []string{"loss", "grad_norm"} {
+		if out, ok := outputs[n]; !ok || !out.Equal(scalar) {
+			return fmt.Errorf("%w: the program has no scalar output %q", ErrSpec, n)
+		}
+	}
+	return nil
+}

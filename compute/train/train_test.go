@@ -1,0 +1,256 @@
+package train_test
+
+import (
+	"errors"
+	"flag"
+	"math"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/compute/data"
+	"github.com/starling-network/starling/compute/data/tokenizer"
+	"github.com/starling-network/starling/compute/kernel"
+	"github.com/starling-network/starling/compute/model"
+	"github.com/starling-network/starling/compute/program"
+	"github.com/starling-network/starling/compute/train"
+)
+
+var rewrite = flag.Bool("rewrite", false, "rewrite the golden files")
+
+type sizes struct{ layers, width, heads, length, batch int }
+
+var tiny = sizes{2, 16, 2, 12, 2}
+
+// newTask makes a small job on made-up text.
+func newTask(t testing.TB, z sizes, threads int) (*train.Task, *train.Checkpoint) {
+	t.Helper()
+	c, err := model.Parse("gpt2", map[string]any{"n_layer": z.layers, "n_embd": z.width, "n_head": z.heads, "n_positions": z.length, "vocab_size": 256})
+	if err != nil {
+		t.Fatal(err)
+	}
+	step, err := model.TrainStep(c, model.AdamW{Beta1: 0.9, Beta2: 0.95, Eps: 1e-8, WeightDecay: 0.1, MaxGradNorm: 1}, z.batch, z.length)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := strings.Repeat("the quick brown fox jumps over the lazy dog; ", 20*z.batch*z.length)
+	corpus, err := data.Build([]data.Source{{Format: "text", Name: "fox", Data: []byte(text)}}, tokenizer.Bytes(), 0.1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	exec, err := program.Compile(step, threads)
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec := &train.Spec{
+		Version: 1, Numerics: kernel.Version, Name: "fox", Seed: 7, Program: step.Digest(), Data: corpus.Manifest(1 << 20).Digest(),
+		Rounds: 2, Steps: 5, Segment: 2, Units: 2, Batch: uint32(z.batch), Length: uint32(z.length),
+		Rate: train.Rate{Kind: train.Cosine, Peak: 1e-2, Warmup: 2, Floor: 0.1}, Beta1: 0.9, Beta2: 0.95,
+		Exchange: train.Exchange{Codec: "int8", Rule: "mean", Outer: "nesterov", Rate: 0.7, Momentum: 0.9},
+	}
+	if err := errors.Join(spec.Check(), train.CheckProgram(spec, step)); err != nil {
+		t.Fatal(err)
+	}
+	base, err := train.Genesis(train.Params(step), c.Init(7))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &train.Task{Spec: spec, Step: step, Exec: exec, Corpus: corpus}, base
+}
+
+// A unit is a pure function: the same bits again, on any number of threads, and it leaves its checkpoint alone.
+func TestUnitIsAPureFunction(t *testing.T) {
+	task, base := newTask(t, tiny, 1)
+	root := base.Root()
+	first, err := task.Run(base, 1, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := task.Run(base, 0, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	parallel, _ := newTask(t, tiny, 3)
+	again, err := parallel.Run(base, 1, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(first.Segments, again.Segments) || !slices.Equal(first.Losses, again.Losses) {
+		t.Error("the same unit gave other bits")
+	}
+	if first.Segments[0] != other.Segments[0] || first.Segments[1] == other.Segments[1] {
+		t.Error("units of a round share their start and nothing else")
+	}
+	if base.Root() != root {
+		t.Error("the unit changed its checkpoint")
+	}
+	if n := int(task.Spec.Segments()) + 1; len(first.Segments) != n || n != 4 {
+		t.Errorf("%d segment roots, want %d", len(first.Segments), n)
+	}
+}
+
+func TestPathsGiveTheSameBits(t *testing.T) {
+	defer func() {
+		if err := kernel.Select(""); err != nil {
+			t.Error(err)
+		}
+	}()
+	var roots []canon.Digest
+	for _, path := range []string{"portable", ""} {
+		if err := kernel.Select(path); err != nil {
+			t.Fatal(err)
+		}
+		task, base := newTask(t, tiny, 1)
+		r, err := task.Run(base, 0, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		roots = append(roots, r.Segments[len(r.Segments)-1])
+	}
+	if roots[0] != roots[1] {
+		t.Fatalf("portable kernels end in %v, the fastest in %v", roots[0], roots[1])
+	}
+}
+
+// The state roots of a small run are part of the numerics: a change of them is a new kernel.Version.
+func TestGoldenStateRoots(t *testing.T) {
+	const file = "testdata/roots.txt"
+	task, base := newTask(t, tiny, 1)
+	s, err := task.Begin(base, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := base.Root().String() + "\n"
+	for step := 1; step <= 5; step++ {
+		if _, err := s.Advance(); err != nil {
+			t.Fatal(err)
+		}
+		if step == 1 || step == 5 {
+			got += s.Root().String() + "\n"
+		}
+	}
+	if *rewrite {
+		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil || string(want) != got {
+		t.Fatalf("state roots after 0, 1 and 5 steps:\n%swant (%v):\n%s", got, err, want)
+	}
+}
+
+// The trace of a step ends in the state that the step ends in.
+func TestTraceAgreesWithTheStep(t *testing.T) {
+	task, base := newTask(t, tiny, 1)
+	s, err := task.Begin(base, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Advance(); err != nil {
+		t.Fatal(err)
+	}
+	tree, err := s.Trace(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Advance(); err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]canon.Digest{}
+	names := train.Params(task.Step)
+	for i, x := range s.Tensors() {
+		want[[]string{train.Param, train.First, train.Second}[i/len(names)]+names[i%len(names)]] = x.Root()
+	}
+	for _, o := range task.Step.Outputs {
+		root, state := want[o.Name]
+		if leaf, err := tree.Node(0, int(o.Value)); state && (err != nil || leaf != root) {
+			t.Errorf("%s: the trace says %v (%v), the state %v", o.Name, leaf, err, root)
+		}
+	}
+}
+
+func TestObserverEndsAUnit(t *testing.T) {
+	task, base := newTask(t, tiny, 1)
+	enough := errors.New("enough")
+	steps := 0
+	_, err := task.Run(base, 0, func(step uint32, _ float32) error {
+		if steps++; step == 3 {
+			return enough
+		}
+		return nil
+	})
+	if !errors.Is(err, enough) || steps != 3 {
+		t.Fatalf("%v after %d steps", err, steps)
+	}
+}
+
+func TestRate(t *testing.T) {
+	r := train.Rate{Kind: train.Cosine, Peak: 2, Warmup: 4, Floor: 0.1}
+	for _, c := range []struct {
+		step uint32
+		want float64
+	}{{0, 0.5}, {3, 2}, {4, 2}, {54, 1.1}, {104, 0.2}} {
+		if got := r.At(c.step, 105); math.Abs(float64(got)-c.want) > 1e-6 {
+			t.Errorf("step %d: %v, want %v", c.step, got, c.want)
+		}
+	}
+	if c := (train.Rate{Kind: train.Constant, Peak: 3}); c.At(0, 10) != 3 || c.At(9, 10) != 3 {
+		t.Error("a constant rate is not constant")
+	}
+}
+
+func TestSpecIsChecked(t *testing.T) {
+	task, _ := newTask(t, tiny, 1)
+	if _, err := train.DecodeSpec(task.Spec.Encode()); err != nil {
+		t.Fatal(err)
+	}
+	for name, spoil := range map[string]func(*train.Spec){
+		"version": func(s *train.Spec) { s.Version = 2 }, "numerics": func(s *train.Spec) { s.Numerics = 99 },
+		"rounds": func(s *train.Spec) { s.Rounds = 0 }, "steps": func(s *train.Spec) { s.Steps = 1 << 30 },
+		"segment": func(s *train.Spec) { s.Segment = 0 }, "long segment": func(s *train.Spec) { s.Segment = s.Steps + 1 },
+		"segments": func(s *train.Spec) { s.Steps, s.Segment = 1000, 1 }, "batch": func(s *train.Spec) { s.Batch = 0 },
+		"rate": func(s *train.Spec) { s.Rate.Peak = math.NaN() }, "kind": func(s *train.Spec) { s.Rate.Kind = "x" },
+		"beta": func(s *train.Spec) { s.Beta1 = 2 }, "trim": func(s *train.Spec) { s.Exchange.Trim = math.Inf(1) },
+	} {
+		s := *task.Spec
+		spoil(&s)
+		if _, err := train.DecodeSpec(s.Encode()); !errors.Is(err, train.ErrSpec) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	s := *task.Spec
+	s.Batch++
+	if err := train.CheckProgram(&s, task.Step); !errors.Is(err, train.ErrSpec) {
+		t.Errorf("a program for another batch: %v", err)
+	}
+}
+
+func FuzzDecodeSpec(f *testing.F) {
+	task, _ := newTask(f, tiny, 1)
+	f.Add(task.Spec.Encode())
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if s, err := train.DecodeSpec(b); err == nil && string(s.Encode()) != string(b) {
+			t.Fatal("accepted bytes that Encode does not produce")
+		}
+	})
+}
+
+// One inner step of the quickstart's model on one thread.
+func BenchmarkStep(b *testing.B) {
+	task, base := newTask(b, sizes{4, 128, 4, 128, 4}, 1)
+	s, err := task.Begin(base, 0)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.ResetTimer()
+	for b.Loop() {
+		if _, err := s.Advance(); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(b.N*4*128)/b.Elapsed().Seconds(), "tokens/s")
+	b.ReportMetric(float64(task.Step.Flops())*float64(b.N)/b.Elapsed().Seconds()/1e9, "GFLOP/s")
+}

@@ -1,0 +1,73 @@
+package outer
+
+import (
+	"errors"
+	"math"
+	"testing"
+
+	"github.com/starling-network/starling/compute/tensor"
+	"github.com/starling-network/starling/compute/train"
+	"github.com/starling-network/starling/exchange/aggregate"
+	"github.com/starling-network/starling/exchange/codec"
+)
+
+func one(x float32) *tensor.Tensor { return tensor.FromF32([]float32{x}, 1) }
+
+func spec(units uint32, outer string, rate, momentum float64) *train.Spec {
+	return &train.Spec{Units: units, Exchange: train.Exchange{Codec: codec.Float32, Rule: aggregate.Mean, Outer: outer, Rate: rate, Momentum: momentum}}
+}
+
+func base(p float32) *train.Checkpoint {
+	return &train.Checkpoint{Names: []string{"w"}, Params: []*tensor.Tensor{one(p)}, Momentum: []*tensor.Tensor{one(0)}}
+}
+
+// One worker, rate 1 and no momentum: the new parameters are the worker's own, whose sign the pseudo-gradient must have.
+func TestOneWorkerWithoutMomentumKeepsItsResult(t *testing.T) {
+	before, after := float32(2), float32(1.25)
+	next, err := Advance(spec(1, Nesterov, 1, 0), base(before), [][]*tensor.Tensor{{one(before - after)}})
+	if err != nil || next.Params[0].F32()[0] != after || next.Round != 1 {
+		t.Fatalf("%v, %v", next, err)
+	}
+}
+
+func TestNesterovMatchesItsEquations(t *testing.T) {
+	s, c := spec(2, Nesterov, 0.7, 0.9), base(1)
+	p, u := 1.0, 0.0
+	for _, d := range [][2]float32{{0.5, 0.25}, {-0.125, 0.5}, {1, 1}} {
+		next, err := Advance(s, c, [][]*tensor.Tensor{{one(d[0])}, {one(d[1])}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		g := float64(d[0]+d[1]) / 2
+		u = 0.9*u + g
+		p -= 0.7 * (g + 0.9*u)
+		if got := float64(next.Params[0].F32()[0]); math.Abs(got-p) > 1e-6 {
+			t.Fatalf("parameter %v, want %v", got, p)
+		}
+		c = next
+	}
+}
+
+// Several workers with the same update are one worker, bit for bit.
+func TestEqualWorkersAreOne(t *testing.T) {
+	d := one(0.3)
+	a, err1 := Advance(spec(1, Nesterov, 0.7, 0.9), base(1), [][]*tensor.Tensor{{d}})
+	b, err2 := Advance(spec(4, Nesterov, 0.7, 0.9), base(1), [][]*tensor.Tensor{{d}, {d}, {d}, {d}})
+	if err1 != nil || err2 != nil || a.Root() != b.Root() {
+		t.Fatalf("%v %v: roots differ", err1, err2)
+	}
+}
+
+func TestAdvanceDoesNotTouchItsBase(t *testing.T) {
+	c := base(1)
+	root := c.Root()
+	if _, err := Advance(spec(1, Nesterov, 0.7, 0.9), c, [][]*tensor.Tensor{{one(1)}}); err != nil || c.Root() != root {
+		t.Fatalf("%v: base changed", err)
+	}
+}
+
+func TestWrongNumberOfUpdates(t *testing.T) {
+	if _, err := Advance(spec(2, SGD, 1, 0), base(1), [][]*tensor.Tensor{{one(1)}}); !errors.Is(err, ErrRound) {
+		t.Fatalf("%v", err)
+	}
+}

@@ -1,0 +1,225 @@
+package blob_test
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/starling-network/starling/network/blob"
+	"github.com/starling-network/starling/network/blob/blobtest"
+)
+
+func openDisk(t *testing.T, dir string) *blob.Disk {
+	t.Helper()
+	s, err := blob.OpenDisk(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func put(t *testing.T, s blob.Store, data []byte) blob.CID {
+	t.Helper()
+	c, err := s.Put(t.Context(), data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func wantBlob(t *testing.T, s blob.Store, data []byte) {
+	t.Helper()
+	if got, err := s.Get(t.Context(), blob.Of(data)); err != nil || !bytes.Equal(got, data) {
+		t.Fatalf("Get: %d bytes of %d, %v", len(got), len(data), err)
+	}
+}
+
+func TestDisk(t *testing.T) {
+	blobtest.Run(t, func(t *testing.T) blob.Store { return openDisk(t, filepath.Join(t.TempDir(), "[new]", "folder")) })
+}
+
+func TestDiskReopen(t *testing.T) {
+	dir := t.TempDir()
+	data := blobtest.Data(1, 2*blob.LeafBytes+1)
+	put(t, openDisk(t, dir), data)
+	wantBlob(t, openDisk(t, dir), data)
+}
+
+// TestDiskCorrupt damages the file of a blob in several ways: it is never read as something else, and Put repairs it.
+func TestDiskCorrupt(t *testing.T) {
+	for _, size := range []int{1, 1000, 2*blob.LeafBytes + 1} {
+		for name, damage := range map[string]func([]byte) []byte{
+			"flipped":   func(b []byte) []byte { b[len(b)/2] ^= 1; return b },
+			"truncated": func(b []byte) []byte { return b[:len(b)-1] },
+			"extended":  func(b []byte) []byte { return append(b, 0) },
+			"emptied":   func([]byte) []byte { return nil },
+			"huge":      func(b []byte) []byte { return make([]byte, 4*blob.LeafBytes) },
+		} {
+			t.Run(name, func(t *testing.T) {
+				dir := t.TempDir()
+				s := openDisk(t, dir)
+				data := blobtest.Data(2, size)
+				c := put(t, s, data)
+				rewrite(t, filepath.Join(dir, c.String()), damage)
+				if got, err := s.Get(t.Context(), c); !errors.Is(err, blob.ErrCorrupt) || got != nil {
+					t.Errorf("Get: %d bytes, %v", len(got), err)
+				}
+				if err := readAll(t, s, c); !errors.Is(err, blob.ErrCorrupt) {
+					t.Errorf("reading leaves: %v", err)
+				}
+				put(t, s, data)
+				wantBlob(t, s, data)
+			})
+		}
+	}
+}
+
+func rewrite(t *testing.T, path string, change func([]byte) []byte) {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, change(data), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// readAll reads a blob leaf by leaf and returns the first error.
+func readAll(t *testing.T, s blob.Store, c blob.CID) error {
+	t.Helper()
+	r, err := s.Open(t.Context(), c)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	for i := range r.Manifest().Leaves {
+		if _, err := r.Leaf(nil, i); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// TestDiskLostManifest loses and damages the derived file: it is rebuilt.
+func TestDiskLostManifest(t *testing.T) {
+	dir := t.TempDir()
+	s := openDisk(t, dir)
+	c := put(t, s, blobtest.Data(3, 3*blob.LeafBytes))
+	path := filepath.Join(dir, c.String()+".leaves")
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	check := func() {
+		t.Helper()
+		if err := readAll(t, s, c); err != nil {
+			t.Error(err)
+		}
+		if got, err := os.ReadFile(path); err != nil || !bytes.Equal(got, want) {
+			t.Errorf("manifest was not rebuilt: %d bytes, %v", len(got), err)
+		}
+	}
+	rewrite(t, path, func(b []byte) []byte { b[9] ^= 1; return b })
+	check()
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	check()
+}
+
+// TestDiskKilled lays out what a process leaves that dies at each step of a Put: the next one sees no blob, or all of it.
+func TestDiskKilled(t *testing.T) {
+	data := blobtest.Data(4, 2*blob.LeafBytes+1)
+	c := blob.Of(data)
+	manifest := blob.Describe(data).Encode()
+	for name, files := range map[string]map[string][]byte{
+		"while writing the manifest": {"1.tmp": manifest[:9]},
+		"while writing the data":     {c.String() + ".leaves": manifest, "2.tmp": data[:100]},
+		"before the rename":          {c.String() + ".leaves": manifest, "2.tmp": data},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			for file, content := range files {
+				if err := os.WriteFile(filepath.Join(dir, file), content, 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			s := openDisk(t, dir)
+			if has, err := s.Has(t.Context(), c); err != nil || has {
+				t.Errorf("Has: %v, %v", has, err)
+			}
+			if list, err := s.List(t.Context()); err != nil || len(list) != 0 {
+				t.Errorf("List: %v, %v", list, err)
+			}
+			put(t, s, data)
+			wantBlob(t, s, data)
+			left, _ := filepath.Glob(filepath.Join(dir, "*"))
+			if len(left) != 2 {
+				t.Errorf("files left: %v", left)
+			}
+		})
+	}
+}
+
+// TestDiskResume abandons an assembly, damages one of its leaves, and goes on in a new process.
+func TestDiskResume(t *testing.T) {
+	dir := t.TempDir()
+	data := blobtest.Data(5, 4*blob.LeafBytes+9)
+	m := blob.Describe(data)
+	leaf := func(i int) []byte { return data[i*blob.LeafBytes : i*blob.LeafBytes+m.LeafSize(i)] }
+	a, err := openDisk(t, dir).Assemble(t.Context(), m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, i := range []int{4, 2, 1} {
+		if err := a.Put(i, leaf(i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	rewrite(t, filepath.Join(dir, m.Root.String()+".part"), func(b []byte) []byte { b[2*blob.LeafBytes] ^= 1; return b })
+
+	s := openDisk(t, dir) // the first process is dead: nobody closed its assembly
+	if a, err = s.Assemble(t.Context(), m); err != nil {
+		t.Fatal(err)
+	}
+	if got := a.Missing(); !slices.Equal(got, []int{0, 2, 3}) {
+		t.Fatalf("missing after the restart: %v", got)
+	}
+	for _, i := range a.Missing() {
+		if err := a.Put(i, leaf(i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(a.Commit(t.Context()), a.Close()); err != nil {
+		t.Fatal(err)
+	}
+	wantBlob(t, s, data)
+	if err := s.Delete(t.Context(), m.Root); err != nil {
+		t.Fatal(err)
+	}
+	if left, _ := os.ReadDir(dir); len(left) != 0 {
+		t.Errorf("files left after Delete: %v", left)
+	}
+}
+
+// TestDiskFull stands for any failure to write: the folder is gone.
+func TestDiskFull(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "store")
+	s := openDisk(t, dir)
+	if err := os.RemoveAll(dir); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Put(t.Context(), []byte("x")); err == nil {
+		t.Error("Put succeeded")
+	}
+	if _, err := s.Assemble(t.Context(), blob.Describe(make([]byte, 2*blob.LeafBytes))); err == nil || errors.Is(err, blob.ErrBusy) {
+		t.Errorf("Assemble: %v", err)
+	}
+	if _, err := s.Assemble(t.Context(), blob.Describe(make([]byte, 2*blob.LeafBytes))); errors.Is(err, blob.ErrBusy) {
+		t.Error("a failed Assemble keeps the blob busy")
+	}
+}

@@ -1,0 +1,89 @@
+package blob
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+)
+
+// diskAssembly writes leaves at their places in the part file of a blob.
+type diskAssembly struct {
+	*progress
+	store *Disk
+	file  *os.File
+}
+
+// resume opens the part file and marks the leaves that are already in it.
+func (s *Disk) resume(ctx context.Context, m *Manifest) (*diskAssembly, error) {
+	f, err := os.OpenFile(s.path(m.Root, partSuffix), os.O_RDWR|os.O_CREATE, 0o644)
+	if err != nil {
+		return nil, fmt.Errorf("blob: assemble: %w", err)
+	}
+	a := &diskAssembly{newProgress(m), s, f}
+	if err := a.scan(ctx); err != nil {
+		_ = f.Close()
+		return nil, fmt.Errorf("blob: assemble %s: %w", m.Root, err)
+	}
+	return a, nil
+}
+
+func (a *diskAssembly) scan(ctx context.Context) error {
+	info, err := a.file.Stat()
+	if err != nil {
+		return err
+	}
+	if info.Size() > a.manifest.Size {
+		return a.file.Truncate(0)
+	}
+	leaf := make([]byte, min(LeafBytes, info.Size()))
+	for i := 0; int64(i)*LeafBytes < info.Size(); i++ {
+		n, err := a.file.ReadAt(leaf, int64(i)*LeafBytes)
+		if err != nil && !errors.Is(err, io.EOF) {
+			return err
+		}
+		if a.manifest.Check(i, leaf[:n]) == nil {
+			a.have[i] = true
+			a.left--
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (a *diskAssembly) Put(i int, leaf []byte) error {
+	return a.put(i, leaf, func() error {
+		if _, err := a.file.WriteAt(leaf, int64(i)*LeafBytes); err != nil {
+			return fmt.Errorf("blob: %s: %w", a.manifest.Root, err)
+		}
+		return nil
+	})
+}
+
+func (a *diskAssembly) Commit(ctx context.Context) error {
+	if err := a.complete(ctx); err != nil {
+		return err
+	}
+	if err := a.store.writeLeaves(a.manifest); err != nil {
+		return err
+	}
+	err := a.file.Sync()
+	if err == nil {
+		err = a.store.publish(a.file.Name(), a.store.path(a.manifest.Root, ""))
+	}
+	if err != nil {
+		return fmt.Errorf("blob: %s: %w", a.manifest.Root, err)
+	}
+	return nil
+}
+
+func (a *diskAssembly) Close() error {
+	if !a.close() {
+		return nil
+	}
+	defer a.store.release(a.manifest.Root)
+	return a.file.Close()
+}

@@ -1,0 +1,92 @@
+package peer
+
+import (
+	"time"
+
+	"github.com/libp2p/go-libp2p"
+	"github.com/libp2p/go-libp2p/core/host"
+	"github.com/libp2p/go-libp2p/core/network"
+	"github.com/libp2p/go-libp2p/core/protocol"
+	rcmgr "github.com/libp2p/go-libp2p/p2p/host/resource-manager"
+	"github.com/libp2p/go-libp2p/p2p/net/connmgr"
+	"github.com/libp2p/go-libp2p/p2p/net/swarm"
+	quic "github.com/libp2p/go-libp2p/p2p/transport/quic"
+	"github.com/libp2p/go-libp2p/p2p/transport/tcp"
+	"github.com/multiformats/go-multiaddr"
+)
+
+// Connections kept when there are too many, and where pruning starts.
+const (
+	connectionsLow  = 256
+	connectionsHigh = 384
+)
+
+// listen starts a libp2p host with bounded resources.
+func listen(key Key, addrs []string) (host.Host, error) {
+	resources, err := limits()
+	if err != nil {
+		return nil, err
+	}
+	connections, err := connmgr.NewConnManager(connectionsLow, connectionsHigh, connmgr.WithGracePeriod(30*time.Second))
+	if err != nil {
+		return nil, err
+	}
+	return libp2p.New(
+		libp2p.Identity(key),
+		libp2p.ListenAddrStrings(addrs...),
+		libp2p.Transport(tcp.NewTCPTransport, tcp.DisableReuseport()),
+		libp2p.Transport(quic.NewTransport),
+		libp2p.ResourceManager(resources),
+		libp2p.ConnectionManager(connections),
+		libp2p.SwarmOpts(swarm.WithDialRanker(tcpFirst)),
+		libp2p.DisableRelay(),
+		libp2p.DisableMetrics(),
+		libp2p.Ping(false),
+		libp2p.UserAgent("starling"),
+	)
+}
+
+// limits bounds what all peers together, and each of them, can make us hold.
+func limits() (network.ResourceManager, error) {
+	scaling := rcmgr.DefaultLimits
+	libp2p.SetDefaultServiceLimits(&scaling)
+	partial := rcmgr.PartialLimitConfig{
+		System: rcmgr.ResourceLimits{
+			Conns: 4096, ConnsInbound: 3072, ConnsOutbound: 1024,
+			Streams: 32768, StreamsInbound: 16384, StreamsOutbound: 16384,
+			FD: 8192, Memory: 2 << 30,
+		},
+		Protocol: map[protocol.ID]rcmgr.ResourceLimits{
+			Protocol: {Streams: 512, StreamsInbound: 256, StreamsOutbound: 256, Memory: 1 << 30},
+		},
+		ProtocolPeer: map[protocol.ID]rcmgr.ResourceLimits{
+			Protocol: {Streams: 32, StreamsInbound: 16, StreamsOutbound: 16, Memory: 64 << 20},
+		},
+	}
+	perAddress := rcmgr.WithLimitPerSubnet(
+		[]rcmgr.ConnLimitPerSubnet{{PrefixLength: 32, ConnCount: 128}},
+		[]rcmgr.ConnLimitPerSubnet{{PrefixLength: 56, ConnCount: 128}},
+	)
+	return rcmgr.NewResourceManager(rcmgr.NewFixedLimiter(partial.Build(scaling.AutoScale())), perAddress, rcmgr.WithMetricsDisabled())
+}
+
+// quicDelay is the head start of TCP.
+const quicDelay = 250 * time.Millisecond
+
+// tcpFirst dials TCP addresses before those of other transports, which get their usual order after a delay: a byte
+// over TCP costs about half the processor time of one over QUIC, and blobs are most of our bytes.
+func tcpFirst(addrs []multiaddr.Multiaddr) []network.AddrDelay {
+	ranked := swarm.DefaultDialRanker(addrs)
+	anyTCP := false
+	for i := range ranked {
+		if _, err := ranked[i].Addr.ValueForProtocol(multiaddr.P_TCP); err == nil {
+			ranked[i].Delay, anyTCP = 0, true
+		}
+	}
+	for i := range ranked {
+		if _, err := ranked[i].Addr.ValueForProtocol(multiaddr.P_TCP); err != nil && anyTCP {
+			ranked[i].Delay += quicDelay
+		}
+	}
+	return ranked
+}

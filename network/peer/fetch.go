@@ -1,0 +1,281 @@
+package peer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/starling-network/starling/network/blob"
+)
+
+const (
+	maxHolders = 64        // peers that one Fetch considers
+	addrTTL    = time.Hour // how long a holder's addresses are remembered
+)
+
+// FetchError says why no peer gave a blob. errors.Is finds in it what each peer did: ErrNotFound (also if there was
+// nobody to ask), ErrHostile, ErrBusy, or the error of dialling it.
+type FetchError struct {
+	CID   blob.CID
+	Tried []Attempt
+}
+
+// Attempt is what became of asking one peer.
+type Attempt struct {
+	Peer string // its ID, or the address that could not be read
+	Err  error
+}
+
+func (e *FetchError) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "peer: fetch %s: asked %d peers", e.CID, len(e.Tried))
+	for _, a := range e.Tried {
+		fmt.Fprintf(&b, "; %s: %v", a.Peer, a.Err)
+	}
+	return b.String()
+}
+
+// Unwrap returns the error of every attempt.
+func (e *FetchError) Unwrap() []error {
+	if len(e.Tried) == 0 {
+		return []error{ErrNotFound}
+	}
+	list := make([]error, len(e.Tried))
+	for i, a := range e.Tried {
+		list[i] = a.Err
+	}
+	return list
+}
+
+// Fetch returns the blob c and leaves it in the store. If the store has not got it, it is fetched from the peers at
+// the given multiaddrs, several at once; every leaf is verified before it is kept, and a peer that sends a false one is
+// never asked again. A failed or cancelled Fetch leaves its leaves to the next, if the store is durable. Concurrent
+// fetches of one blob share the work. The error is the context's, the store's, blob.ErrTooLarge, or a *FetchError.
+func (h *Host) Fetch(ctx context.Context, c blob.CID, from []string) ([]byte, error) {
+	for {
+		data, err := h.config.Store.Get(ctx, c)
+		if !errors.Is(err, ErrNotFound) && !errors.Is(err, blob.ErrCorrupt) {
+			return data, err
+		}
+		ended, first := h.takeOff(c)
+		if first {
+			err = h.download(ctx, c, from, errors.Is(err, blob.ErrCorrupt))
+			h.land(c)
+			if err != nil {
+				return nil, err
+			}
+			continue
+		}
+		select {
+		case <-ended: // well or badly: look in the store, or try our own holders
+		case <-ctx.Done():
+			return nil, fetchError(ctx, c)
+		}
+	}
+}
+
+// takeOff registers a fetch of c unless there is one, whose end is then the end of the channel.
+func (h *Host) takeOff(c blob.CID) (ended <-chan struct{}, first bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if ended, ok := h.flights[c]; ok {
+		return ended, false
+	}
+	h.flights[c] = make(chan struct{})
+	return h.flights[c], true
+}
+
+func (h *Host) land(c blob.CID) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	close(h.flights[c])
+	delete(h.flights, c)
+}
+
+func fetchError(ctx context.Context, c blob.CID) error {
+	return fmt.Errorf("peer: fetch %s: %w", c, context.Cause(ctx))
+}
+
+// download fetches a blob into the store. If the stored one is damaged, it is removed first.
+func (h *Host) download(ctx context.Context, c blob.CID, from []string, damaged bool) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(h.ctx, func() { cancel(ErrClosed) })()
+	if damaged {
+		if err := h.config.Store.Delete(ctx, c); err != nil {
+			return err
+		}
+	}
+	d := &download{host: h, cid: c, failed: map[ID]error{}}
+	d.resolve(from)
+	if blob.IsLeaf(c) {
+		return d.leaf(ctx)
+	}
+	m, err := d.manifest(ctx)
+	if err != nil {
+		return err
+	}
+	if m.Size > h.config.MaxBlob {
+		return fmt.Errorf("peer: fetch %s: %d bytes, this host takes %d: %w", c, m.Size, h.config.MaxBlob, blob.ErrTooLarge)
+	}
+	return d.assemble(ctx, m)
+}
+
+// download is one Fetch that needs peers.
+type download struct {
+	host  *Host
+	cid   blob.CID
+	peers []ID
+	bad   []Attempt // addresses that could not be read
+
+	mu     sync.Mutex
+	failed map[ID]error
+}
+
+// resolve turns addresses into peers, and remembers the addresses.
+func (d *download) resolve(from []string) {
+	for _, addr := range from[:min(len(from), maxHolders)] {
+		info, err := parseAddr(addr)
+		if err != nil {
+			d.bad = append(d.bad, Attempt{addr, err})
+			continue
+		}
+		if info.ID == d.host.ID() {
+			continue
+		}
+		d.host.host.Peerstore().AddAddrs(info.ID, info.Addrs, addrTTL)
+		if !slices.Contains(d.peers, info.ID) {
+			d.peers = append(d.peers, info.ID)
+		}
+	}
+}
+
+// leaf fetches a blob of one leaf.
+func (d *download) leaf(ctx context.Context) error {
+	t := newTransfer([]int{0}, 1, d.host.config.Hedge)
+	t.limit = blob.LeafBytes
+	t.request = func(from, to int) request { return request{d.cid.Bytes(), uint32(from), uint32(to)} }
+	t.keep = func(_ int, data []byte) error {
+		if err := blob.CheckLeaf(d.cid, data); err != nil {
+			return err
+		}
+		_, err := d.host.config.Store.Put(ctx, data)
+		return err
+	}
+	return d.run(ctx, t, 1)
+}
+
+// manifest fetches the manifest.
+func (d *download) manifest(ctx context.Context) (m *blob.Manifest, err error) {
+	t := newTransfer([]int{0}, 1, d.host.config.Hedge)
+	t.limit = blob.MaxManifestBytes
+	t.request = func(int, int) request { return request{Root: d.cid.Bytes()} }
+	var mu sync.Mutex // two peers may answer
+	t.keep = func(_ int, data []byte) error {
+		parsed, err := blob.ParseManifest(d.cid, data)
+		mu.Lock()
+		defer mu.Unlock()
+		if err == nil {
+			m = parsed
+		}
+		return err
+	}
+	if err := d.run(ctx, t, 1); err != nil {
+		return nil, err
+	}
+	return m, nil
+}
+
+// assemble fetches the leaves that the store has not got.
+func (d *download) assemble(ctx context.Context, m *blob.Manifest) error {
+	a, err := d.host.config.Store.Assemble(ctx, m)
+	if err != nil {
+		return err
+	}
+	defer a.Close()
+	missing := a.Missing()
+	streams := streamsPerPeer
+	if len(missing) < 8 {
+		streams = 1
+	}
+	t := newTransfer(missing, len(missing)/(max(1, len(d.peers))*streams*6), d.host.config.Hedge)
+	t.limit = blob.LeafBytes
+	t.request = func(from, to int) request { return request{d.cid.Bytes(), uint32(from), uint32(to)} }
+	t.keep = a.Put
+	if err := d.run(ctx, t, streams); err != nil {
+		return err
+	}
+	return a.Commit(ctx)
+}
+
+// run carries out a transfer with some streams to each peer that has not failed.
+func (d *download) run(ctx context.Context, t *transfer, streams int) error {
+	running, cancel := context.WithCancel(ctx)
+	defer cancel()
+	stopped := make(chan struct{})
+	go func() {
+		defer close(stopped)
+		t.watch(running)
+	}()
+	var workers sync.WaitGroup
+	for _, id := range d.peers {
+		for range streams {
+			workers.Go(func() { d.work(running, t, id) })
+		}
+	}
+	go func() {
+		<-t.ended
+		cancel() // workers that read what others have delivered
+	}()
+	workers.Wait()
+	t.stop(nil)
+	<-stopped
+	switch {
+	case t.complete():
+		return nil
+	case t.err != nil:
+		return t.err
+	case ctx.Err() != nil:
+		return fetchError(ctx, d.cid)
+	}
+	return d.failure()
+}
+
+func (d *download) failure() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	e := &FetchError{CID: d.cid, Tried: slices.Clone(d.bad)}
+	for _, id := range d.peers {
+		if err := d.failed[id]; err != nil {
+			e.Tried = append(e.Tried, Attempt{id.String(), err})
+		}
+	}
+	return e
+}
+
+// fail records what a peer did. The worst is kept: that it was hostile.
+func (d *download) fail(id ID, err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if !errors.Is(d.failed[id], ErrHostile) {
+		d.failed[id] = err
+	}
+}
+
+func (h *Host) isHostile(id ID) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.hostile[id]
+}
+
+// drop never asks the peer again, and ends what it is being asked now.
+func (h *Host) drop(id ID) {
+	h.mu.Lock()
+	h.hostile[id] = true
+	h.mu.Unlock()
+	_ = h.host.Network().ClosePeer(id)
+}

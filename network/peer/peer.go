@@ -1,0 +1,170 @@
+// Package peer is the libp2p host of one node: its identity, its connections, and the exchange of blobs with other
+// nodes (serve.go, fetch.go; the protocol is described in wire.go).
+//
+// It moves bytes and verifies them against their CIDs. It does not know what a blob means, whom to trust with pay or
+// duties, or where blobs may be found: the caller names likely holders. Gossip, relays, Bitswap and discovery are
+// further services on the same libp2p host.
+package peer
+
+import (
+	"context"
+	"crypto/ed25519"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/libp2p/go-libp2p/core/crypto"
+	"github.com/libp2p/go-libp2p/core/host"
+	p2p "github.com/libp2p/go-libp2p/core/peer"
+	"github.com/multiformats/go-multiaddr"
+	"github.com/starling-network/starling/network/blob"
+)
+
+// ID is the identity of a peer: the digest of its public key.
+type ID = p2p.ID
+
+// Key is the private key behind an ID.
+type Key = crypto.PrivKey
+
+// ErrClosed ends the fetches of a host that is closed.
+var ErrClosed = errors.New("peer: host is closed")
+
+// Config says what a Host is. Zero values of everything but Key and Store mean the defaults.
+type Config struct {
+	Key    Key                 // identity (Ed25519)
+	Listen []string            // multiaddrs to listen on; default loopback, TCP and QUIC, free ports
+	Store  blob.Store          // what is served, and where fetched blobs go
+	Serve  func(blob.CID) bool // whether a stored blob may be given away; nil: every one. A refused blob looks absent.
+
+	UploadSlots int           // requests answered at the same time; default 16
+	MaxBlob     int64         // bytes of the largest blob that Fetch takes; default 1 GiB
+	Stall       time.Duration // a transfer without a byte of progress for so long has failed; default 30 s
+	Hedge       time.Duration // a leaf in flight for so long is also asked from another peer; default 2 s
+}
+
+// Host is the network endpoint of a node. Its methods may be called concurrently.
+type Host struct {
+	config   Config
+	host     host.Host
+	ctx      context.Context // of the host's life
+	cancel   context.CancelFunc
+	slots    chan struct{} // one element for each upload in progress
+	serving  sync.WaitGroup
+	sent     atomic.Uint64
+	received atomic.Uint64
+
+	mu      sync.Mutex
+	hostile map[ID]bool                // peers that served false bytes: not asked again
+	flights map[blob.CID]chan struct{} // fetches in progress; closed when they end
+	streams map[ID]chan struct{}       // slots for streams to a peer
+}
+
+// GenerateKey returns a new random key.
+func GenerateKey() (Key, error) {
+	key, _, err := crypto.GenerateEd25519Key(rand.Reader)
+	return key, err
+}
+
+// KeyFromSeed returns the Ed25519 key of a seed.
+func KeyFromSeed(seed [32]byte) Key {
+	key, err := crypto.UnmarshalEd25519PrivateKey(ed25519.NewKeyFromSeed(seed[:]))
+	if err != nil {
+		panic(err) // the length is right
+	}
+	return key
+}
+
+// New starts a host. The caller closes it.
+func New(config Config) (*Host, error) {
+	if config.Key == nil || config.Store == nil {
+		return nil, errors.New("peer: Config needs a Key and a Store")
+	}
+	if len(config.Listen) == 0 {
+		config.Listen = []string{"/ip4/127.0.0.1/tcp/0", "/ip4/127.0.0.1/udp/0/quic-v1"}
+	}
+	if config.Serve == nil {
+		config.Serve = func(blob.CID) bool { return true }
+	}
+	config.UploadSlots = orDefault(config.UploadSlots, 16)
+	config.MaxBlob = orDefault(config.MaxBlob, 1<<30)
+	config.Stall = orDefault(config.Stall, 30*time.Second)
+	config.Hedge = orDefault(config.Hedge, 2*time.Second)
+
+	endpoint, err := listen(config.Key, config.Listen)
+	if err != nil {
+		return nil, fmt.Errorf("peer: start on %v: %w", config.Listen, err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	h := &Host{
+		config:  config,
+		ctx:     ctx,
+		cancel:  cancel,
+		host:    endpoint,
+		slots:   make(chan struct{}, config.UploadSlots),
+		hostile: map[ID]bool{},
+		flights: map[blob.CID]chan struct{}{},
+		streams: map[ID]chan struct{}{},
+	}
+	endpoint.SetStreamHandler(Protocol, h.serve)
+	return h, nil
+}
+
+func orDefault[T int | int64 | time.Duration](v, otherwise T) T {
+	if v <= 0 {
+		return otherwise
+	}
+	return v
+}
+
+// ID returns the host's identity.
+func (h *Host) ID() ID { return h.host.ID() }
+
+// Addrs returns the multiaddrs under which others reach this host, each ending in /p2p/ID.
+func (h *Host) Addrs() []string {
+	var list []string
+	for _, a := range h.host.Addrs() {
+		list = append(list, a.String()+"/p2p/"+h.ID().String())
+	}
+	return list
+}
+
+// Connect opens a connection to the peer at addr, a multiaddr ending in /p2p/ID, unless there is one.
+func (h *Host) Connect(ctx context.Context, addr string) error {
+	info, err := parseAddr(addr)
+	if err != nil {
+		return err
+	}
+	if err := h.host.Connect(ctx, info); err != nil {
+		return fmt.Errorf("peer: connect to %s: %w", addr, err)
+	}
+	return nil
+}
+
+// parseAddr splits a multiaddr ending in /p2p/ID.
+func parseAddr(addr string) (p2p.AddrInfo, error) {
+	a, err := multiaddr.NewMultiaddr(addr)
+	if err != nil {
+		return p2p.AddrInfo{}, fmt.Errorf("peer: address %q: %w", addr, err)
+	}
+	info, err := p2p.AddrInfoFromP2pAddr(a)
+	if err != nil {
+		return p2p.AddrInfo{}, fmt.Errorf("peer: address %q: it must end in /p2p/ and the peer's ID: %w", addr, err)
+	}
+	return *info, nil
+}
+
+// Traffic returns the bytes that went over blob streams, framing included, since the host started.
+func (h *Host) Traffic() (sent, received uint64) { return h.sent.Load(), h.received.Load() }
+
+// Close ends all connections and waits until the store is no longer in use by peers. Fetches in progress fail.
+func (h *Host) Close() error {
+	h.mu.Lock() // no upload begins after this
+	h.cancel()
+	h.mu.Unlock()
+	err := h.host.Close()
+	h.serving.Wait()
+	return err
+}

@@ -1,0 +1,193 @@
+package node
+
+import (
+	"fmt"
+	"os"
+	"slices"
+
+	"github.com/starling-network/starling/client/job"
+	"github.com/starling-network/starling/compute/data"
+	"github.com/starling-network/starling/compute/data/tokenizer"
+	"github.com/starling-network/starling/compute/kernel"
+	"github.com/starling-network/starling/compute/model"
+	"github.com/starling-network/starling/compute/program"
+	"github.com/starling-network/starling/compute/train"
+	"github.com/starling-network/starling/exchange/aggregate"
+	"github.com/starling-network/starling/exchange/codec"
+	"github.com/starling-network/starling/exchange/outer"
+)
+
+// Blueprint is a job made ready to run: everything that its job file and its data determine.
+type Blueprint struct {
+	Job       *job.Job
+	Model     model.Config
+	Tokenizer *tokenizer.Tokenizer
+	Corpus    *data.Corpus
+	Manifest  data.Manifest
+	Shards    [][]byte
+	Step      *program.Program // one inner step
+	Eval      *program.Program // the loss of EvalBatch sequences
+	EvalBatch int
+	Spec      *train.Spec
+	Genesis   *train.Checkpoint
+}
+
+const (
+	shardTokens    = 1 << 20 // tokens of one data shard
+	evalSequences  = 128     // at most, of one evaluation
+	segmentsOfUnit = 4       // state roots that a worker commits to per unit, besides the first
+)
+
+// NewBlueprint reads the data of a job, and builds its programs and its first checkpoint. Errors about the job are a
+// *job.ErrorList with the place in the file.
+func NewBlueprint(j *job.Job) (*Blueprint, error) {
+	b := &Blueprint{Job: j}
+	sources, err := readSources(j)
+	if err != nil {
+		return nil, err
+	}
+	if b.Tokenizer, err = newTokenizer(j, sources); err != nil {
+		return nil, err
+	}
+	if b.Corpus, err = data.Build(sources, b.Tokenizer, j.ValSetSize); err != nil {
+		return nil, problem(j, "datasets", job.CodeNoData, "the data cannot be used", err, "check the files that datasets names")
+	}
+	if err := b.corpusFits(); err != nil {
+		return nil, err
+	}
+	b.Shards, b.Manifest = b.Corpus.Shards(shardTokens), b.Corpus.Manifest(shardTokens)
+	if err := b.buildModel(); err != nil {
+		return nil, err
+	}
+	b.Spec = b.spec()
+	if err := b.Spec.Check(); err != nil {
+		return nil, problem(j, "training", job.CodeBadValue, "the job cannot be run as it is", err, "change the value that is named")
+	}
+	if err := outer.Check(b.Spec.Exchange); err != nil {
+		return nil, problem(j, "strategy", job.CodeBadValue, "the strategy cannot be run as it is", err, "change the value that is named")
+	}
+	b.Genesis, err = train.Genesis(train.Params(b.Step), b.Model.Init(j.Seed))
+	return b, err
+}
+
+func problem(j *job.Job, path, code, what string, why error, fix string) error {
+	return &job.ErrorList{Errors: []*job.Error{j.Problem(path, code, what, why.Error(), fix)}}
+}
+
+func readSources(j *job.Job) ([]data.Source, error) {
+	files, err := j.Files()
+	if err != nil {
+		return nil, err
+	}
+	sources := make([]data.Source, len(files))
+	for i, f := range files {
+		text, err := os.ReadFile(f.Path)
+		if err != nil {
+			return nil, problem(j, fmt.Sprintf("datasets.%d.path", f.Dataset), job.CodeNoData, "cannot read "+f.Path, err, "check the file's permissions")
+		}
+		d := j.Datasets[f.Dataset]
+		sources[i] = data.Source{Format: d.Format, Field: d.Field, Name: f.Name, Data: text}
+	}
+	return sources, nil
+}
+
+func newTokenizer(j *job.Job, sources []data.Source) (*tokenizer.Tokenizer, error) {
+	switch t := j.Model.Tokenizer; t.Kind {
+	case job.TokenizerFile:
+		text, err := os.ReadFile(j.TokenizerPath())
+		if err != nil {
+			return nil, problem(j, "model.tokenizer", job.CodeFileNotFound, "cannot read the tokenizer", err, "check the path")
+		}
+		tok, err := tokenizer.Parse(text)
+		if err != nil {
+			return nil, problem(j, "model.tokenizer", job.CodeBadValue, "the tokenizer cannot be used", err, "give a tokenizer.json of byte-level BPE")
+		}
+		return tok, nil
+	case job.TrainBPE:
+		var documents []string
+		for _, s := range sources {
+			d, err := data.Documents(s)
+			if err != nil {
+				return nil, problem(j, "datasets", job.CodeNoData, "the data cannot be used", err, "check the file that is named")
+			}
+			documents = append(documents, d...)
+		}
+		tok, err := tokenizer.TrainBPE(slices.Values(documents), t.VocabSize)
+		if err != nil {
+			return nil, problem(j, "model.tokenizer", job.CodeBadValue, "the tokenizer cannot be trained", err, "ask for a smaller vocab_size or give more text")
+		}
+		return tok, nil
+	default:
+		return tokenizer.Bytes(), nil
+	}
+}
+
+func (b *Blueprint) corpusFits() error {
+	j := b.Job
+	need := j.SequenceLen + 1
+	if n := b.Corpus.Train.Len(); n < need {
+		return problem(j, "datasets", job.CodeNoData, "there is too little training data", fmt.Errorf("%d tokens, and one sequence needs %d", n, need), "add text or lower sequence_len")
+	}
+	if n := b.Corpus.Val.Len(); j.ValSetSize > 0 && n < need {
+		return problem(j, "val_set_size", job.CodeNoData, "there is too little text to evaluate on", fmt.Errorf("%d tokens are held out, and one sequence needs %d", n, need), "raise val_set_size or lower sequence_len")
+	}
+	return nil
+}
+
+func (b *Blueprint) buildModel() (err error) {
+	j := b.Job
+	raw := map[string]any{"vocab_size": b.Tokenizer.VocabSize()}
+	for k, v := range j.Model.Config {
+		raw[k] = v
+	}
+	if b.Model, err = model.Parse(j.Model.Architecture, raw); err != nil {
+		return problem(j, "model.config", job.CodeBadValue, "the model cannot be built", err, "use the keys of a Hugging Face config.json of this architecture")
+	}
+	if v := b.Tokenizer.VocabSize(); b.Model.VocabSize() < v {
+		return problem(j, "model.config.vocab_size", job.CodeBadValue, "the model's vocabulary is too small", fmt.Errorf("the tokenizer has %d ids, the model %d", v, b.Model.VocabSize()), "leave vocab_size out, or raise it")
+	}
+	if c := b.Model.Context(); j.SequenceLen > c {
+		return problem(j, "sequence_len", job.CodeBadValue, "the sequences are longer than the model's context", fmt.Errorf("%d tokens against %d", j.SequenceLen, c), "lower sequence_len or raise the context in model.config")
+	}
+	o := j.Training.Optimizer
+	adamw := model.AdamW{Beta1: o.Betas[0], Beta2: o.Betas[1], Eps: o.Eps, WeightDecay: o.WeightDecay, MaxGradNorm: j.Training.MaxGradNorm}
+	if b.Step, err = model.TrainStep(b.Model, adamw, j.WorkerBatch(), j.SequenceLen); err != nil {
+		return problem(j, "model", job.CodeBadValue, "the training step cannot be built", err, "check model.config")
+	}
+	b.EvalBatch = min(8, evalSequences)
+	if b.Eval, err = model.Eval(b.Model, b.EvalBatch, j.SequenceLen); err != nil {
+		return problem(j, "model", job.CodeBadValue, "the evaluation cannot be built", err, "check model.config")
+	}
+	return nil
+}
+
+func (b *Blueprint) spec() *train.Spec {
+	j := b.Job
+	t, st := j.Training, j.Strategy
+	steps := uint32(st.SyncSteps)
+	s := &train.Spec{
+		Version: 1, Numerics: kernel.Version, Name: j.Name, Seed: j.Seed,
+		Program: b.Step.Digest(), Data: b.Manifest.Digest(),
+		Rounds: uint32(j.Rounds()), Steps: steps, Segment: (steps + segmentsOfUnit - 1) / segmentsOfUnit,
+		Units: uint32(st.Workers.Target), Batch: uint32(j.WorkerBatch()), Length: uint32(j.SequenceLen),
+		Rate:  train.Rate{Kind: t.LRScheduler, Peak: t.LearningRate, Warmup: uint32(t.WarmupSteps), Floor: t.MinLRRatio},
+		Beta1: t.Optimizer.Betas[0], Beta2: t.Optimizer.Betas[1],
+		Exchange: train.Exchange{
+			Codec: codec.Float32, Rule: st.Aggregation.Rule, Trim: st.Aggregation.Trim,
+			Outer: st.OuterOptimizer.Name, Rate: st.OuterOptimizer.LR, Momentum: st.OuterOptimizer.Momentum,
+		},
+	}
+	if st.Compression.Quantize == "int8" {
+		s.Exchange.Codec = codec.Int8
+	}
+	if s.Exchange.Rule != aggregate.TrimmedMean {
+		s.Exchange.Trim = 0
+	}
+	return s
+}
+
+// UnitFlops is the number of floating-point operations of one work unit.
+func (b *Blueprint) UnitFlops() uint64 { return b.Step.Flops() * uint64(b.Spec.Steps) }
+
+// JobID is the identifier of the job: it binds the work specification, and with it the data and the program.
+func (b *Blueprint) JobID() string { return "job-" + b.Spec.Digest().String()[:16] }

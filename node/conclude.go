@@ -1,0 +1,240 @@
+package node
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/network/blob"
+	"github.com/starling-network/starling/network/checkpoint"
+	"github.com/starling-network/starling/protocol/dispute"
+	"github.com/starling-network/starling/protocol/market"
+	"github.com/starling-network/starling/protocol/reward"
+	"github.com/starling-network/starling/protocol/run"
+)
+
+// Summary is summary.json: the totals of a run. Amounts are in uzen; budget = paid + fee + refunded.
+type Summary struct {
+	Job           string        `json:"job"`
+	Name          string        `json:"name"`
+	Rounds        int           `json:"rounds"`
+	Workers       int           `json:"workers"`
+	Steps         int           `json:"steps"`
+	Tokens        uint64        `json:"tokens"`
+	FirstEvalLoss float64       `json:"first_eval_loss"`
+	FinalEvalLoss float64       `json:"final_eval_loss"`
+	Audits        AuditCounts   `json:"audits"`
+	Disputes      []DisputeLine `json:"disputes"`
+	PaidUzen      uint64        `json:"paid_uzen"`
+	FeeUzen       uint64        `json:"fee_uzen"`
+	RefundedUzen  uint64        `json:"refunded_uzen"`
+	BudgetUzen    uint64        `json:"budget_uzen"`
+	SlashedUzen   uint64        `json:"slashed_uzen"`
+	StateRoot     canon.Digest  `json:"state_root"`
+	Seconds       float64       `json:"seconds"` // of rounds, over all runs of the process
+	BytesUp       uint64        `json:"bytes_up"`
+	BytesDown     uint64        `json:"bytes_down"`
+}
+
+// AuditCounts counts audits: drawn, answered right, answered by a dispute.
+type AuditCounts struct {
+	Drawn  int `json:"drawn"`
+	Passed int `json:"passed"`
+	Failed int `json:"failed"`
+}
+
+// DisputeLine is one dispute of a summary.
+type DisputeLine struct {
+	Worker     string `json:"worker"`
+	Challenger string `json:"challenger"`
+	Round      uint32 `json:"round"` // from 1
+	Unit       uint32 `json:"unit"`
+	Verdict    string `json:"verdict"` // worker_lied or false_challenge
+	Reason     string `json:"reason"`
+	Moves      uint32 `json:"moves"`
+	HashBytes  uint64 `json:"hash_bytes"`
+	Leaf       string `json:"leaf"`
+	LeafBytes  uint64 `json:"leaf_bytes"`
+}
+
+// books is what the chain says about a finished run.
+type books struct {
+	escrow   market.Escrow
+	receipts []reward.Receipt
+	disputes []dispute.Game
+	state    run.State
+}
+
+func (c *collector) books(ctx context.Context) (k books, err error) {
+	id := c.b.JobID()
+	if k.escrow, err = c.chain.Escrow(ctx, id); err != nil {
+		return k, err
+	}
+	if k.receipts, err = c.chain.Receipts(ctx, id); err != nil {
+		return k, err
+	}
+	if k.disputes, err = c.chain.Disputes(ctx, id); err != nil {
+		return k, err
+	}
+	k.state, err = c.chain.Run(ctx, id)
+	return k, err
+}
+
+// conclude writes what a run leaves behind.
+func (c *collector) conclude(ctx context.Context) (*Summary, error) {
+	c.show("closing the books")
+	k, err := c.books(ctx)
+	if err != nil {
+		return nil, err
+	}
+	metrics, err := c.out.readMetrics()
+	if err != nil {
+		return nil, err
+	}
+	if c.last == nil { // restarted after the last round was collected
+		if c.last, err = loadCheckpoint(ctx, k.state.Base, c.store.Get); err != nil {
+			return nil, err
+		}
+	}
+	s := c.summary(k, metrics)
+	if err := c.writeReceipts(k.receipts); err != nil {
+		return nil, err
+	}
+	files, err := exportModel(c.b, c.last)
+	if err != nil {
+		return nil, err
+	}
+	for name, text := range files {
+		if err := c.out.write(name, text); err != nil {
+			return nil, err
+		}
+	}
+	if err := c.writeReport(s, k, metrics); err != nil {
+		return nil, err
+	}
+	return s, c.out.writeJSON(fileSummary, s)
+}
+
+func (c *collector) summary(k books, metrics []Metric) *Summary {
+	spec := c.b.Spec
+	s := &Summary{
+		Job: c.b.JobID(), Name: c.opt.Job.Name, Rounds: len(c.lines), Workers: int(spec.Units), Steps: len(c.lines) * int(spec.Steps),
+		PaidUzen: k.escrow.Paid, FeeUzen: k.escrow.Fee, RefundedUzen: k.escrow.Refunded, BudgetUzen: k.escrow.Budget,
+		StateRoot: c.last.Root(), Disputes: []DisputeLine{},
+	}
+	s.Tokens = uint64(s.Steps) * uint64(spec.Units*spec.Batch*spec.Length)
+	s.FirstEvalLoss, s.FinalEvalLoss = evalLosses(metrics)
+	for _, m := range metrics {
+		if m.Kind == "round" {
+			s.Seconds += m.Seconds
+			s.BytesUp += m.BytesUp
+			s.BytesDown += m.BytesDown
+		}
+	}
+	for _, r := range k.receipts {
+		switch r.Kind {
+		case reward.Slash:
+			s.SlashedUzen += r.Amount
+		case reward.Audit:
+			s.Audits.Drawn++
+			switch r.Reason {
+			case reward.Verified, reward.TooSmall:
+				s.Audits.Passed++
+			case reward.FaultFound, reward.FalseChallenge:
+				s.Audits.Failed++
+			}
+		}
+	}
+	for _, g := range k.disputes {
+		s.Disputes = append(s.Disputes, disputeLine(g))
+	}
+	return s
+}
+
+// evalLosses returns the first and the last measured eval loss; 0 when nothing is held out.
+func evalLosses(metrics []Metric) (first, last float64) {
+	seen := false
+	for _, m := range metrics {
+		if m.EvalLoss != nil {
+			if !seen {
+				first, seen = *m.EvalLoss, true
+			}
+			last = *m.EvalLoss
+		}
+	}
+	return first, last
+}
+
+func disputeLine(g dispute.Game) DisputeLine {
+	l := DisputeLine{Worker: g.Config.Asserter, Challenger: g.Config.Challenger, Round: g.Config.Round + 1, Unit: g.Config.Unit, Verdict: "open"}
+	if v := g.Verdict; v != nil {
+		l.Verdict = "false_challenge"
+		if v.AsserterLies {
+			l.Verdict = "worker_lied"
+		}
+		l.Reason, l.Moves, l.HashBytes, l.Leaf, l.LeafBytes = v.Reason, v.Moves, v.HashBytes, v.Leaf, v.LeafBytes
+	}
+	return l
+}
+
+// receiptLine is one line of receipts.jsonl.
+type receiptLine struct {
+	reward.Receipt
+	Explanation string `json:"explanation"`
+}
+
+func (c *collector) writeReceipts(receipts []reward.Receipt) error {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	for _, r := range receipts {
+		if err := enc.Encode(receiptLine{r, reward.Explain(r)}); err != nil {
+			return err
+		}
+	}
+	return c.out.write(fileReceipts, b.Bytes())
+}
+
+// dropCheckpoint deletes the shards and the manifest of a checkpoint, but for shards that a kept one shares.
+func dropCheckpoint(ctx context.Context, store blob.Store, drop run.Checkpoint, keep []run.Checkpoint) error {
+	shards := func(c run.Checkpoint) []string {
+		id, err := blob.Parse(c.CID)
+		if err != nil {
+			return nil
+		}
+		raw, err := store.Get(ctx, id)
+		if err != nil {
+			return nil
+		}
+		m, err := checkpoint.Decode(raw)
+		if err != nil {
+			return nil
+		}
+		out := []string{c.CID}
+		for _, t := range m.Tensors {
+			if !slices.Contains(out, t.Shard) {
+				out = append(out, t.Shard)
+			}
+		}
+		return out
+	}
+	var kept []string
+	for _, c := range keep {
+		kept = append(kept, shards(c)...)
+	}
+	for _, cid := range shards(drop) {
+		if slices.Contains(kept, cid) {
+			continue
+		}
+		id, err := blob.Parse(cid)
+		if err != nil {
+			return err
+		}
+		if err := store.Delete(ctx, id); err != nil {
+			return fmt.Errorf("node: drop checkpoint %d: %w", drop.Round, err)
+		}
+	}
+	return nil
+}

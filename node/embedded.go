@@ -1,0 +1,222 @@
+package node
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/chain"
+	"github.com/starling-network/starling/client"
+	"github.com/starling-network/starling/network/blob"
+	"github.com/starling-network/starling/network/peer"
+	"github.com/starling-network/starling/protocol/market"
+	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/role/consumer"
+	"github.com/starling-network/starling/role/verifier"
+	"github.com/starling-network/starling/role/worker"
+)
+
+const (
+	embeddedChain = "starling-embedded-1"
+	embeddedBlock = 200 * time.Millisecond
+	embeddedFunds = 1_000_000_000_000 // uzen of every account at genesis
+	embeddedStake = 100_000_000       // uzen that every worker and verifier stakes
+)
+
+// embedded is a network in one process, on the loopback interface: a validator, workers, verifiers and the consumer.
+// They talk through the chain and the wire alone, so that moving one to another process changes this file only.
+type embedded struct {
+	out       *OutDir
+	log       *slog.Logger
+	logFile   *os.File
+	validator *chain.Validator
+	consumer  *collector
+	parties   []*party
+
+	cancel  context.CancelFunc
+	running sync.WaitGroup
+	failed  chan error // of a party
+}
+
+// home is the folder and the keys of one party.
+type home struct {
+	dir  string
+	seed [32]byte
+}
+
+func openHome(dir string) (home, error) {
+	h := home{dir: dir}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return h, err
+	}
+	path := filepath.Join(dir, "key")
+	seed, err := os.ReadFile(path)
+	if errors.Is(err, os.ErrNotExist) {
+		seed = make([]byte, len(h.seed))
+		_, _ = rand.Read(seed) // never fails
+		err = os.WriteFile(path, seed, 0o600)
+	}
+	if err == nil && copy(h.seed[:], seed) != len(h.seed) {
+		err = fmt.Errorf("node: %s is not a key", path)
+	}
+	return h, err
+}
+
+func (h home) account() *client.Key { return client.KeyFromSeed(h.derive("account")) }
+func (h home) peer() peer.Key       { return peer.KeyFromSeed(h.derive("peer")) }
+
+func (h home) derive(purpose string) [32]byte { return canon.Sum("starling/key/"+purpose, h.seed[:]) }
+
+// startEmbedded brings the network of an output folder up, for the first time or again.
+func startEmbedded(ctx context.Context, out *OutDir, b *Blueprint, opt TrainOptions) (*embedded, error) {
+	logFile, err := os.OpenFile(out.file(fileLog), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	n := &embedded{out: out, logFile: logFile, log: slog.New(slog.NewTextHandler(logFile, &slog.HandlerOptions{Level: slog.LevelDebug})), failed: make(chan error, 1)}
+	if err := n.start(ctx, b, opt); err != nil {
+		return nil, errors.Join(err, n.stop())
+	}
+	return n, nil
+}
+
+func (n *embedded) start(ctx context.Context, b *Blueprint, opt TrainOptions) error {
+	homes := map[string]home{}
+	names := []string{"consumer"}
+	for i := range b.Spec.Units {
+		names = append(names, fmt.Sprintf("worker-%d", i))
+	}
+	for i := range embeddedVerifiers {
+		names = append(names, fmt.Sprintf("verifier-%d", i))
+	}
+	var accounts []chain.Funded
+	for _, name := range names {
+		h, err := openHome(n.out.file(filepath.Join(dirNetwork, name)))
+		if err != nil {
+			return err
+		}
+		homes[name] = h
+		accounts = append(accounts, chain.Funded{Address: h.account().Address(), Amount: embeddedFunds})
+	}
+	var err error
+	n.validator, err = chain.Start(ctx, chain.Config{
+		Home: n.out.file(filepath.Join(dirNetwork, "validator")), ChainID: embeddedChain, Accounts: accounts, BlockTime: embeddedBlock, Log: n.logFile,
+	})
+	if err != nil {
+		return err
+	}
+	if n.consumer, err = n.newCollector(ctx, homes["consumer"], b, opt); err != nil {
+		return err
+	}
+	for i, name := range names[1:] {
+		p, err := n.newParty(ctx, name, homes[name], b.JobID())
+		if err != nil {
+			return err
+		}
+		p.step, p.liar = verifier.New(p.id).Step, false
+		if r := partyRole(i, b); r == run.Worker {
+			p.step, p.liar = worker.New(p.id).Step, i < opt.Dishonest
+		}
+		n.parties = append(n.parties, p)
+	}
+	for i, p := range n.parties {
+		if err := p.enlist(ctx, partyRole(i, b)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// partyRole is the role of the i-th party after the consumer.
+func partyRole(i int, b *Blueprint) run.Role {
+	if i < int(b.Spec.Units) {
+		return run.Worker
+	}
+	return run.Verifier
+}
+
+func (n *embedded) newParty(ctx context.Context, name string, h home, job string) (*party, error) {
+	store, err := blob.OpenDisk(filepath.Join(h.dir, "blobs"))
+	if err != nil {
+		return nil, err
+	}
+	host, err := peer.New(peer.Config{Key: h.peer(), Store: store})
+	if err != nil {
+		return nil, err
+	}
+	key := h.account()
+	return &party{
+		id: key.Address(), job: job, threads: 1, bootstrap: n.consumer.host.Addrs(), chain: client.New(n.validator.Client(), key),
+		host: host, store: store, log: n.log.With("party", name),
+	}, nil
+}
+
+// enlist registers a party with its stake and its price, or, after a restart, tells where it is now.
+func (p *party) enlist(ctx context.Context, r run.Role) error {
+	_, err := p.chain.Participant(ctx, p.id)
+	switch {
+	case err == nil:
+		return p.chain.UpdateAddresses(ctx, p.host.ID().String(), p.host.Addrs())
+	case !errors.Is(err, client.ErrNotFound):
+		return err
+	}
+	if err := p.chain.Register(ctx, []run.Role{r}, p.host.ID().String(), p.host.Addrs(), device(), embeddedStake); err != nil {
+		return err
+	}
+	return p.chain.Offer(ctx, r, embeddedPrice, 1)
+}
+
+// runJob places the order, unless that was done before a restart, and lets everybody work until the books are closed.
+func (n *embedded) runJob(ctx context.Context, order market.Order) (*Summary, error) {
+	ctx, n.cancel = context.WithCancel(ctx)
+	defer n.cancel()
+	if err := n.consumer.order(ctx, order); err != nil {
+		return nil, err
+	}
+	for _, p := range n.parties {
+		n.running.Go(func() {
+			if err := p.run(ctx); err != nil && ctx.Err() == nil {
+				select {
+				case n.failed <- fmt.Errorf("node: %s: %w", p.id, err):
+				default:
+				}
+				n.cancel()
+			}
+		})
+	}
+	summary, err := n.consumer.run(ctx, consumer.New(n.consumer.next()))
+	n.cancel()
+	n.running.Wait()
+	select {
+	case failure := <-n.failed:
+		return summary, errors.Join(failure, err)
+	default:
+		return summary, err
+	}
+}
+
+// stop takes everything down, in the order that lets the last messages out.
+func (n *embedded) stop() error {
+	if n.cancel != nil {
+		n.cancel()
+	}
+	n.running.Wait()
+	var errs []error
+	for _, p := range n.parties {
+		errs = append(errs, p.host.Close())
+	}
+	if n.consumer != nil {
+		errs = append(errs, n.consumer.host.Close())
+	}
+	if n.validator != nil {
+		errs = append(errs, n.validator.Stop())
+	}
+	return errors.Join(append(errs, n.logFile.Close())...)
+}

@@ -1,0 +1,243 @@
+package node
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"github.com/starling-network/starling/client/job"
+)
+
+// Files of an output folder.
+const (
+	fileRun      = "run.json"
+	fileJob      = "job.yaml"
+	fileLineage  = "lineage.jsonl"
+	fileMetrics  = "metrics.jsonl"
+	fileReceipts = "receipts.jsonl"
+	fileReport   = "report.html"
+	fileSummary  = "summary.json"
+	fileLog      = "starling.log"
+	fileLock     = ".lock"
+	dirBlobs     = "blobs"
+	dirNetwork   = "network"
+)
+
+// runFile is run.json: what a later command must know to find the job again.
+type runFile struct {
+	Format    int      `json:"format"` // of the output folder: 1
+	ID        string   `json:"id"`     // of the job
+	JobFile   string   `json:"job_file"`
+	Overrides []string `json:"overrides,omitempty"`
+	Dishonest int      `json:"dishonest,omitempty"`
+	Finished  bool     `json:"finished"`
+	Blobs     struct { // what the job shipped
+		Spec     string   `json:"spec"`
+		Program  string   `json:"program"`
+		Manifest string   `json:"manifest"`
+		Shards   []string `json:"shards"`
+		Genesis  string   `json:"genesis"`
+	} `json:"blobs"`
+}
+
+// OutDir is an output folder, locked while it is open.
+type OutDir struct {
+	Path string
+	Run  runFile
+	lock *os.File
+}
+
+// Errors of output folders.
+var (
+	ErrInUse      = errors.New("another process is using the output folder")
+	ErrNotARun    = errors.New("the folder holds no run of starling")
+	ErrFinished   = errors.New("the output folder holds a finished run")
+	ErrUnfinished = errors.New("the output folder holds an unfinished run")
+	ErrOtherJob   = errors.New("the output folder holds an unfinished run of another job")
+)
+
+func (o *OutDir) file(name string) string { return filepath.Join(o.Path, name) }
+
+// Probe tells what an output folder holds: nil for nothing of ours, ErrFinished or ErrUnfinished.
+func Probe(path string) error {
+	o := &OutDir{Path: path}
+	switch err := o.readRun(); {
+	case errors.Is(err, ErrNotARun):
+		return nil
+	case err != nil:
+		return err
+	case o.Run.Finished:
+		return ErrFinished
+	}
+	return ErrUnfinished
+}
+
+// openOutDir opens an existing output folder, or makes one.
+func openOutDir(path string) (*OutDir, error) {
+	if err := os.MkdirAll(path, 0o755); err != nil {
+		return nil, err
+	}
+	o := &OutDir{Path: path}
+	lock, err := os.OpenFile(o.file(fileLock), os.O_CREATE|os.O_RDWR, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		return nil, errors.Join(fmt.Errorf("%w: %s", ErrInUse, path), lock.Close())
+	}
+	o.lock = lock
+	if err := o.readRun(); err != nil && !errors.Is(err, ErrNotARun) {
+		return nil, errors.Join(err, o.Close())
+	}
+	return o, nil
+}
+
+// Close unlocks the folder.
+func (o *OutDir) Close() error { return o.lock.Close() }
+
+func (o *OutDir) readRun() error {
+	text, err := os.ReadFile(o.file(fileRun))
+	if errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("%w: %s", ErrNotARun, o.Path)
+	}
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(text, &o.Run); err != nil || o.Run.Format != 1 {
+		return fmt.Errorf("%w: %s has a %s that cannot be read (%v)", ErrNotARun, o.Path, fileRun, err)
+	}
+	return nil
+}
+
+func (o *OutDir) writeRun() error { return o.writeJSON(fileRun, o.Run) }
+
+func (o *OutDir) writeJSON(name string, v any) error {
+	b, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		return err
+	}
+	return o.write(name, append(b, '\n'))
+}
+
+// write replaces a file as a whole: after a crash it is either the old or the new one.
+func (o *OutDir) write(name string, b []byte) error {
+	part := o.file(name + ".part")
+	f, err := os.Create(part)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(b)
+	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	return os.Rename(part, o.file(name))
+}
+
+// append adds whole lines to a file and makes them durable.
+func (o *OutDir) append(name string, lines []byte) error {
+	f, err := os.OpenFile(o.file(name), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(lines)
+	return errors.Join(err, f.Sync(), f.Close())
+}
+
+// start records the job of a fresh run.
+func (o *OutDir) start(j *job.Job, run runFile) error {
+	absolute, err := filepath.Abs(j.Path)
+	if err != nil {
+		return err
+	}
+	run.Format, run.JobFile, run.Overrides = 1, absolute, j.Overrides
+	o.Run = run
+	return errors.Join(o.write(fileJob, j.Source), o.writeRun())
+}
+
+// rewind brings the files of an unfinished run back to its last complete lineage line, and returns the lines.
+func (o *OutDir) rewind() ([]Line, error) {
+	lines, err := parseLineage(o.file(fileLineage), o.Run.ID)
+	if err != nil {
+		return nil, err
+	}
+	var lineage bytes.Buffer
+	for _, l := range lines {
+		lineage.Write(l.Encode())
+	}
+	return lines, errors.Join(o.write(fileLineage, lineage.Bytes()), o.rewindMetrics(uint32(len(lines))))
+}
+
+// rewindMetrics drops the lines about rounds after the last attested one, and a line cut off by a crash.
+func (o *OutDir) rewindMetrics(rounds uint32) error {
+	text, err := os.ReadFile(o.file(fileMetrics))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	var kept bytes.Buffer
+	s := bufio.NewScanner(bytes.NewReader(text))
+	for s.Scan() {
+		var m Metric
+		if json.Unmarshal(s.Bytes(), &m) == nil && m.Round <= rounds {
+			kept.Write(s.Bytes())
+			kept.WriteByte('\n')
+		}
+	}
+	return errors.Join(s.Err(), o.write(fileMetrics, kept.Bytes()))
+}
+
+// Metric is one line of metrics.jsonl: the mean over the workers of an inner step, or, with Kind "round", a round.
+type Metric struct {
+	Kind            string   `json:"kind"` // step or round
+	Round           uint32   `json:"round"`
+	Step            uint32   `json:"step"` // global inner steps done
+	Loss            float64  `json:"loss"`
+	EvalLoss        *float64 `json:"eval_loss,omitempty"`
+	LearningRate    float64  `json:"learning_rate,omitempty"`
+	Tokens          uint64   `json:"tokens"` // trained since the beginning of the job
+	TokensPerSecond float64  `json:"tokens_per_second,omitempty"`
+	BytesUp         uint64   `json:"bytes_up,omitempty"`   // sent by all workers in the round
+	BytesDown       uint64   `json:"bytes_down,omitempty"` // received
+	Workers         int      `json:"workers,omitempty"`    // active
+	Seconds         float64  `json:"seconds,omitempty"`    // of the round
+	PaidUzen        uint64   `json:"paid_uzen,omitempty"`  // so far
+}
+
+func (o *OutDir) appendMetrics(ms []Metric) error {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	for _, m := range ms {
+		if err := enc.Encode(m); err != nil {
+			return err
+		}
+	}
+	return o.append(fileMetrics, b.Bytes())
+}
+
+func (o *OutDir) readMetrics() ([]Metric, error) {
+	f, err := os.Open(o.file(fileMetrics))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	var out []Metric
+	dec := json.NewDecoder(f)
+	for dec.More() {
+		var m Metric
+		if err := dec.Decode(&m); err != nil {
+			return nil, fmt.Errorf("%s: %w", f.Name(), err)
+		}
+		out = append(out, m)
+	}
+	return out, nil
+}

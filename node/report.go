@@ -1,0 +1,169 @@
+package node
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/starling-network/starling/protocol/reward"
+	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/web/report"
+)
+
+func (c *collector) writeReport(s *Summary, k books, metrics []Metric) error {
+	r := report.Report{Job: c.reportJob(), Summary: reportSummary(s, k), Earnings: c.earnings(k), Audits: audits(k), Disputes: disputes(k)}
+	for _, m := range metrics {
+		if m.Kind == "step" {
+			r.Train = append(r.Train, report.Point{Step: int(m.Step), Value: m.Loss})
+		}
+		if m.EvalLoss != nil {
+			r.Eval = append(r.Eval, report.Point{Step: int(m.Step), Value: *m.EvalLoss})
+		}
+		if m.Kind == "round" && m.Round > 0 {
+			r.Rounds = append(r.Rounds, report.Round{Round: int(m.Round), Workers: m.Workers, BytesUp: m.BytesUp, BytesDown: m.BytesDown})
+		}
+	}
+	for _, l := range c.lines {
+		p := report.Checkpoint{Round: int(l.Round), StateRoot: l.StateRoot.String(), Members: len(k.state.Members)}
+		for _, m := range l.Signers {
+			p.Signers = append(p.Signers, m.ID)
+		}
+		r.Lineage = append(r.Lineage, p)
+	}
+	var page bytes.Buffer
+	if err := report.Write(&page, r); err != nil {
+		return err
+	}
+	return c.out.write(fileReport, page.Bytes())
+}
+
+func (c *collector) reportJob() report.Job {
+	j, s := c.b.Job, c.b.Spec
+	x := s.Exchange
+	return report.Job{Name: j.Name, ID: c.b.JobID(), Facts: []report.Fact{
+		{Name: "Model", Value: fmt.Sprintf("%s, %d parameters", c.b.Model.Architecture(), c.b.Model.Parameters())},
+		{Name: "Data", Value: fmt.Sprintf("%d tokens to train on, %d held out, vocabulary of %d", c.b.Corpus.Train.Len(), c.b.Corpus.Val.Len(), c.b.Tokenizer.VocabSize())},
+		{Name: "Rounds", Value: fmt.Sprintf("%d of %d inner steps, %d units of %d x %d tokens a step", s.Rounds, s.Steps, s.Units, s.Batch, s.Length)},
+		{Name: "Inner optimizer", Value: fmt.Sprintf("AdamW, %s rate up to %g", s.Rate.Kind, s.Rate.Peak)},
+		{Name: "Exchange", Value: fmt.Sprintf("%s updates, %s, outer %s at %g, momentum %g", x.Codec, strings.ReplaceAll(x.Rule, "_", " "), x.Outer, x.Rate, x.Momentum)},
+		{Name: "Audit rate", Value: fmt.Sprintf("%g %% of the units at least, all of a new worker's", 100*j.Strategy.Verification.Fraction)},
+		{Name: "Program", Value: s.Program.String()},
+	}}
+}
+
+func reportSummary(s *Summary, k books) report.Summary {
+	status := "finished"
+	if k.state.Phase == run.Halted {
+		status = k.state.Why
+	}
+	known := func(x float64) float64 {
+		if x == 0 {
+			return math.NaN()
+		}
+		return x
+	}
+	return report.Summary{
+		Status: status, Rounds: s.Rounds, Workers: s.Workers, Steps: s.Steps, Tokens: s.Tokens,
+		FirstEvalLoss: known(s.FirstEvalLoss), FinalEvalLoss: known(s.FinalEvalLoss), Seconds: s.Seconds, BytesUp: s.BytesUp, BytesDown: s.BytesDown,
+		AuditsDrawn: s.Audits.Drawn, AuditsPassed: s.Audits.Passed, AuditsFailed: s.Audits.Failed,
+		BudgetUzen: s.BudgetUzen, PaidUzen: s.PaidUzen, FeeUzen: s.FeeUzen, RefundedUzen: s.RefundedUzen, SlashedUzen: s.SlashedUzen,
+		StateRoot: s.StateRoot.String(),
+	}
+}
+
+// earnings groups the receipts by who they are about, members first.
+func (c *collector) earnings(k books) []report.Earning {
+	var out []report.Earning
+	index := map[string]int{}
+	for _, m := range k.state.Members {
+		index[m.ID] = len(out)
+		out = append(out, report.Earning{Participant: m.ID, Role: roleName(m.Role)})
+	}
+	for _, r := range k.receipts {
+		i, ok := index[r.Who]
+		if !ok {
+			i = len(out)
+			index[r.Who] = i
+			name := "consumer"
+			if r.Who == reward.CommunityPool {
+				name = "chain"
+			}
+			out = append(out, report.Earning{Participant: r.Who, Role: name})
+		}
+		line := report.Receipt{Round: int(r.Round) + 1, For: subject(r), Uzen: r.Amount, Reason: reward.Explain(r), Fix: r.Fix}
+		if r.Kind == reward.Slash {
+			out[i].SlashedUzen += r.Amount
+			line.Uzen = 0
+		}
+		out[i].Receipts = append(out[i].Receipts, line)
+	}
+	return out
+}
+
+func roleName(r run.Role) string {
+	if r == run.Verifier {
+		return "verifier"
+	}
+	return "worker"
+}
+
+func subject(r reward.Receipt) string {
+	switch r.Kind {
+	case reward.Work:
+		return fmt.Sprintf("work unit %d", r.Unit)
+	case reward.Audit:
+		return fmt.Sprintf("audit of work unit %d", r.Unit)
+	case reward.Refund:
+		return "the budget that was not spent"
+	}
+	return fmt.Sprintf("%s over work unit %d", r.Kind, r.Unit)
+}
+
+func audits(k books) []report.Audit {
+	var out []report.Audit
+	for _, r := range k.receipts {
+		if r.Kind != reward.Audit {
+			continue
+		}
+		out = append(out, report.Audit{
+			Round: int(r.Round) + 1, Worker: workerOf(k, r), Verifier: r.Who, Sample: fmt.Sprintf("unit %d, all steps", r.Unit),
+			Passed: r.Reason == reward.Verified || r.Reason == reward.TooSmall, Note: reward.Explain(r),
+		})
+	}
+	return out
+}
+
+// workerOf finds whose unit an audit was about: the receipt for the unit, settled with the audit or after it.
+func workerOf(k books, audit reward.Receipt) string {
+	for _, r := range k.receipts {
+		if r.Kind == reward.Work && r.Round == audit.Round && r.Unit == audit.Unit && r.Seq+1 >= audit.Seq {
+			return r.Who
+		}
+	}
+	return ""
+}
+
+func disputes(k books) []report.Dispute {
+	var out []report.Dispute
+	for _, g := range k.disputes {
+		line := disputeLine(g)
+		d := report.Dispute{
+			Round: int(line.Round), Worker: line.Worker, Challenger: line.Challenger, Verdict: strings.ReplaceAll(line.Verdict, "_", " ") + ": " + line.Reason,
+			Leaf: fmt.Sprintf("%s, %d bytes of input; %d moves, %d bytes of hashes", line.Leaf, line.LeafBytes, line.Moves, line.HashBytes),
+		}
+		d.Guilty = g.Verdict != nil && g.Verdict.AsserterLies
+		for _, r := range g.Log {
+			d.Moves = append(d.Moves, report.Move{By: r.By, What: r.What})
+		}
+		loser := slices.IndexFunc(k.receipts, func(r reward.Receipt) bool {
+			return r.Kind == reward.Slash && r.Round == g.Config.Round && r.Unit == g.Config.Unit
+		})
+		if loser >= 0 {
+			d.SlashedUzen = k.receipts[loser].Amount
+		}
+		out = append(out, d)
+	}
+	return out
+}

@@ -1,0 +1,151 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/starling-network/starling/client/job"
+	"github.com/starling-network/starling/protocol/market"
+	"github.com/starling-network/starling/protocol/run"
+)
+
+// TrainOptions say how a job is run on an embedded network.
+type TrainOptions struct {
+	Job       *job.Job
+	Dir       string // output folder
+	Resume    bool   // go on with the unfinished run in Dir
+	Dishonest int    // workers that fabricate their updates
+	Progress  func(Progress)
+	Say       func(text string) // news worth a line of its own
+}
+
+// Progress is the state of a run at one moment. A loss that is not known is NaN.
+type Progress struct {
+	Job             string
+	Step, Steps     int // inner steps in attested rounds
+	Round, Rounds   int
+	Phase           string
+	Loss, EvalLoss  float64
+	LearningRate    float64
+	TokensPerSecond float64
+	Workers, Target int
+	PaidUzen        uint64
+	BudgetUzen      uint64
+	Left            time.Duration
+}
+
+// ErrBudget is returned when the budget cannot pay for the job.
+var ErrBudget = errors.New("budget too small")
+
+// HaltedError says that a run ended before its last round.
+type HaltedError struct {
+	Why string // reason code of protocol/run
+}
+
+func (e *HaltedError) Error() string { return "the run halted: " + e.Why }
+
+// Fix says what to do.
+func (e *HaltedError) Fix() string {
+	switch e.Why {
+	case run.WhyBudgetExhausted:
+		return "raise budget.max_cost; what is trained so far is in the output folder"
+	case run.WhyNoWorkers:
+		return "start again with more workers: all of these left or were excluded"
+	case run.WhyNoVerifiers:
+		return "start again with more verifiers: all of these left or were excluded"
+	}
+	return "see starling.log in the output folder"
+}
+
+// ExitCode is the exit code that a command ends with.
+func (e *HaltedError) ExitCode() int {
+	switch e.Why {
+	case run.WhyBudgetExhausted:
+		return 6
+	case run.WhyNoWorkers, run.WhyNoVerifiers:
+		return 7
+	}
+	return 11
+}
+
+const (
+	embeddedVerifiers = 1
+	// embeddedPrice is what the parties of an embedded network ask for, in uzen per 10^15 floating-point operations:
+	// one ZEN per 10^12.
+	embeddedPrice = 1_000_000_000
+)
+
+// Train runs a job on an embedded network and leaves its results in a folder. A cancelled context stops it cleanly:
+// what was attested stays, and a later call with Resume goes on from there.
+func Train(ctx context.Context, opt TrainOptions) (_ *Summary, err error) {
+	b, err := NewBlueprint(opt.Job)
+	if err != nil {
+		return nil, err
+	}
+	if opt.Dishonest < 0 || opt.Dishonest >= int(b.Spec.Units) {
+		return nil, fmt.Errorf("node: %d dishonest workers of %d: at least one must be honest", opt.Dishonest, b.Spec.Units)
+	}
+	out, err := openOutDir(opt.Dir)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, out.Close()) }()
+	order, err := b.order(opt)
+	if err != nil {
+		return nil, err
+	}
+	if err := out.prepare(b, opt); err != nil {
+		return nil, err
+	}
+	n, err := startEmbedded(ctx, out, b, opt)
+	if err != nil {
+		return nil, err
+	}
+	summary, err := n.runJob(ctx, order)
+	if stopErr := n.stop(); err == nil {
+		err = stopErr
+	}
+	if err != nil {
+		return nil, err
+	}
+	out.Run.Finished = true
+	return summary, errors.Join(out.writeRun(), os.RemoveAll(out.file(dirNetwork)))
+}
+
+// prepare makes a folder ready for a fresh run, or checks that the run in it is the one to go on with.
+func (o *OutDir) prepare(b *Blueprint, opt TrainOptions) error {
+	switch {
+	case o.Run.ID == "":
+		return o.start(opt.Job, runFile{ID: b.JobID(), Dishonest: opt.Dishonest})
+	case o.Run.Finished:
+		return fmt.Errorf("%w: %s", ErrFinished, o.Path)
+	case !opt.Resume:
+		return fmt.Errorf("%w: %s", ErrUnfinished, o.Path)
+	case o.Run.ID != b.JobID():
+		return fmt.Errorf("%w: %s is for %s, the job file and its data now give %s", ErrOtherJob, o.Path, o.Run.ID, b.JobID())
+	}
+	return nil
+}
+
+// order is what the consumer asks the chain for, but for what is known only once the blobs are stored.
+func (b *Blueprint) order(opt TrainOptions) (market.Order, error) {
+	j := opt.Job
+	w := j.Strategy.Workers
+	o := market.Order{
+		ID: b.JobID(), Budget: uint64(j.Budget.MaxCost), PriceCap: embeddedPrice,
+		Workers:   market.Workers{Min: uint32(w.Min), Target: uint32(w.Target), Max: uint32(w.Max)},
+		Verifiers: embeddedVerifiers,
+		Terms: run.Terms{
+			Job: b.JobID(), Spec: b.Spec.Digest(), Rounds: b.Spec.Rounds, Units: b.Spec.Units, Segments: b.Spec.Segments(),
+			UnitFlops: b.UnitFlops(), AuditPPM: uint32(j.Strategy.Verification.Fraction*1e6 + 0.5),
+			Deadlines: run.Deadlines{Train: 600, Audit: 600, Attest: 300},
+		},
+	}
+	if _, whole := market.Quote(o.Terms, embeddedPrice, o.Verifiers); o.Budget < whole {
+		return o, fmt.Errorf("%w: %d uzen, and the job may cost up to %d at %d uzen per 10^15 operations", ErrBudget, o.Budget, whole, embeddedPrice)
+	}
+	return o, nil
+}

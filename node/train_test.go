@@ -1,0 +1,242 @@
+package node
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/starling-network/starling/client/job"
+	"github.com/starling-network/starling/protocol/reward"
+)
+
+// smallJob writes a job that trains in seconds: three workers, three rounds of four steps.
+func smallJob(t *testing.T) *job.Job {
+	t.Helper()
+	dir := t.TempDir()
+	var text strings.Builder
+	for i := range 3000 {
+		fmt.Fprintf(&text, "line %d: the bird sings %d times.\n", i, i%7)
+	}
+	file := `apiVersion: starling/v1
+kind: TrainingJob
+name: small
+model:
+  architecture: gpt2
+  config: {n_layer: 1, n_embd: 16, n_head: 2, n_positions: 16}
+  tokenizer: byte-level
+datasets: [{path: text.txt, format: text}]
+val_set_size: 0.05
+sequence_len: 16
+training: {max_steps: 12, global_batch_size: 6, learning_rate: 1.0e-2, warmup_steps: 2}
+strategy: {sync_steps: 4, workers: 3, verification: {fraction: 0.5}}
+checkpoint: {keep_last: 2}
+`
+	if err := errors.Join(os.WriteFile(filepath.Join(dir, "text.txt"), []byte(text.String()), 0o644),
+		os.WriteFile(filepath.Join(dir, "job.yaml"), []byte(file), 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	j, err := job.Load(filepath.Join(dir, "job.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return j
+}
+
+func mustTrain(t *testing.T, opt TrainOptions) *Summary {
+	t.Helper()
+	s, err := Train(t.Context(), opt)
+	if err != nil {
+		log, _ := os.ReadFile(filepath.Join(opt.Dir, fileLog))
+		t.Fatalf("%v\n%s", err, log[max(0, len(log)-8000):])
+	}
+	if s.BudgetUzen != s.PaidUzen+s.FeeUzen+s.RefundedUzen {
+		t.Errorf("budget %d is not paid %d + fee %d + refunded %d", s.BudgetUzen, s.PaidUzen, s.FeeUzen, s.RefundedUzen)
+	}
+	return s
+}
+
+func readReceipts(t *testing.T, dir string) []reward.Receipt {
+	t.Helper()
+	f, err := os.Open(filepath.Join(dir, fileReceipts))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	var out []reward.Receipt
+	for s := bufio.NewScanner(f); s.Scan(); {
+		var r reward.Receipt
+		if err := json.Unmarshal(s.Bytes(), &r); err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, r)
+	}
+	return out
+}
+
+// The whole life of a job: trained by honest workers, then with a liar, whose work changes nothing but its own stake.
+func TestTrainVerifyAndLiar(t *testing.T) {
+	j := smallJob(t)
+	honest := filepath.Join(t.TempDir(), "honest")
+	s := mustTrain(t, TrainOptions{Job: j, Dir: honest})
+	if s.Rounds != 3 || s.Steps != 12 || s.Tokens != 12*6*16 || len(s.Disputes) != 0 || s.SlashedUzen != 0 || s.PaidUzen == 0 {
+		t.Errorf("summary of the honest run: %+v", s)
+	}
+	if s.Audits.Drawn == 0 || s.Audits.Passed != s.Audits.Drawn || s.Audits.Failed != 0 {
+		t.Errorf("audits of the honest run: %+v", s.Audits)
+	}
+	if !(s.FinalEvalLoss < s.FirstEvalLoss) || math.IsNaN(s.FinalEvalLoss) {
+		t.Errorf("eval loss went from %v to %v", s.FirstEvalLoss, s.FinalEvalLoss)
+	}
+	for _, name := range []string{fileModel, fileConfig, fileTokenizer, fileMetrics, fileLineage, fileReceipts, fileReport, fileSummary, fileLog} {
+		if info, err := os.Stat(filepath.Join(honest, name)); err != nil || info.Size() == 0 {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(honest, dirNetwork)); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the embedded network was left behind: %v", err)
+	}
+
+	t.Run("verify", func(t *testing.T) { testVerify(t, honest, s) })
+	t.Run("tampering", func(t *testing.T) { testTampering(t, j, honest) })
+	t.Run("one thread", func(t *testing.T) {
+		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+		if again := mustTrain(t, TrainOptions{Job: j, Dir: filepath.Join(t.TempDir(), "again")}); again.StateRoot != s.StateRoot {
+			t.Errorf("state root %v on one thread, %v before", again.StateRoot, s.StateRoot)
+		}
+	})
+	t.Run("liar", func(t *testing.T) { testLiar(t, j, s) })
+	t.Run("finished", func(t *testing.T) {
+		if _, err := Train(t.Context(), TrainOptions{Job: j, Dir: honest}); !errors.Is(err, ErrFinished) {
+			t.Errorf("training over a finished run: %v", err)
+		}
+	})
+}
+
+func testVerify(t *testing.T, dir string, s *Summary) {
+	v, err := Verify(t.Context(), dir, VerifyOptions{})
+	if err != nil || v.StateRoot != s.StateRoot || len(v.Rounds) != 3 || !v.Complete {
+		t.Fatalf("%+v, %v", v, err)
+	}
+	for round := 1; round <= 3; round++ {
+		if v, err := Verify(t.Context(), dir, VerifyOptions{Round: round}); err != nil || len(v.Rounds) != 1 {
+			t.Errorf("round %d: %+v, %v", round, v, err)
+		}
+	}
+	var differs *MismatchError
+	if _, err := Verify(t.Context(), dir, VerifyOptions{Round: 4}); !errors.As(err, &differs) {
+		t.Errorf("a round that is not there: %v", err)
+	}
+}
+
+// One changed byte, in whatever the run stands on, is found.
+func testTampering(t *testing.T, j *job.Job, dir string) {
+	files := []string{filepath.Join(dir, fileModel), filepath.Join(filepath.Dir(j.Path), "text.txt")}
+	blobs, err := filepath.Glob(filepath.Join(dir, dirBlobs, "*"))
+	if err != nil || len(blobs) < 5 {
+		t.Fatalf("%d blobs, %v", len(blobs), err)
+	}
+	for _, f := range append(files, blobs...) {
+		info, err := os.Stat(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		flip(t, f, int(info.Size())/2, dir)
+	}
+	lineage := filepath.Join(dir, fileLineage)
+	text, err := os.ReadFile(lineage)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for at := 0; at < len(text); at += 41 {
+		flip(t, lineage, at, dir)
+	}
+	if _, err := Verify(t.Context(), dir, VerifyOptions{}); err != nil {
+		t.Fatalf("restored, and yet: %v", err)
+	}
+}
+
+func flip(t *testing.T, file string, at int, dir string) {
+	t.Helper()
+	was, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	changed := append([]byte(nil), was...)
+	changed[at] ^= 1
+	if err := os.WriteFile(file, changed, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if v, err := Verify(t.Context(), dir, VerifyOptions{}); err == nil {
+		t.Errorf("byte %d of %s was changed, and %+v was verified", at, filepath.Base(file), v)
+	}
+	if err := os.WriteFile(file, was, 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func testLiar(t *testing.T, j *job.Job, honest *Summary) {
+	dir := filepath.Join(t.TempDir(), "liar")
+	s := mustTrain(t, TrainOptions{Job: j, Dir: dir, Dishonest: 1})
+	if len(s.Disputes) == 0 || s.SlashedUzen == 0 || s.Audits.Failed == 0 {
+		t.Fatalf("the liar was not caught: %+v", s)
+	}
+	liar := s.Disputes[0].Worker
+	for _, d := range s.Disputes {
+		if d.Verdict != "worker_lied" || d.Worker != liar {
+			t.Errorf("dispute %+v", d)
+		}
+	}
+	for _, r := range readReceipts(t, dir) {
+		if r.Who == liar && r.Kind != reward.Slash && r.Amount > 0 {
+			t.Errorf("the liar was paid: %+v", r)
+		}
+		if r.Who != liar && r.Kind == reward.Slash {
+			t.Errorf("an honest party was slashed: %+v", r)
+		}
+	}
+	if s.StateRoot != honest.StateRoot {
+		t.Errorf("the liar changed the model: %v, honest %v", s.StateRoot, honest.StateRoot)
+	}
+	if _, err := Verify(t.Context(), dir, VerifyOptions{}); err != nil {
+		t.Error(err)
+	}
+}
+
+// A run that is stopped goes on where it was, and ends where it would have ended.
+func TestResume(t *testing.T) {
+	j := smallJob(t)
+	whole := mustTrain(t, TrainOptions{Job: j, Dir: filepath.Join(t.TempDir(), "whole")})
+	dir := filepath.Join(t.TempDir(), "stopped")
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	_, err := Train(ctx, TrainOptions{Job: j, Dir: dir, Progress: func(p Progress) {
+		if p.Round == 1 {
+			stop()
+		}
+	}})
+	if !errors.Is(err, context.Canceled) {
+		t.Fatalf("stopped after a round: %v", err)
+	}
+	if err := Probe(dir); !errors.Is(err, ErrUnfinished) {
+		t.Fatalf("%v", err)
+	}
+	if _, err := Train(t.Context(), TrainOptions{Job: j, Dir: dir}); !errors.Is(err, ErrUnfinished) {
+		t.Fatalf("started over an unfinished run: %v", err)
+	}
+	s := mustTrain(t, TrainOptions{Job: j, Dir: dir, Resume: true})
+	if s.StateRoot != whole.StateRoot || s.Rounds != 3 {
+		t.Errorf("%d rounds to %v, undisturbed %v", s.Rounds, s.StateRoot, whole.StateRoot)
+	}
+	metrics, err := (&OutDir{Path: dir}).readMetrics()
+	if err != nil || len(metrics) != 12+4 {
+		t.Errorf("%d lines of metrics, want 16 (%v)", len(metrics), err)
+	}
+}

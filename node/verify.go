@@ -1,0 +1,285 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/client/job"
+	"github.com/starling-network/starling/compute/program"
+	"github.com/starling-network/starling/compute/tensor"
+	"github.com/starling-network/starling/compute/train"
+	"github.com/starling-network/starling/exchange/codec"
+	"github.com/starling-network/starling/exchange/outer"
+	"github.com/starling-network/starling/network/blob"
+)
+
+// VerifyOptions selects what Verify re-executes.
+type VerifyOptions struct {
+	Round    int                    // one round from 1, or 0 for all
+	JobFile  string                 // in place of the one that the run was started with
+	Progress func(done, rounds int) // may be nil
+}
+
+// Verified is what Verify confirmed.
+type Verified struct {
+	Job       string       `json:"job"`
+	Rounds    []uint32     `json:"rounds"` // re-executed, bit for bit
+	Units     int          `json:"units"`
+	Signers   []string     `json:"signers"` // of the last round
+	StateRoot canon.Digest `json:"state_root"`
+	Complete  bool         `json:"complete"` // the lineage reaches the last round of the job
+}
+
+// MismatchError says that an output folder does not hold what its job, data and lineage determine.
+type MismatchError struct {
+	Round uint32 // first that differs; 0: not about a round
+	What  string
+}
+
+func (e *MismatchError) Error() string {
+	if e.Round > 0 {
+		return fmt.Sprintf("round %d differs: %s", e.Round, e.What)
+	}
+	return e.What
+}
+
+func mismatch(round uint32, format string, args ...any) error {
+	return &MismatchError{Round: round, What: fmt.Sprintf(format, args...)}
+}
+
+// Verify re-executes a run offline, from the job file, the data and the lineage, and confirms every attested state
+// root. It trusts nothing in the folder: blobs are hashed, signatures are checked, and updates are computed again.
+func Verify(ctx context.Context, dir string, opt VerifyOptions) (*Verified, error) {
+	o := &OutDir{Path: dir}
+	if err := o.readRun(); err != nil {
+		return nil, err
+	}
+	j, err := o.loadJob(opt.JobFile)
+	if err != nil {
+		return nil, err
+	}
+	b, err := NewBlueprint(j)
+	if err != nil {
+		return nil, err
+	}
+	if id := b.JobID(); id != o.Run.ID {
+		return nil, mismatch(0, "%s", o.differences(ctx, b))
+	}
+	lines, err := parseLineage(o.file(fileLineage), o.Run.ID)
+	if err != nil {
+		return nil, mismatch(uint32(len(lines)+1), "%v", err)
+	}
+	if len(lines) == 0 {
+		return nil, mismatch(0, "%s has no complete line: no checkpoint was attested yet", fileLineage)
+	}
+	if len(lines) > int(b.Spec.Rounds) {
+		return nil, mismatch(b.Spec.Rounds+1, "the job has %d rounds, the lineage %d", b.Spec.Rounds, len(lines))
+	}
+	store, err := openBlobs(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	return newVerification(o, b, lines, store, opt).run(ctx)
+}
+
+func (o *OutDir) loadJob(jobFile string) (*job.Job, error) {
+	if jobFile != "" {
+		return job.Load(jobFile, o.Run.Overrides...)
+	}
+	source, err := os.ReadFile(o.file(fileJob))
+	if err != nil {
+		return nil, err
+	}
+	return job.Parse(source, o.Run.JobFile, o.Run.Overrides...)
+}
+
+// differences says in what a job is not the one of the folder.
+func (o *OutDir) differences(ctx context.Context, b *Blueprint) string {
+	what := "the job file or the program"
+	if store, err := blob.OpenDisk(o.file(dirBlobs)); err == nil {
+		if id, err := blob.Parse(o.Run.Blobs.Spec); err == nil {
+			if text, err := store.Get(ctx, id); err == nil {
+				if was, err := train.DecodeSpec(text); err == nil && was.Data != b.Spec.Data {
+					what = "the data"
+				}
+			}
+		}
+	}
+	return fmt.Sprintf("%s is not what the run was made from: it gives job %s, the folder holds %s", what, b.JobID(), o.Run.ID)
+}
+
+// openBlobs opens the blob store of a folder and hashes everything in it.
+func openBlobs(ctx context.Context, o *OutDir) (*blob.Disk, error) {
+	store, err := blob.OpenDisk(o.file(dirBlobs))
+	if err != nil {
+		return nil, err
+	}
+	ids, err := store.List(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, id := range ids {
+		if _, err := store.Get(ctx, id); err != nil {
+			return nil, mismatch(0, "blob %s: %v", id, err)
+		}
+	}
+	need := append([]string{o.Run.Blobs.Spec, o.Run.Blobs.Program, o.Run.Blobs.Manifest, o.Run.Blobs.Genesis}, o.Run.Blobs.Shards...)
+	for _, c := range need {
+		id, err := blob.Parse(c)
+		if err != nil {
+			return nil, mismatch(0, "%s names the blob %q: %v", fileRun, c, err)
+		}
+		if ok, err := store.Has(ctx, id); err != nil || !ok {
+			return nil, mismatch(0, "blob %s is missing from %s", c, filepath.Join(o.Path, dirBlobs))
+		}
+	}
+	return store, nil
+}
+
+type verification struct {
+	out   *OutDir
+	b     *Blueprint
+	lines []Line
+	store *blob.Disk
+	opt   VerifyOptions
+	tasks chan *train.Task // one per thread
+}
+
+func newVerification(o *OutDir, b *Blueprint, lines []Line, store *blob.Disk, opt VerifyOptions) *verification {
+	return &verification{out: o, b: b, lines: lines, store: store, opt: opt}
+}
+
+func (v *verification) run(ctx context.Context) (*Verified, error) {
+	threads := min(runtime.GOMAXPROCS(0), int(v.b.Spec.Units))
+	v.tasks = make(chan *train.Task, threads)
+	for range threads {
+		exec, err := program.Compile(v.b.Step, 1)
+		if err != nil {
+			return nil, err
+		}
+		v.tasks <- &train.Task{Spec: v.b.Spec, Step: v.b.Step, Exec: exec, Corpus: v.b.Corpus}
+	}
+	first, last := uint32(1), uint32(len(v.lines))
+	if v.opt.Round > 0 {
+		if v.opt.Round > len(v.lines) {
+			return nil, mismatch(uint32(v.opt.Round), "the lineage has %d rounds", len(v.lines))
+		}
+		first, last = uint32(v.opt.Round), uint32(v.opt.Round)
+	}
+	base, err := v.start(ctx, first-1)
+	if err != nil {
+		return nil, err
+	}
+	out := &Verified{Job: v.out.Run.ID, Complete: len(v.lines) == int(v.b.Spec.Rounds)}
+	from := base.Round
+	for base.Round < last {
+		if base, err = v.round(ctx, base); err != nil {
+			return nil, err
+		}
+		if base.Round >= first {
+			out.Rounds = append(out.Rounds, base.Round)
+		}
+		out.Units += int(v.b.Spec.Units)
+		if v.opt.Progress != nil {
+			v.opt.Progress(int(base.Round-from), int(last-from))
+		}
+	}
+	out.StateRoot = base.Root()
+	for _, s := range v.lines[last-1].Signers {
+		out.Signers = append(out.Signers, s.ID)
+	}
+	if v.opt.Round == 0 && out.Complete {
+		err = v.model(base)
+	}
+	return out, err
+}
+
+// start returns the checkpoint after a number of rounds: the newest stored one that the lineage confirms, or genesis.
+func (v *verification) start(ctx context.Context, rounds uint32) (*train.Checkpoint, error) {
+	for r := rounds; r > 0; r-- {
+		if c, err := loadCheckpoint(ctx, v.lines[r-1].checkpoint(), v.store.Get); err == nil {
+			return c, nil
+		}
+	}
+	return v.b.Genesis, nil
+}
+
+// round re-executes one round and compares every update and the state root with the lineage.
+func (v *verification) round(ctx context.Context, base *train.Checkpoint) (*train.Checkpoint, error) {
+	line := v.lines[base.Round]
+	deltas := make([][]*tensor.Tensor, v.b.Spec.Units)
+	updates := make([]string, v.b.Spec.Units)
+	g, ctx := errgroup.WithContext(ctx)
+	for unit := range v.b.Spec.Units {
+		g.Go(func() error {
+			task := <-v.tasks
+			defer func() { v.tasks <- task }()
+			r, err := task.Run(base, unit, func(uint32, float32) error { return ctx.Err() })
+			if err != nil {
+				return err
+			}
+			u, err := outer.Commit(v.b.Spec, base.Round, unit, r)
+			if err != nil {
+				return err
+			}
+			encoded := u.Encode()
+			updates[unit] = blob.Of(encoded).String()
+			_, deltas[unit], err = codec.Unpack(encoded, outer.Expect(v.b.Spec, base, unit))
+			return err
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return nil, err
+	}
+	if i := firstDifference(updates, line.Updates); i >= 0 {
+		return nil, mismatch(line.Round, "the update of unit %d is not the attested one", i)
+	}
+	next, err := outer.Advance(v.b.Spec, base, deltas)
+	if err != nil {
+		return nil, err
+	}
+	if root := next.Root(); root != line.StateRoot {
+		return nil, mismatch(line.Round, "the state root is %s, attested was %s", root.Short(), line.StateRoot.Short())
+	}
+	memory := blob.NewMemory()
+	if name, err := saveCheckpoint(ctx, memory, v.out.Run.ID, next); err != nil || name.CID != line.Checkpoint {
+		return nil, errors.Join(err, mismatch(line.Round, "the checkpoint's CID is %s, attested was %s", name.CID, line.Checkpoint))
+	}
+	return next, nil
+}
+
+func firstDifference(a, b []string) int {
+	for i := range max(len(a), len(b)) {
+		if i >= len(a) || i >= len(b) || a[i] != b[i] {
+			return i
+		}
+	}
+	return -1
+}
+
+// model confirms that the exported model is the last checkpoint.
+func (v *verification) model(last *train.Checkpoint) error {
+	want, err := exportModel(v.b, last)
+	if err != nil {
+		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(want)) {
+		got, err := os.ReadFile(v.out.file(name))
+		if err != nil {
+			return mismatch(0, "%v", err)
+		}
+		if string(got) != string(want[name]) {
+			return mismatch(0, "%s is not the model of the last checkpoint", name)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,47 @@
+// Package audit decides what is re-executed, and by whom: the rate at which a worker is audited, the draw from a beacon
+// that was unknown when the commitments were made, and the seal by which a verifier shows that it holds the state and
+// did not copy somebody's answer.
+//
+// It is pure arithmetic over a beacon. It does not know who takes part (run), what an audit pays (reward) or what
+// happens when an audit fails (dispute).
+package audit
+
+import (
+	"encoding/binary"
+	"math/bits"
+
+	"github.com/starling-network/starling/canon"
+)
+
+// Certain is the rate of an audit that is always drawn. Rates are in parts per million.
+const Certain = 1_000_000
+
+// Rate is the audit rate in parts per million of a worker who passed that many audits since its last failure: every
+// unit of a new worker, half as many after each audit passed, never less than the floor. A floor of zero is a job that
+// wants no audits, and has none.
+func Rate(floorPPM uint32, passed uint32) uint32 {
+	if floorPPM == 0 {
+		return 0
+	}
+	return min(Certain, max(floorPPM, Certain>>min(passed, 31)))
+}
+
+// Draw reports whether an attempt at a unit is audited, under the beacon of a block after its commitment.
+func Draw(beacon canon.Digest, job string, round, unit, attempt uint32, ratePPM uint32) bool {
+	return Pick(beacon, "draw", job, round, unit, attempt, Certain) < int(ratePPM)
+}
+
+// Pick is a uniform index below n (at least 1): the beacon, the purpose of the pick and its subject give 128 bits, of
+// which the product with n is cut to its integer part. The bias is below n/2^128, so nothing is rejected and redrawn.
+func Pick(beacon canon.Digest, purpose, job string, round, unit, attempt uint32, n int) int {
+	var at [12]byte
+	binary.BigEndian.PutUint32(at[0:], round)
+	binary.BigEndian.PutUint32(at[4:], unit)
+	binary.BigEndian.PutUint32(at[8:], attempt)
+	d := canon.Sum("starling/pick/1", beacon[:], []byte(purpose), []byte(job), at[:])
+	high, low := binary.BigEndian.Uint64(d[0:]), binary.BigEndian.Uint64(d[8:])
+	whole, fraction := bits.Mul64(high, uint64(n))
+	carried, _ := bits.Mul64(low, uint64(n))
+	_, carry := bits.Add64(fraction, carried, 0)
+	return int(whole + carry)
+}

@@ -1,0 +1,75 @@
+package market
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/bits"
+
+	"github.com/starling-network/starling/protocol/run"
+)
+
+// ErrOverflow is returned with the largest amount there is, when a cost is beyond it.
+var ErrOverflow = errors.New("market: amount above 2^64-1 uzen")
+
+// Cost is floor(flops * price / 10^15) in uzen, in 128-bit arithmetic. A cost beyond 64 bits is the largest amount, with
+// ErrOverflow.
+func Cost(flops, price uint64) (uint64, error) {
+	high, low := bits.Mul64(flops, price)
+	if high >= Flops {
+		return math.MaxUint64, fmt.Errorf("%w: %d operations at %d uzen per 10^15", ErrOverflow, flops, price)
+	}
+	amount, _ := bits.Div64(high, low, Flops)
+	return amount, nil
+}
+
+// Quote is what a job may cost at a price for everybody: one round, and the whole run, with every unit accepted once and,
+// if there are verifiers, audited once. Each convicted worker can add the audit that convicted it. Amounts beyond 64 bits
+// are the largest amount: no budget covers them.
+func Quote(t run.Terms, price uint64, verifiers uint32) (round, whole uint64) {
+	var checked uint64
+	if verifiers > 0 {
+		checked = price
+	}
+	round = roundCost(t, price, checked)
+	return round, multiply(round, uint64(t.Rounds))
+}
+
+// RoundCost is the most that the next round of a run costs, at the prices of its active members: Quote's round at the
+// highest price of each role. A round that the escrow does not cover is not begun.
+func RoundCost(s run.State) uint64 {
+	var work, checked uint64
+	for _, m := range s.Members {
+		switch {
+		case !m.Active:
+		case m.Role == run.Worker:
+			work = max(work, m.Price)
+		case m.Role == run.Verifier:
+			checked = max(checked, m.Price)
+		}
+	}
+	return roundCost(s.Terms, work, checked)
+}
+
+func roundCost(t run.Terms, work, checked uint64) uint64 {
+	// Cost saturates on error, which is what a bound wants.
+	unit, _ := Cost(t.UnitFlops, work)
+	if t.AuditPPM > 0 {
+		again, _ := Cost(t.UnitFlops, checked)
+		sum, carry := bits.Add64(unit, again, 0)
+		if carry != 0 {
+			sum = math.MaxUint64
+		}
+		unit = sum
+	}
+	return multiply(unit, uint64(t.Units))
+}
+
+// multiply saturates.
+func multiply(a, b uint64) uint64 {
+	high, low := bits.Mul64(a, b)
+	if high != 0 {
+		return math.MaxUint64
+	}
+	return low
+}

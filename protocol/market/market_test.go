@@ -1,0 +1,207 @@
+package market
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/big"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/protocol/run"
+)
+
+func order() Order {
+	return Order{
+		ID: "job", Consumer: "carol",
+		Terms: run.Terms{
+			Job: "job", Spec: canon.Sum("spec"), SpecCID: "bafyspec",
+			Genesis: run.Checkpoint{Root: canon.Sum("genesis"), CID: "bafygenesis"},
+			Rounds:  3, Units: 4, Segments: 2, UnitFlops: Flops, AuditPPM: 50_000,
+			Deadlines: run.Deadlines{Train: 20, Audit: 20, Attest: 20},
+		},
+		Budget: 1_000_000, PriceCap: 1000,
+		Workers: Workers{Min: 2, Target: 3, Max: 4}, Verifiers: 1, At: 5,
+	}
+}
+
+func offers() []Offer {
+	return []Offer{
+		{ID: "w1", Role: run.Worker, Price: 300, Slots: 1, At: 1},
+		{ID: "w2", Role: run.Worker, Price: 100, Slots: 1, At: 3},
+		{ID: "w3", Role: run.Worker, Price: 100, Slots: 1, At: 2},
+		{ID: "w4", Role: run.Worker, Price: 50, Slots: 0, At: 1},
+		{ID: "w5", Role: run.Worker, Price: 900, Slots: 1, At: 1},
+		{ID: "v1", Role: run.Verifier, Price: 700, Slots: 1, At: 1},
+		{ID: "v2", Role: run.Verifier, Price: 600, Slots: 1, At: 1},
+	}
+}
+
+func ids(l Lease) string {
+	s := ""
+	for _, m := range l.Members {
+		s += fmt.Sprintf("%s:%d:%d ", m.ID, m.Role, m.Price)
+	}
+	return s
+}
+
+func TestMatch(t *testing.T) {
+	for name, c := range map[string]struct {
+		spoil  func(*Order)
+		want   string
+		reason Reason
+	}{
+		"cheapest":      {func(*Order) {}, "v2:2:600 w1:1:300 w2:1:100 w3:1:100 ", Matched},
+		"earliest":      {func(o *Order) { o.Workers = Workers{1, 1, 1} }, "v2:2:600 w3:1:100 ", Matched},
+		"below target":  {func(o *Order) { o.Workers = Workers{2, 8, 8} }, "v2:2:600 w1:1:300 w2:1:100 w3:1:100 w5:1:900 ", Matched},
+		"no verifier":   {func(o *Order) { o.Verifiers, o.Terms.AuditPPM = 0, 0 }, "w1:1:300 w2:1:100 w3:1:100 ", Matched},
+		"few workers":   {func(o *Order) { o.Workers = Workers{5, 5, 5} }, "", TooFewWorkers},
+		"few verifiers": {func(o *Order) { o.Verifiers = 3 }, "", TooFewVerifiers},
+		"cap":           {func(o *Order) { o.PriceCap = 599 }, "", PriceAboveCap},
+		"cap workers":   {func(o *Order) { o.Workers, o.PriceCap = Workers{4, 4, 4}, 899 }, "", PriceAboveCap},
+		"budget":        {func(o *Order) { o.Budget = 4*(300+600) - 1 }, "", BudgetTooSmall},
+		"exact budget":  {func(o *Order) { o.Budget = 4 * (300 + 600) }, "v2:2:600 w1:1:300 w2:1:100 w3:1:100 ", Matched},
+	} {
+		o := order()
+		c.spoil(&o)
+		if err := o.Validate(); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		lease, reason := Match(o, offers(), canon.Sum("beacon"))
+		if ids(lease) != c.want || reason != c.reason {
+			t.Errorf("%s: %q %q, want %q %q", name, ids(lease), reason, c.want, c.reason)
+		}
+		if reason == Matched {
+			if _, err := run.New(o.Terms, lease.Members, 9); err != nil {
+				t.Errorf("%s: the lease makes no run: %v", name, err)
+			}
+		}
+	}
+}
+
+func TestMatchIgnoresOrderOfOffers(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	all := offers()
+	for i := range all {
+		all[i].Price, all[i].At = 100, 1 // only the beacon decides
+	}
+	all = append(all, Offer{ID: "w1", Role: run.Verifier, Price: 100, Slots: 1, At: 1})
+	first, _ := Match(order(), all, canon.Sum("beacon"))
+	differs := false
+	for i := range 50 {
+		r.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+		again, _ := Match(order(), all, canon.Sum("beacon"))
+		if ids(again) != ids(first) {
+			t.Fatalf("%s, then %s", ids(first), ids(again))
+		}
+		other, _ := Match(order(), all, canon.Sum("beacon", []byte{byte(i)}))
+		differs = differs || ids(other) != ids(first)
+		seen := map[string]bool{}
+		for _, m := range again.Members {
+			if seen[m.ID] {
+				t.Fatalf("%s is a member twice", m.ID)
+			}
+			seen[m.ID] = true
+		}
+	}
+	if !differs {
+		t.Error("the beacon decides nothing")
+	}
+}
+
+func TestOrderValidate(t *testing.T) {
+	for name, spoil := range map[string]func(*Order){
+		"terms":       func(o *Order) { o.Terms.Units = 0 },
+		"id":          func(o *Order) { o.ID = "other" },
+		"consumer":    func(o *Order) { o.Consumer = "" },
+		"no worker":   func(o *Order) { o.Workers.Min = 0 },
+		"min>target":  func(o *Order) { o.Workers.Min = 4 },
+		"target>max":  func(o *Order) { o.Workers.Max = 2 },
+		"members":     func(o *Order) { o.Verifiers = run.MaxMembers },
+		"no verifier": func(o *Order) { o.Verifiers = 0 },
+		"budget":      func(o *Order) { o.Budget = 0 },
+	} {
+		o := order()
+		spoil(&o)
+		if err := o.Validate(); !errors.Is(err, ErrOrder) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	o := order()
+	o.Deadline = 10
+	if o.Expired(10) || !o.Expired(11) || order().Expired(math.MaxInt64) {
+		t.Error("an order expires after its deadline, and never without one")
+	}
+}
+
+func FuzzCost(f *testing.F) {
+	f.Add(uint64(0), uint64(0))
+	f.Add(uint64(math.MaxUint64), uint64(math.MaxUint64))
+	f.Add(uint64(Flops), uint64(math.MaxUint64))
+	f.Add(uint64(Flops+1), uint64(math.MaxUint64))
+	f.Fuzz(func(t *testing.T, flops, price uint64) {
+		want := new(big.Int).Mul(new(big.Int).SetUint64(flops), new(big.Int).SetUint64(price))
+		want.Quo(want, big.NewInt(Flops))
+		got, err := Cost(flops, price)
+		switch {
+		case want.IsUint64() && (err != nil || got != want.Uint64()):
+			t.Fatalf("Cost(%d, %d) = %d, %v, want %s", flops, price, got, err, want)
+		case !want.IsUint64() && (!errors.Is(err, ErrOverflow) || got != math.MaxUint64):
+			t.Fatalf("Cost(%d, %d) = %d, %v, want saturation", flops, price, got, err)
+		}
+	})
+}
+
+func FuzzEscrow(f *testing.F) {
+	f.Add(uint64(1000), uint64(400), uint64(700))
+	f.Add(uint64(math.MaxUint64), uint64(math.MaxUint64), uint64(1))
+	f.Fuzz(func(t *testing.T, budget, first, second uint64) {
+		e := Escrow{Budget: budget}
+		for _, amount := range []uint64{first, second, first} {
+			before := e
+			var net, fee uint64
+			e, net, fee = e.Pay(amount)
+			gross := net + fee
+			share := new(big.Int).Quo(new(big.Int).Mul(new(big.Int).SetUint64(gross), big.NewInt(FeePPM)), big.NewInt(1_000_000))
+			if gross != min(amount, before.Remaining()) || fee != share.Uint64() {
+				t.Fatalf("paid %d+%d of %d from %+v", net, fee, amount, before)
+			}
+			if e.Paid+e.Fee+e.Refunded+e.Remaining() != budget {
+				t.Fatalf("not conserved: %+v", e)
+			}
+		}
+		e, refund := e.Close()
+		if e.Remaining() != 0 || e.Paid+e.Fee+e.Refunded != budget || refund != e.Refunded {
+			t.Fatalf("not closed: %+v", e)
+		}
+		if after, net, fee := e.Pay(first); after != e || net+fee != 0 {
+			t.Fatal("a closed escrow pays")
+		}
+	})
+}
+
+func TestQuote(t *testing.T) {
+	o := order()
+	if round, whole := Quote(o.Terms, 10, 1); round != 4*20 || whole != 3*4*20 {
+		t.Errorf("with audits: %d, %d", round, whole)
+	}
+	if round, whole := Quote(o.Terms, 10, 0); round != 4*10 || whole != 3*4*10 {
+		t.Errorf("without: %d, %d", round, whole)
+	}
+	o.Terms.UnitFlops = math.MaxUint64
+	if round, whole := Quote(o.Terms, math.MaxUint64, 1); round != math.MaxUint64 || whole != math.MaxUint64 {
+		t.Errorf("does not saturate: %d, %d", round, whole)
+	}
+}
+
+func TestRoundCostCountsTheActive(t *testing.T) {
+	s := run.State{Terms: order().Terms, Members: []run.Member{
+		{ID: "a", Role: run.Worker, Price: 7, Active: true},
+		{ID: "b", Role: run.Worker, Price: 100},
+		{ID: "v", Role: run.Verifier, Price: 11, Active: true},
+	}}
+	if got := RoundCost(s); got != 4*(7+11) {
+		t.Errorf("RoundCost = %d", got)
+	}
+}

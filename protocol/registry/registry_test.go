@@ -1,0 +1,94 @@
+package registry
+
+import (
+	"errors"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/starling-network/starling/protocol/run"
+)
+
+var params = Params{WorkerStake: 100, VerifierStake: 200}
+
+func valid() Participant {
+	return Participant{
+		ID:     "starling1a",
+		Roles:  []run.Role{run.Verifier, run.Worker},
+		Addrs:  []string{"/ip4/127.0.0.1/tcp/4001"},
+		PeerID: "12D3KooW",
+		Device: "laptop, 4 cores",
+		Stake:  200,
+	}
+}
+
+func TestRegister(t *testing.T) {
+	p := valid()
+	p.Slashed, p.Jailed = 7, true
+	got, err := Register(p, params, 42)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.Since != 42 || got.Slashed != 0 || got.Jailed {
+		t.Errorf("not a fresh registration: %+v", got)
+	}
+	if !got.Eligible(run.Worker, params) || !got.Eligible(run.Verifier, params) {
+		t.Errorf("not eligible: %+v", got)
+	}
+	if got.Jail().Eligible(run.Worker, params) {
+		t.Error("eligible in jail")
+	}
+}
+
+func TestRegisterRefuses(t *testing.T) {
+	for name, c := range map[string]struct {
+		spoil func(*Participant)
+		want  error
+	}{
+		"no account":      {func(p *Participant) { p.ID = "" }, ErrInvalid},
+		"no role":         {func(p *Participant) { p.Roles = nil }, ErrInvalid},
+		"unknown role":    {func(p *Participant) { p.Roles = []run.Role{9} }, ErrInvalid},
+		"role twice":      {func(p *Participant) { p.Roles = []run.Role{run.Worker, run.Worker} }, ErrInvalid},
+		"many addresses":  {func(p *Participant) { p.Addrs = make([]string, MaxAddrs+1) }, ErrInvalid},
+		"empty address":   {func(p *Participant) { p.Addrs = []string{""} }, ErrInvalid},
+		"long address":    {func(p *Participant) { p.Addrs = []string{strings.Repeat("a", MaxAddr+1)} }, ErrInvalid},
+		"no peer":         {func(p *Participant) { p.PeerID = "" }, ErrInvalid},
+		"long device":     {func(p *Participant) { p.Device = strings.Repeat("a", MaxDevice+1) }, ErrInvalid},
+		"verifier stake":  {func(p *Participant) { p.Stake = 199 }, ErrStake},
+		"no stake at all": {func(p *Participant) { p.Stake, p.Roles = 0, []run.Role{run.Worker} }, ErrStake},
+	} {
+		p := valid()
+		c.spoil(&p)
+		if _, err := Register(p, params, 1); !errors.Is(err, c.want) {
+			t.Errorf("%s: %v, want %v", name, err, c.want)
+		}
+	}
+}
+
+func TestStake(t *testing.T) {
+	p, err := valid().TopUp(301)
+	if err != nil || p.Stake != 501 {
+		t.Fatalf("top up: %d, %v", p.Stake, err)
+	}
+	p, taken := p.Slash(500_000)
+	if taken != 250 || p.Stake != 251 || p.Slashed != 250 {
+		t.Errorf("slash: took %d, left %+v", taken, p)
+	}
+	p, taken = p.Slash(2_000_000)
+	if taken != 251 || p.Stake != 0 || p.Slashed != 501 {
+		t.Errorf("slash of more than all: took %d, left %+v", taken, p)
+	}
+	if p.Eligible(run.Worker, params) {
+		t.Error("eligible without stake")
+	}
+	full := Participant{Stake: math.MaxUint64}
+	if _, err := full.TopUp(1); !errors.Is(err, ErrOverflow) {
+		t.Errorf("overflow: %v", err)
+	}
+	if _, taken := full.Slash(1_000_000); taken != math.MaxUint64 {
+		t.Errorf("slash of the largest stake took %d", taken)
+	}
+	if left := (Participant{Stake: 5}).Take(9); left.Stake != 0 || left.Slashed != 5 {
+		t.Errorf("took more than there was: %+v", left)
+	}
+}

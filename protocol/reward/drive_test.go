@@ -1,0 +1,271 @@
+package reward
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/protocol/market"
+	"github.com/starling-network/starling/protocol/run"
+)
+
+// party is how a member behaves. The zero value, with a pace, is honest.
+type party struct {
+	offer    market.Offer
+	pace     int64                   // blocks for a unit or an audit
+	lies     bool                    // worker: commits to work it has not done; verifier: challenges everything
+	lazy     func(round uint32) bool // does not answer in these rounds
+	diesAt   int64                   // height; 0: never
+	withhold bool                    // serves its updates to nobody
+	astray   bool                    // attests another checkpoint
+}
+
+func (p party) honest() bool { return !p.lies && !p.astray }
+
+// world is a network in memory: the bank, one job, its members. It is what the chain and the nodes are to protocol/.
+type world struct {
+	t        *testing.T
+	order    market.Order
+	parties  []party
+	s        run.State
+	escrow   market.Escrow
+	seq      uint64
+	height   int64
+	bank     map[string]uint64
+	total    uint64
+	disputes []pending
+	events   []run.Event
+	receipts []Receipt
+	log      bytes.Buffer
+}
+
+// pending is an open dispute, which the referee decides at a height.
+type pending struct {
+	unit uint32
+	at   int64
+}
+
+const stake = 1_000_000
+
+func digest(parts ...any) canon.Digest { return canon.Sum("world", []byte(fmt.Sprint(parts...))) }
+
+func enact(t *testing.T, order market.Order, parties []party) *world {
+	t.Helper()
+	w := &world{t: t, order: order, parties: parties, height: 1, bank: map[string]uint64{}}
+	slices.SortFunc(w.parties, func(a, b party) int { return cmp.Compare(a.offer.ID, b.offer.ID) })
+	w.bank[order.Consumer] = order.Budget
+	var offers []market.Offer
+	for _, p := range parties {
+		offers = append(offers, p.offer)
+		w.bank[Stake(p.offer.ID)] = stake
+	}
+	w.total = order.Budget + stake*uint64(len(parties))
+	lease, reason := market.Match(order, offers, w.env().Beacon)
+	if reason != market.Matched {
+		t.Fatalf("not matched: %s", reason)
+	}
+	w.move(order.Consumer, Escrow, order.Budget)
+	w.escrow = market.Escrow{Budget: order.Budget}
+	s, err := run.New(order.Terms, lease.Members, w.height)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.s = s
+	for w.height++; w.s.Phase != run.Done && w.s.Phase != run.Halted; w.height++ {
+		if w.height > 20_000 {
+			t.Fatalf("no end in sight: phase %d of round %d", w.s.Phase, w.s.Round)
+		}
+		w.block()
+	}
+	w.audit()
+	return w
+}
+
+func (w *world) env() run.Env {
+	return run.Env{Height: w.height, Beacon: digest("beacon", w.order.ID, w.height)}
+}
+
+// block is the messages of everybody, then Tick.
+func (w *world) block() {
+	for _, p := range w.parties {
+		if m, ok := w.s.Member(p.offer.ID); !ok || !m.Active || p.diesAt > 0 && w.height >= p.diesAt {
+			continue
+		}
+		if p.offer.Role == run.Worker {
+			w.train(p)
+		} else {
+			w.check(p)
+		}
+		w.report(p)
+		w.attest(p)
+	}
+	w.judge()
+	if w.s.Phase == run.Assign && w.escrow.Remaining() < market.RoundCost(w.s) {
+		s, events := w.s.Halt(w.env(), run.WhyBudgetExhausted)
+		w.apply(s, events, nil)
+		return
+	}
+	s, events := w.s.Tick(w.env())
+	w.apply(s, events, nil)
+}
+
+// ready is the first of a party's duties, once it had the time for it.
+func (w *world) ready(p party, duties []run.Unit) (run.Unit, bool) {
+	if len(duties) == 0 || w.height-duties[0].AssignedAt < p.pace || p.lazy != nil && p.lazy(w.s.Round) {
+		return run.Unit{}, false
+	}
+	return duties[0], true
+}
+
+func (w *world) train(p party) {
+	u, ok := w.ready(p, w.s.Work(p.offer.ID))
+	if !ok {
+		return
+	}
+	c := w.right(u.Index)
+	if p.lies {
+		c.Update = digest("fabricated", w.s.Round, u.Index)
+		c.UpdateCID = "bafy" + c.Update.Short()
+	}
+	w.apply(w.s.Commit(w.env(), p.offer.ID, u.Index, w.s.Round, u.Attempt, c))
+}
+
+func (w *world) check(p party) {
+	u, ok := w.ready(p, w.s.Audits(p.offer.ID))
+	switch {
+	case !ok:
+	case u.Commit.Update == w.right(u.Index).Update && !p.lies:
+		w.apply(w.s.Pass(w.env(), p.offer.ID, w.s.Round, u.Index))
+	default:
+		w.apply(w.s.Challenge(w.env(), p.offer.ID, w.s.Round, u.Index))
+		w.disputes = append(w.disputes, pending{u.Index, w.height + 4})
+	}
+}
+
+func (w *world) report(p party) {
+	if w.s.Phase != run.Exchange {
+		return
+	}
+	for _, u := range w.s.Units {
+		if u.Worker == p.offer.ID || u.Status == run.Assigned || u.Status == run.Disputed || slices.Contains(u.Missing, p.offer.ID) {
+			continue
+		}
+		if w.party(u.Worker).withhold {
+			w.apply(w.s.Missing(w.env(), p.offer.ID, w.s.Round, u.Index))
+			return
+		}
+	}
+}
+
+func (w *world) attest(p party) {
+	if w.s.Phase != run.Attest || w.s.Voted(p.offer.ID) {
+		return
+	}
+	next := run.Checkpoint{Round: w.s.Round + 1}
+	next.Root = root(w.s.Base.Root, w.s.Attestation(next).Updates)
+	if p.astray {
+		next.Root = digest("astray")
+	}
+	next.CID = "bafy" + next.Root.Short()
+	w.apply(w.s.Attest(w.env(), w.s.Round, run.Vote{Member: p.offer.ID, Next: next}))
+}
+
+// judge is the referee: it knows what is right.
+func (w *world) judge() {
+	open := w.disputes
+	w.disputes = nil
+	for _, d := range open {
+		if d.at > w.height || w.s.Phase == run.Halted {
+			w.disputes = append(w.disputes, d)
+			continue
+		}
+		u := w.s.Units[d.unit]
+		lies, loser := u.Commit.Update != w.right(d.unit).Update, u.Verifier
+		if lies {
+			loser = u.Worker
+		}
+		w.apply(w.s.Verdict(w.env(), w.s.Round, d.unit, lies, loser))
+	}
+}
+
+// apply takes a transition over, and executes what it costs.
+func (w *world) apply(s run.State, events []run.Event, err error) {
+	w.t.Helper()
+	if err != nil {
+		w.t.Fatalf("height %d: %v", w.height, err)
+	}
+	book := Book{Consumer: w.order.Consumer, Escrow: w.escrow, SlashPPM: DefaultSlashPPM, Height: w.height, Seq: w.seq,
+		Stake: func(id string) uint64 { return w.bank[Stake(id)] }}
+	settled := Settle(s, events, book)
+	for _, t := range settled.Transfers {
+		w.move(t.From, t.To, t.Amount)
+	}
+	w.tell(s, events, settled.Receipts)
+	w.s, w.escrow, w.seq = s, settled.Escrow, settled.Seq
+	w.events = append(w.events, events...)
+	w.receipts = append(w.receipts, settled.Receipts...)
+	w.conserved()
+}
+
+func (w *world) move(from, to string, amount uint64) {
+	w.t.Helper()
+	if amount == 0 || w.bank[from] < amount {
+		w.t.Fatalf("height %d: %d uzen from %s, which has %d", w.height, amount, from, w.bank[from])
+	}
+	w.bank[from] -= amount
+	w.bank[to] += amount
+}
+
+// tell writes the transcript.
+func (w *world) tell(s run.State, events []run.Event, receipts []Receipt) {
+	for _, e := range events {
+		fmt.Fprintf(&w.log, "%d %s round %d", w.height, e.Kind, e.Round)
+		switch e.Kind {
+		case run.RoundAttested:
+			fmt.Fprintf(&w.log, " root %s by %d votes", e.Entry.Attestation.Checkpoint.Root.Short(), len(e.Entry.Votes))
+		case run.MemberLeft, run.RunDone, run.RunHalted:
+		default:
+			fmt.Fprintf(&w.log, " unit %d", e.Unit)
+		}
+		for _, word := range []string{e.Who, e.Other, e.Why} {
+			if word != "" {
+				fmt.Fprintf(&w.log, " %s", word)
+			}
+		}
+		w.log.WriteByte('\n')
+	}
+	for _, r := range receipts {
+		fmt.Fprintf(&w.log, "    #%d %s\n", r.Seq, Explain(r))
+	}
+	if s.Phase != w.s.Phase {
+		fmt.Fprintf(&w.log, "%d -- phase %d\n", w.height, s.Phase)
+	}
+}
+
+func (w *world) right(unit uint32) run.Commitment {
+	return right(w.s.Base.Root, w.s.Round, unit, w.s.Terms.Segments)
+}
+
+// right is the one result of a unit: it depends on base, round and index alone.
+func right(base canon.Digest, round, unit, segments uint32) run.Commitment {
+	c := run.Commitment{Update: digest("update", base, round, unit), Bytes: 1}
+	c.UpdateCID = "bafy" + c.Update.Short()
+	for i := range segments + 1 {
+		c.Segments = append(c.Segments, digest("segment", base, round, unit, i))
+	}
+	return c
+}
+
+func root(base canon.Digest, updates []string) canon.Digest { return digest("root", base, updates) }
+
+func (w *world) party(id string) party {
+	for _, p := range w.parties {
+		if p.offer.ID == id {
+			return p
+		}
+	}
+	return party{}
+}

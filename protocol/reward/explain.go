@@ -1,0 +1,110 @@
+package reward
+
+import (
+	"fmt"
+
+	"github.com/starling-network/starling/protocol/run"
+)
+
+// Reasons of receipts. A refund also carries the reason for which a run is halted.
+const (
+	Verified        = "verified"             // the work counts
+	TooSmall        = "below_one_uzen"       // verified, but its price comes to less than one uzen
+	FaultFound      = "fault_found"          // the audit failed, and the verdict confirmed it
+	MissedDeadline  = run.WhyMissedDeadline  // the unit was not committed in time
+	WrongWork       = run.WhyWrongWork       // a verdict found the work wrong
+	Forfeited       = "forfeited"            // right, but its worker was convicted in the same round
+	Unavailable     = run.WhyUnavailable     // the members could not fetch the update
+	WorkerLeft      = run.WhyWorkerLeft      // the worker became inactive before it committed
+	AuditMissed     = "audit_missed"         // the audit was not answered in time
+	VerifierLeft    = run.WhyVerifierLeft    // the verifier became inactive before it answered
+	AuditMoot       = "audit_moot"           // the unit was taken from its worker before the audit was answered
+	FalseChallenge  = run.WhyFalseChallenge  // a verdict found the challenged work right
+	BudgetExhausted = run.WhyBudgetExhausted // the escrow did not hold the whole amount
+	RunHalted       = "run_halted"           // the run ended before the round was attested
+	RunDone         = "run_done"             // the run is complete
+)
+
+// lostUnit is the reason of the receipt for a unit that moved to another worker.
+func lostUnit(why string) string {
+	if why == run.WhyVerdict {
+		return WrongWork
+	}
+	return why
+}
+
+// lostAudit is the reason of the receipt for an audit that ended without an answer.
+func lostAudit(why string) string {
+	switch why {
+	case run.WhyMissedDeadline:
+		return AuditMissed
+	case run.WhyUnavailable:
+		return AuditMoot
+	}
+	return why
+}
+
+// because completes the sentence "... because ...".
+var because = map[string]string{
+	Verified:           "the work is verified",
+	TooSmall:           "the work is verified, but its price comes to less than one uzen",
+	FaultFound:         "the audit found a fault, and the verdict confirmed it",
+	MissedDeadline:     "the unit was not committed by its deadline",
+	WrongWork:          "the verdict of a dispute found the work wrong",
+	Forfeited:          "other work of the same worker in the round was found wrong",
+	Unavailable:        "more than half of the other members could not fetch the update",
+	WorkerLeft:         "the worker became inactive before it committed the unit",
+	AuditMissed:        "the audit was not answered by its deadline",
+	VerifierLeft:       "the verifier became inactive before it answered",
+	AuditMoot:          "the unit was taken from its worker before the audit was answered",
+	FalseChallenge:     "the verdict of a dispute found the challenged work right",
+	BudgetExhausted:    "the budget of the job is exhausted",
+	RunHalted:          "the run was halted before the round was attested",
+	RunDone:            "the run is done",
+	run.WhyNoWorkers:   "the run was halted: no active worker is left",
+	run.WhyNoVerifiers: "the run was halted: no active verifier is left",
+	run.WhyNoQuorum:    "the run was halted: its members do not agree on a checkpoint",
+}
+
+// fixes say what the one the receipt is about can do.
+var fixes = map[string]string{
+	TooSmall:           "ask a higher price",
+	MissedDeadline:     "keep the machine on and free of other load, or give the worker fewer jobs",
+	WrongWork:          "before staking again, check the memory of the machine and that it runs the version that the network runs",
+	Forfeited:          "before staking again, check the memory of the machine and that it runs the version that the network runs",
+	Unavailable:        "check that other machines can reach this one, or use a relay",
+	WorkerLeft:         "see the receipt that says why the worker became inactive",
+	AuditMissed:        "keep the machine on and free of other load, or give the verifier fewer jobs",
+	VerifierLeft:       "see the receipt that says why the verifier became inactive",
+	FalseChallenge:     "before staking again, check the memory of the machine and that it runs the version that the network runs",
+	BudgetExhausted:    "raise the budget of the job and resume it",
+	RunHalted:          "see the reason of the refund; the consumer can resume the job from its last checkpoint",
+	run.WhyNoWorkers:   "resume the job when workers offer themselves",
+	run.WhyNoVerifiers: "resume the job when verifiers offer themselves",
+	run.WhyNoQuorum:    "resume the job from its last checkpoint with other members",
+}
+
+// Explain says a receipt in one sentence, and what to do if there is something.
+func Explain(r Receipt) string {
+	reason, ok := because[r.Reason]
+	if !ok {
+		reason = "of " + r.Reason
+	}
+	at := fmt.Sprintf("unit %d of round %d", r.Unit, r.Round)
+	var what string
+	switch r.Kind {
+	case Work, Audit:
+		what = fmt.Sprintf("%s receives %d uzen for the %s of %s", r.Who, r.Amount, r.Kind, at)
+	case Slash:
+		what = fmt.Sprintf("%s loses %d uzen of its stake over %s", r.Who, r.Amount, at)
+	case Refund:
+		what = fmt.Sprintf("%s gets %d uzen back", r.Who, r.Amount)
+	default:
+		what = fmt.Sprintf("%s receives %d uzen of a slashed stake over %s", r.Who, r.Amount, at)
+	}
+	sentence := what + " because " + reason + "."
+	if r.Fix != "" {
+		sentence += " To do: " + r.Fix + "."
+	}
+	return sentence
+}

@@ -1,0 +1,55 @@
+// Package reward turns what happened in a run into money: who is paid for which verified work, who is slashed, and why
+// somebody is paid nothing.
+//
+// Its results are data: receipts to show and transfers to execute. It moves no coins (the chain does) and judges no work
+// (run and dispute have).
+package reward
+
+import "github.com/starling-network/starling/protocol/run"
+
+// Kind of a receipt.
+type Kind string
+
+// The kinds of receipts. Amount is what Who receives, except for Slash: there it is what Who loses.
+const (
+	Work   Kind = "work"   // an attempt at a unit
+	Audit  Kind = "audit"  // an audit that was drawn
+	Slash  Kind = "slash"  // taken from the stake of Who
+	Bounty Kind = "bounty" // the part of a slash that goes to the one who was right
+	Fee    Kind = "fee"    // the part of a slash that goes to the community pool
+	Refund Kind = "refund" // what was not spent, back to the consumer
+)
+
+// Receipt is one line of why somebody was paid, or was not. Every attempt at a unit and every audit ends in one.
+type Receipt struct {
+	Job    string   `cbor:"1,keyasint" json:"job"`
+	Seq    uint64   `cbor:"2,keyasint" json:"seq"` // of the job, without gaps
+	Height int64    `cbor:"3,keyasint" json:"height"`
+	Round  uint32   `cbor:"4,keyasint" json:"round"`
+	Unit   uint32   `cbor:"5,keyasint" json:"unit"`
+	Who    string   `cbor:"6,keyasint" json:"who"`
+	Role   run.Role `cbor:"7,keyasint" json:"role"` // 0 for the consumer and the community pool
+	Kind   Kind     `cbor:"8,keyasint" json:"kind"`
+	Flops  uint64   `cbor:"9,keyasint" json:"flops"`   // floating-point operations of the work, paid or not
+	Price  uint64   `cbor:"10,keyasint" json:"price"`  // uzen per 10^15 of them
+	Amount uint64   `cbor:"11,keyasint" json:"amount"` // uzen, net
+	Fee    uint64   `cbor:"12,keyasint" json:"fee"`    // uzen to the community pool on top of Amount
+	Reason string   `cbor:"13,keyasint" json:"reason"`
+	Fix    string   `cbor:"14,keyasint" json:"fix,omitempty"` // what Who can do about it
+}
+
+// Accounts of transfers that are not a participant's own.
+const (
+	Escrow        = "escrow"         // of the job
+	CommunityPool = "community_pool" // of the chain
+)
+
+// Stake names the account that holds a participant's stake.
+func Stake(id string) string { return "stake:" + id }
+
+// Transfer is one movement of coins for the chain to execute.
+type Transfer struct {
+	From   string `cbor:"1,keyasint"` // Escrow, or Stake of somebody
+	To     string `cbor:"2,keyasint"` // CommunityPool, or an account address
+	Amount uint64 `cbor:"3,keyasint"` // uzen, never zero
+}

@@ -1,0 +1,291 @@
+package reward
+
+import (
+	"flag"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/starling-network/starling/protocol/market"
+	"github.com/starling-network/starling/protocol/run"
+)
+
+var rewrite = flag.Bool("rewrite", false, "rewrite the transcripts under testdata")
+
+func job(id string, units, rounds uint32, verifiers uint32, auditPPM uint32) market.Order {
+	return market.Order{
+		ID: id, Consumer: "carol", Budget: 10_000_000, PriceCap: 5000, Verifiers: verifiers,
+		Workers: market.Workers{Min: 1, Target: 16, Max: 16},
+		Terms: run.Terms{
+			Job: id, Spec: digest("spec"), SpecCID: "bafyspec",
+			Genesis: run.Checkpoint{Root: digest("genesis"), CID: "bafygenesis"},
+			Rounds:  rounds, Units: units, Segments: 2, UnitFlops: 3 * market.Flops, AuditPPM: auditPPM,
+			Deadlines: run.Deadlines{Train: 12, Audit: 12, Attest: 12},
+		},
+	}
+}
+
+func worker(id string, p party) party {
+	p.offer = market.Offer{ID: id, Role: run.Worker, Price: 1001, Slots: 1}
+	p.pace = max(p.pace, 2)
+	return p
+}
+
+func verifier(id string, p party) party {
+	p.offer = market.Offer{ID: id, Role: run.Verifier, Price: 999, Slots: 1}
+	p.pace = max(p.pace, 2)
+	return p
+}
+
+// conserved checks the money after every transition.
+func (w *world) conserved() {
+	w.t.Helper()
+	var total uint64
+	for _, amount := range w.bank { // a sum has no order
+		total += amount
+	}
+	e := w.escrow
+	switch {
+	case total != w.total:
+		w.t.Fatalf("height %d: %d uzen exist, there were %d", w.height, total, w.total)
+	case e.Budget != e.Paid+e.Fee+e.Refunded+e.Remaining():
+		w.t.Fatalf("height %d: escrow %+v", w.height, e)
+	case w.bank[Escrow] != e.Remaining():
+		w.t.Fatalf("height %d: the escrow account holds %d, %d remain", w.height, w.bank[Escrow], e.Remaining())
+	}
+}
+
+// audit checks the whole story at its end.
+func (w *world) audit() {
+	w.t.Helper()
+	sums, byReason := map[Kind]uint64{}, map[string]int{}
+	var fees uint64
+	ended := map[Kind]int{}
+	for i, r := range w.receipts {
+		if r.Seq != uint64(i) || r.Job != w.order.ID || r.Reason == "" {
+			w.t.Fatalf("receipt %d: %+v", i, r)
+		}
+		if r.Amount == 0 && r.Fix == "" && r.Kind != Refund && r.Reason != AuditMoot {
+			w.t.Errorf("a zero without advice: %+v", r)
+		}
+		sums[r.Kind] += r.Amount
+		ended[r.Kind]++
+		byReason[r.Reason]++
+		fees += r.Fee
+		if r.Kind == Slash && w.party(r.Who).honest() {
+			w.t.Errorf("honest %s is slashed", r.Who)
+		}
+		if p := w.party(r.Who); r.Kind == Work && p.lies && r.Amount > 0 && w.order.Terms.AuditPPM == 1_000_000 {
+			w.t.Errorf("liar %s is paid: %+v", r.Who, r)
+		}
+	}
+	if sums[Work]+sums[Audit] != w.escrow.Paid || fees != w.escrow.Fee || sums[Refund] != w.escrow.Refunded || w.escrow.Remaining() != 0 {
+		w.t.Errorf("receipts %v with fees %d, escrow %+v", sums, fees, w.escrow)
+	}
+	if sums[Slash] != sums[Bounty]+sums[Fee] || sums[Bounty] > sums[Slash]/2 {
+		w.t.Errorf("slashes: %v", sums)
+	}
+	if w.bank[CommunityPool] != fees+sums[Fee] {
+		w.t.Errorf("the community pool has %d, receipts say %d", w.bank[CommunityPool], fees+sums[Fee])
+	}
+	drawn, attempts := 0, 0
+	for _, e := range w.events {
+		switch e.Kind {
+		case run.AuditDrawn:
+			drawn++
+		case run.UnitAssigned:
+			attempts++
+		case run.UnitReassigned:
+			if e.Other != "" {
+				attempts++
+			}
+		}
+	}
+	if drawn != ended[Audit] || attempts != ended[Work] {
+		w.t.Errorf("%d audits and %d attempts, receipts for %d and %d", drawn, attempts, ended[Audit], ended[Work])
+	}
+	for _, p := range w.parties {
+		if m, _ := w.s.Member(p.offer.ID); p.honest() && (m.Why == run.WhyVerdict || m.Why == run.WhyFalseChallenge || m.Why == run.WhyWrongAttest) {
+			w.t.Errorf("honest %s is out: %s", m.ID, m.Why)
+		}
+	}
+	if w.s.Phase == run.Done && w.order.Terms.AuditPPM == 1_000_000 && w.s.Base.Root != honestRoot(w.order.Terms) {
+		w.t.Error("the final state depends on who took part")
+	}
+}
+
+// honestRoot is the state after a run in which everybody is honest.
+func honestRoot(t run.Terms) (base [32]byte) {
+	at := t.Genesis.Root
+	for round := range t.Rounds {
+		var updates []string
+		for unit := range t.Units {
+			updates = append(updates, right(at, round, unit, t.Segments).UpdateCID)
+		}
+		at = root(at, updates)
+	}
+	return at
+}
+
+// TestManyWorlds runs jobs among workers and verifiers of all kinds, at least one of each honest.
+func TestManyWorlds(t *testing.T) {
+	outcomes := map[string]int{}
+	for seed := range uint64(500) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			r := rand.New(rand.NewPCG(seed, 1))
+			rates := []uint32{1_000_000, 1_000_000, 250_000, 20_000}
+			order := job(fmt.Sprintf("job%d", seed), 1+r.Uint32N(9), 1+r.Uint32N(6), 2, rates[r.IntN(len(rates))])
+			if r.IntN(8) == 0 {
+				order.Budget = 60_000 + r.Uint64N(60_000)
+			}
+			parties := []party{worker("w0", party{pace: 1 + r.Int64N(4)}), verifier("v0", party{pace: 1 + r.Int64N(4)}), verifier("v1", chance(r))}
+			for i := range 2 + r.IntN(4) {
+				parties = append(parties, worker(fmt.Sprint("w", i+1), chance(r)))
+			}
+			w := enact(t, order, parties)
+			outcomes[fmt.Sprint(w.s.Phase, w.s.Why)]++
+		})
+	}
+	t.Logf("ends: %v", outcomes)
+	if outcomes["5"] < 250 {
+		t.Errorf("few runs come to their end: %v", outcomes)
+	}
+}
+
+func chance(r *rand.Rand) party {
+	p := party{pace: 1 + r.Int64N(6)}
+	switch r.IntN(9) {
+	case 0, 1:
+		p.lies = true
+	case 2:
+		p.lazy = func(round uint32) bool { return round%2 == 0 }
+	case 3:
+		p.diesAt = 1 + r.Int64N(60)
+	case 4:
+		p.withhold = true
+	case 5:
+		p.pace = 15 + r.Int64N(20)
+	}
+	return p
+}
+
+// TestStories compares transcripts of whole runs with those under testdata.
+func TestStories(t *testing.T) {
+	honest := party{}
+	for name, c := range map[string]struct {
+		order   market.Order
+		parties []party
+		end     string
+	}{
+		"honest": {job("honest", 3, 2, 1, 50_000), []party{worker("ann", honest), worker("bob", honest), worker("cem", honest), verifier("vic", honest)}, "5"},
+		"liar":   {job("liar", 4, 2, 2, 1_000_000), []party{worker("ann", honest), worker("bob", honest), worker("liz", party{lies: true}), verifier("vic", honest), verifier("wim", honest)}, "5"},
+		"lazy": {job("lazy", 3, 4, 1, 1_000_000), []party{worker("ann", honest), worker("bob", honest),
+			worker("leo", party{lazy: func(uint32) bool { return true }}), verifier("vic", honest)}, "5"},
+		"lost-verifier": {job("lost-verifier", 3, 2, 2, 1_000_000), []party{worker("ann", honest), worker("bob", honest), verifier("vic", honest), verifier("lou", party{diesAt: 5})}, "5"},
+		"false-challenge": {job("false-challenge", 2, 1, 2, 1_000_000), []party{worker("ann", honest), worker("bob", honest),
+			verifier("vic", honest), verifier("fay", party{lies: true})}, "5"},
+		"withheld": {job("withheld", 2, 1, 1, 1_000_000), []party{worker("ann", honest), worker("hal", party{withhold: true}), verifier("vic", honest)}, "5"},
+		"tie":      {job("tie", 2, 2, 1, 0), []party{worker("ann", honest), worker("bob", party{astray: true}), worker("cem", party{astray: true}), verifier("vic", honest)}, "6no_quorum"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := enact(t, c.order, c.parties)
+			if end := fmt.Sprint(w.s.Phase, w.s.Why); end != c.end {
+				t.Errorf("ends with %s, want %s", end, c.end)
+			}
+			golden(t, name, w.log.String())
+		})
+	}
+}
+
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", name+".txt")
+	if *rewrite {
+		if err := os.MkdirAll("testdata", 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got != string(want) {
+		t.Errorf("the transcript differs from %s (use -rewrite if that is meant); it is now:\n%s", path, got)
+	}
+}
+
+func TestBudgetRunsOut(t *testing.T) {
+	order := job("poor", 2, 5, 1, 1_000_000)
+	round, whole := market.Quote(order.Terms, 1001, 1)
+	order.Budget = 2*round + 1
+	if order.Budget >= whole {
+		t.Fatal("not a small budget")
+	}
+	w := enact(t, order, []party{worker("ann", party{}), verifier("vic", party{})})
+	if w.s.Phase != run.Halted || w.s.Why != run.WhyBudgetExhausted || w.s.Round != 2 {
+		t.Errorf("phase %d, %s, round %d", w.s.Phase, w.s.Why, w.s.Round)
+	}
+}
+
+func TestShortEscrowPaysWhatItHolds(t *testing.T) {
+	s := run.State{Terms: run.Terms{Job: "j", UnitFlops: market.Flops}, Members: []run.Member{{ID: "v", Role: run.Verifier, Price: 100}, {ID: "x", Role: run.Verifier}}}
+	passed := []run.Event{{Kind: run.AuditPassed, Who: "v"}, {Kind: run.AuditPassed, Who: "v"}, {Kind: run.AuditPassed, Who: "x"}}
+	got := Settle(s, passed, Book{Escrow: market.Escrow{Budget: 140}, Seq: 7})
+	want := []string{
+		"v receives 95 uzen for the audit of unit 0 of round 0 because the work is verified.",
+		"v receives 38 uzen for the audit of unit 0 of round 0 because the budget of the job is exhausted. To do: raise the budget of the job and resume it.",
+		"x receives 0 uzen for the audit of unit 0 of round 0 because the work is verified, but its price comes to less than one uzen. To do: ask a higher price.",
+	}
+	for i, r := range got.Receipts {
+		if Explain(r) != want[i] || r.Seq != 7+uint64(i) {
+			t.Errorf("%d: %s", r.Seq, Explain(r))
+		}
+	}
+	if got.Escrow.Remaining() != 0 || len(got.Transfers) != 4 || got.Seq != 10 {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestEveryReasonIsExplained(t *testing.T) {
+	for reason := range fixes {
+		if because[reason] == "" {
+			t.Errorf("%s has advice but no sentence", reason)
+		}
+	}
+	for reason, sentence := range because {
+		if strings.HasSuffix(sentence, ".") || strings.HasSuffix(fixes[reason], ".") {
+			t.Errorf("%s: a full stop too many", reason)
+		}
+	}
+	if got := Explain(Receipt{Kind: Work, Who: "a", Reason: "other"}); !strings.Contains(got, "because of other") {
+		t.Error(got)
+	}
+}
+
+func TestDeterring(t *testing.T) {
+	for _, c := range []struct {
+		cost, pay uint64
+		ppm       uint32
+		want      uint64
+	}{
+		{100, 130, 50_000, 1870}, // verification.md, section 7.1: 18.7 C
+		{100, 130, 100_000, 870},
+		{100, 130, 1_000_000, 0},
+		{1, 0, 3, 333_334},
+		{0, 0, 0, 0},
+		{1, 0, 0, math.MaxUint64},
+		{math.MaxUint64, 0, 1, math.MaxUint64},
+		{math.MaxUint64, 0, 1_000_000, math.MaxUint64},
+	} {
+		if got := Deterring(c.cost, c.pay, c.ppm); got != c.want {
+			t.Errorf("Deterring(%d, %d, %d) = %d, want %d", c.cost, c.pay, c.ppm, got, c.want)
+		}
+	}
+}

@@ -1,0 +1,159 @@
+package reward
+
+import (
+	"github.com/starling-network/starling/protocol/market"
+	"github.com/starling-network/starling/protocol/registry"
+	"github.com/starling-network/starling/protocol/run"
+)
+
+// DefaultSlashPPM is the part of its stake that the loser of a dispute loses, in parts per million.
+const DefaultSlashPPM = 500_000
+
+// Book is what settling needs to know beside the run.
+type Book struct {
+	Consumer string
+	Escrow   market.Escrow
+	SlashPPM uint32                 // of the stake, for a lost dispute
+	Stake    func(id string) uint64 // uzen staked by a member now
+	Height   int64
+	Seq      uint64 // of the next receipt
+}
+
+// Settlement is what a transition costs whom.
+type Settlement struct {
+	Receipts  []Receipt
+	Transfers []Transfer
+	Escrow    market.Escrow // after the transfers
+	Seq       uint64        // of the next receipt
+}
+
+// Settle books the events of one transition, given the state after it. A unit is paid when its round is attested; an
+// audit when it passes, or when the verdict confirms it. When the run is done or halted the rest of the budget returns to
+// the consumer.
+func Settle(s run.State, events []run.Event, b Book) Settlement {
+	l := &ledger{Settlement: Settlement{Escrow: b.Escrow, Seq: b.Seq}, state: s, book: b}
+	for _, e := range events {
+		l.settle(e)
+	}
+	return l.Settlement
+}
+
+type ledger struct {
+	Settlement
+	state run.State
+	book  Book
+}
+
+func (l *ledger) settle(e run.Event) {
+	switch e.Kind {
+	case run.UnitReassigned:
+		l.unpaid(Work, e.Round, e.Unit, e.Who, lostUnit(e.Why))
+	case run.AuditPassed:
+		l.pay(Audit, e.Round, e.Unit, e.Who, Verified)
+	case run.AuditMissed:
+		l.unpaid(Audit, e.Round, e.Unit, e.Who, lostAudit(e.Why))
+	case run.DisputeEnded:
+		if e.Why == run.WhyWrongWork {
+			l.pay(Audit, e.Round, e.Unit, e.Who, FaultFound)
+			l.slash(e, e.Other, e.Who)
+		} else {
+			l.unpaid(Audit, e.Round, e.Unit, e.Who, FalseChallenge)
+			l.slash(e, e.Who, e.Other)
+		}
+	case run.RoundAttested:
+		for i, worker := range e.Entry.Workers {
+			l.payUnit(e.Round, uint32(i), worker)
+		}
+	case run.RunHalted:
+		l.abandon(e.Round)
+		l.refund(e, e.Why)
+	case run.RunDone:
+		l.refund(e, RunDone)
+	}
+}
+
+// payUnit pays an accepted unit, unless its worker was convicted in the round: then it forfeits what it earned in it.
+func (l *ledger) payUnit(round, unit uint32, worker string) {
+	if m, _ := l.state.Member(worker); m.Why == run.WhyVerdict {
+		l.unpaid(Work, round, unit, worker, Forfeited)
+		return
+	}
+	l.pay(Work, round, unit, worker, Verified)
+}
+
+// pay pays one execution of a unit from the escrow.
+func (l *ledger) pay(kind Kind, round, unit uint32, who, reason string) {
+	m, _ := l.state.Member(who)
+	// A cost beyond 64 bits saturates, and no escrow holds as much.
+	gross, _ := market.Cost(l.state.Terms.UnitFlops, m.Price)
+	var net, fee uint64
+	l.Escrow, net, fee = l.Escrow.Pay(gross)
+	switch {
+	case gross == 0:
+		reason = TooSmall
+	case net+fee < gross:
+		reason = BudgetExhausted
+	}
+	l.receipt(Receipt{Round: round, Unit: unit, Who: who, Role: m.Role, Kind: kind,
+		Flops: l.state.Terms.UnitFlops, Price: m.Price, Amount: net, Fee: fee, Reason: reason})
+	l.transfer(Escrow, who, net)
+	l.transfer(Escrow, CommunityPool, fee)
+}
+
+func (l *ledger) unpaid(kind Kind, round, unit uint32, who, reason string) {
+	m, _ := l.state.Member(who)
+	l.receipt(Receipt{Round: round, Unit: unit, Who: who, Role: m.Role, Kind: kind,
+		Flops: l.state.Terms.UnitFlops, Price: m.Price, Reason: reason})
+}
+
+// slash takes from the stake of the loser of a dispute. Half goes to who was right and half to the community pool, so
+// that a liar who convicts itself under another name still loses.
+func (l *ledger) slash(e run.Event, loser, winner string) {
+	_, amount := registry.Participant{Stake: l.book.Stake(loser)}.Slash(l.book.SlashPPM)
+	bounty := amount / 2
+	for _, part := range []struct {
+		kind   Kind
+		who    string
+		amount uint64
+	}{{Slash, loser, amount}, {Bounty, winner, bounty}, {Fee, CommunityPool, amount - bounty}} {
+		m, _ := l.state.Member(part.who)
+		l.receipt(Receipt{Round: e.Round, Unit: e.Unit, Who: part.who, Role: m.Role, Kind: part.kind, Amount: part.amount, Reason: e.Why})
+	}
+	l.transfer(Stake(loser), winner, bounty)
+	l.transfer(Stake(loser), CommunityPool, amount-bounty)
+}
+
+// abandon closes what a halted run leaves undone. Audits of members who left ended with an event of their own.
+func (l *ledger) abandon(round uint32) {
+	for _, u := range l.state.Units {
+		if u.Worker != "" {
+			l.unpaid(Work, round, u.Index, u.Worker, RunHalted)
+		}
+		v, _ := l.state.Member(u.Verifier)
+		if u.Status == run.Disputed || u.Status == run.Auditing && v.Active {
+			l.unpaid(Audit, round, u.Index, u.Verifier, RunHalted)
+		}
+	}
+}
+
+func (l *ledger) refund(e run.Event, reason string) {
+	var amount uint64
+	l.Escrow, amount = l.Escrow.Close()
+	l.receipt(Receipt{Round: e.Round, Who: l.book.Consumer, Kind: Refund, Amount: amount, Reason: reason})
+	l.transfer(Escrow, l.book.Consumer, amount)
+}
+
+func (l *ledger) receipt(r Receipt) {
+	r.Job, r.Height, r.Seq = l.state.Terms.Job, l.book.Height, l.Seq
+	if r.Kind != Bounty && r.Kind != Fee { // these go to others than whose fault it was
+		r.Fix = fixes[r.Reason]
+	}
+	l.Seq++
+	l.Receipts = append(l.Receipts, r)
+}
+
+func (l *ledger) transfer(from, to string, amount uint64) {
+	if amount > 0 {
+		l.Transfers = append(l.Transfers, Transfer{From: from, To: to, Amount: amount})
+	}
+}

@@ -1,0 +1,111 @@
+package run
+
+import (
+	"bytes"
+	"cmp"
+	"math/bits"
+	"slices"
+
+	"github.com/starling-network/starling/canon"
+)
+
+// deal hands out the units of the round, when there is a beacon: to the active workers in an order that nobody could
+// choose, as many as each is fast.
+func (d *draft) deal() {
+	if d.env.Beacon.IsZero() {
+		return
+	}
+	workers := d.shuffled(d.Active(Worker))
+	if len(workers) == 0 {
+		d.halt(WhyNoWorkers)
+		return
+	}
+	shares := d.shares(workers)
+	for turn := 0; len(d.Units) < int(d.Terms.Units); turn = (turn + 1) % len(workers) {
+		if shares[turn] == 0 {
+			continue
+		}
+		shares[turn]--
+		u := Unit{Index: uint32(len(d.Units)), Status: Assigned, Worker: workers[turn], AssignedAt: d.env.Height}
+		u.Deadline = d.due(u.Worker, d.TrainDeadline())
+		d.Units = append(d.Units, u)
+		d.emit(Event{Kind: UnitAssigned, Unit: u.Index, Who: u.Worker})
+	}
+	d.enter(Train)
+}
+
+// shuffled orders members by a digest of the beacon.
+func (d *draft) shuffled(ids []string) []string {
+	key := func(id string) canon.Digest {
+		return canon.Sum("starling/deal/1", d.env.Beacon[:], []byte(d.Terms.Job), []byte(id))
+	}
+	type card struct {
+		id  string
+		key canon.Digest
+	}
+	cards := make([]card, len(ids))
+	for i, id := range ids {
+		cards[i] = card{id, key(id)}
+	}
+	slices.SortFunc(cards, func(a, b card) int { return bytes.Compare(a.key[:], b.key[:]) })
+	order := make([]string, len(ids))
+	for i, c := range cards {
+		order[i] = c.id
+	}
+	return order
+}
+
+// shares splits the units over workers in proportion to how fast each is, by the largest remainder. Who is not yet
+// measured counts as the mean of those who are; a tie goes to who comes first. A worker that gets nothing is held to be
+// half as slow the next time, so that it is measured again one day.
+func (d *draft) shares(workers []string) []uint32 {
+	const one = 1 << 40 // the weight of a worker is one over its blocks for a unit
+	weights, total := make([]uint64, len(workers)), uint64(0)
+	usual := d.usualSpeed(workers)
+	for i, id := range workers {
+		m, _ := d.Member(id)
+		blocks := m.Speed
+		if blocks == 0 {
+			blocks = usual
+		}
+		weights[i] = one / uint64(blocks)
+		total += weights[i]
+	}
+	shares, rests := make([]uint32, len(workers)), make([]uint64, len(workers))
+	left := d.Terms.Units
+	for i, w := range weights {
+		high, low := bits.Mul64(uint64(d.Terms.Units), w)
+		whole, rest := bits.Div64(high, low, total)
+		shares[i], rests[i] = uint32(whole), rest
+		left -= uint32(whole)
+	}
+	byRest := make([]int, len(workers))
+	for i := range byRest {
+		byRest[i] = i
+	}
+	slices.SortStableFunc(byRest, func(a, b int) int { return cmp.Compare(rests[b], rests[a]) })
+	for _, i := range byRest[:left] {
+		shares[i]++
+	}
+	for i, id := range workers {
+		if shares[i] == 0 {
+			d.change(id, func(m *Member) { m.Speed /= 2 })
+		}
+	}
+	return shares
+}
+
+// usualSpeed is the mean of the measured speeds, or any speed if none is measured.
+func (d *draft) usualSpeed(workers []string) uint32 {
+	var sum, known uint64
+	for _, id := range workers {
+		if m, _ := d.Member(id); m.Speed > 0 {
+			sum += uint64(m.Speed)
+			known++
+		}
+	}
+	if known == 0 {
+		return 1
+	}
+	return uint32(sum / known)
+}

@@ -1,0 +1,97 @@
+package run
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+)
+
+// Attest is a member's vote for the checkpoint after the current round. The caller has verified its signature over
+// State.Attestation(v.Next).Digest().
+func (s State) Attest(env Env, round uint32, v Vote) (State, []Event, error) {
+	if err := s.sender(v.Member, round); err != nil {
+		return s, nil, err
+	}
+	switch {
+	case s.Phase != Attest:
+		return s, nil, fmt.Errorf("%w: not every unit of round %d is accepted", ErrWrongPhase, s.Round)
+	case s.Voted(v.Member):
+		return s, nil, fmt.Errorf("%w: %s has attested round %d", ErrDuplicate, v.Member, s.Round)
+	case v.Next.Round != s.Round+1:
+		return s, nil, fmt.Errorf("%w: checkpoint of round %d, wanted %d", ErrBadVote, v.Next.Round, s.Round+1)
+	case v.Next.Root.IsZero() || !validCID(v.Next.CID):
+		return s, nil, fmt.Errorf("%w: the checkpoint needs a state root and a CID", ErrBadVote)
+	case len(v.PublicKey) > MaxKey || len(v.Signature) > MaxKey:
+		return s, nil, fmt.Errorf("%w: key and signature have at most %d bytes", ErrBadVote, MaxKey)
+	}
+	v.PublicKey, v.Signature = slices.Clone(v.PublicKey), slices.Clone(v.Signature)
+	d := s.edit(env)
+	d.Votes = append(slices.Clip(d.Votes), v)
+	d.change(v.Member, func(m *Member) { m.Silent = 0 })
+	d.tally()
+	after, events := d.done()
+	return after, events, nil
+}
+
+// tally ends the round when a quorum agrees, and the run when all have voted and none does.
+func (d *draft) tally() {
+	counts, voted := make(map[Checkpoint]int), 0
+	for _, v := range d.Votes {
+		if d.active(v.Member) {
+			counts[v.Next]++
+			voted++
+		}
+	}
+	for _, v := range d.Votes {
+		if counts[v.Next] >= d.Quorum() {
+			d.attested(v.Next)
+			return
+		}
+	}
+	if voted == d.actives() {
+		d.halt(WhyNoQuorum)
+	}
+}
+
+// attested adds a checkpoint to the lineage and begins the next round.
+func (d *draft) attested(next Checkpoint) {
+	entry := &Entry{Attestation: d.Attestation(next), Height: d.env.Height}
+	for _, u := range d.Units {
+		entry.Workers = append(entry.Workers, u.Worker)
+		d.change(u.Worker, func(m *Member) { m.Missed = 0 })
+	}
+	for _, v := range d.Votes {
+		switch {
+		case v.Next != next:
+			d.leave(v.Member, WhyWrongAttest)
+		case d.active(v.Member):
+			entry.Votes = append(entry.Votes, v)
+		}
+	}
+	slices.SortFunc(entry.Votes, func(a, b Vote) int { return cmp.Compare(a.Member, b.Member) })
+	d.emit(Event{Kind: RoundAttested, Entry: entry})
+	d.enter(Assign)
+	d.Base, d.Units = next, nil
+	d.Round++
+	if d.Round == d.Terms.Rounds {
+		d.enter(Done)
+		d.emit(Event{Kind: RunDone})
+	}
+}
+
+// lateVotes counts silence at each deadline of the phase, and lets the silent go when patience ends.
+func (d *draft) lateVotes() {
+	if !expired(d.Since, d.env.Height, d.Terms.Deadlines.Attest) {
+		return
+	}
+	for i := range d.Members {
+		m := &d.Members[i]
+		if !m.Active || d.Voted(m.ID) {
+			continue
+		}
+		if m.Silent++; m.Silent >= patience {
+			d.leave(m.ID, WhyMissedAttest)
+		}
+	}
+	d.tally()
+}

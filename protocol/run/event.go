@@ -1,0 +1,34 @@
+package run
+
+// Event is something that happened in a transition, for whoever pays, shows or records it. Kinds say which fields are
+// set besides Job and Round.
+type Event struct {
+	Kind  EventKind
+	Job   string
+	Round uint32
+	Unit  uint32 // unit events
+	Who   string // the member it is about
+	Other string // the counterpart: the worker an audit was about, the worker who takes a unit over
+	Why   string // machine-readable reason
+	Entry *Entry // RoundAttested
+}
+
+// EventKind names an event.
+type EventKind string
+
+// The kinds of events, with the fields that each sets.
+const (
+	UnitAssigned   EventKind = "unit_assigned"   // Unit, Who
+	UnitCommitted  EventKind = "unit_committed"  // Unit, Who
+	UnitReassigned EventKind = "unit_reassigned" // Unit, Who (lost it), Other (has it now), Why: missed_deadline | verdict | unavailable | worker_left; Other is empty if nobody is left
+	AuditDrawn     EventKind = "audit_drawn"     // Unit, Who (verifier), Other (worker)
+	AuditPassed    EventKind = "audit_passed"    // Unit, Who (verifier), Other (worker): the verifier is owed
+	AuditFailed    EventKind = "audit_failed"    // Unit, Who (verifier), Other (worker): a dispute opens
+	AuditMissed    EventKind = "audit_missed"    // Unit, Who (verifier), Other (worker), Why: missed_deadline | verifier_left | unavailable: it ends without an answer
+	DisputeEnded   EventKind = "dispute_ended"   // Unit, Who (challenger), Other (worker), Why: verdict_wrong_work (the challenger is owed) | false_challenge
+	UnitAccepted   EventKind = "unit_accepted"   // Unit, Who: the work counts; owed when the round is attested
+	MemberLeft     EventKind = "member_left"     // Who, Why
+	RoundAttested  EventKind = "round_attested"  // Entry
+	RunDone        EventKind = "run_done"        //
+	RunHalted      EventKind = "run_halted"      // Why
+)

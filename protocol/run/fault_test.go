@@ -1,0 +1,382 @@
+package run
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/starling-network/starling/canon"
+)
+
+func TestLateUnitMovesOn(t *testing.T) {
+	g := begin(t, terms(), crew(4, 1))
+	g.tick(1)
+	late := g.s.Units[0].Worker
+	for i := range g.s.Units {
+		if i != 0 {
+			g.commit(uint32(i))
+		}
+	}
+	g.height = g.s.Units[0].Deadline
+	g.tick(1)
+	if g.s.Units[0].Worker != late {
+		t.Fatal("taken away before the deadline is over")
+	}
+	g.tick(1)
+	u := g.s.Units[0]
+	if u.Worker == late || u.Attempt != 1 || !slices.Equal(u.Refused, []string{late}) {
+		t.Fatalf("not moved on: %+v", u)
+	}
+	m, _ := g.s.Member(late)
+	if !m.Active || m.Missed != 1 {
+		t.Errorf("%+v", m)
+	}
+	g.commitAll()
+	g.tick(2)
+	g.passAll()
+	g.attestAll()
+	if m, _ := g.s.Member(late); m.Missed != 1 {
+		t.Errorf("a miss is forgiven without a unit that counts: %+v", m)
+	}
+	g.tick(1)
+	if u := g.s.Work(late)[0]; u.Deadline-u.AssignedAt != 2*g.s.TrainDeadline() {
+		t.Errorf("after a miss it has %d blocks, others have %d", u.Deadline-u.AssignedAt, g.s.TrainDeadline())
+	}
+	g.commitAll()
+	g.tick(2)
+	g.passAll()
+	g.attestAll()
+	g.phase(Done)
+	if m, _ := g.s.Member(late); m.Missed != 0 {
+		t.Errorf("a miss is not forgiven: %+v", m)
+	}
+}
+
+func TestDeadWorkersHaltTheRun(t *testing.T) {
+	g := begin(t, terms(), crew(2, 1))
+	g.tick(500)
+	g.phase(Halted)
+	if g.s.Why != WhyNoWorkers || g.count(MemberLeft) != 2 {
+		t.Errorf("%s, %d left", g.s.Why, g.count(MemberLeft))
+	}
+}
+
+func TestConvictedWorker(t *testing.T) {
+	all := terms()
+	all.Units = 8
+	g := begin(t, all, crew(3, 2))
+	g.toAudits()
+	liar, _ := g.dispute(0, true)
+	m, _ := g.s.Member(liar)
+	if m.Active || m.Why != WhyVerdict {
+		t.Fatalf("%+v", m)
+	}
+	u := g.s.Units[0]
+	if g.s.Phase != Train || u.Worker == liar || u.Attempt != 1 || !u.Audited {
+		t.Fatalf("phase %d, %+v", g.s.Phase, u)
+	}
+	g.commit(0)
+	g.phase(Exchange)
+	g.tick(2)
+	if g.s.Units[0].Status != Auditing {
+		t.Fatal("a replacement is not audited")
+	}
+	g.passAll()
+	g.attestAll()
+	g.tick(1)
+	if len(g.s.Work(liar)) > 0 {
+		t.Error("a convicted worker is given units")
+	}
+}
+
+// A worker whose lie is found by one audit may have lied in units that no audit was drawn for.
+func TestConvictionAuditsTheRest(t *testing.T) {
+	few := terms()
+	few.Units, few.AuditPPM = 32, 1
+	g := begin(t, few, crew(2, 1))
+	for i := range g.s.Members {
+		g.s.Members[i].Passed = 2 // a rate of one quarter
+	}
+	g.toAudits()
+	audited := slices.IndexFunc(g.s.Units, func(u Unit) bool { return u.Status == Auditing })
+	liar := g.s.Units[audited].Worker
+	unchecked := len(g.s.units(func(u Unit) bool { return u.Worker == liar && u.Status == Accepted }))
+	if unchecked == 0 {
+		t.Fatal("nothing to see: all units of the liar are audited")
+	}
+	g.dispute(uint32(audited), true)
+	if left := g.s.units(func(u Unit) bool { return u.Worker == liar && u.Status == Accepted }); len(left) > 0 {
+		t.Errorf("%d units of a liar still count unaudited", len(left))
+	}
+}
+
+func TestFalseChallenge(t *testing.T) {
+	g := begin(t, terms(), crew(3, 2))
+	g.toAudits()
+	worker, verifier := g.dispute(0, false)
+	if m, _ := g.s.Member(verifier); m.Active || m.Why != WhyFalseChallenge {
+		t.Fatalf("%+v", m)
+	}
+	if m, _ := g.s.Member(worker); !m.Active {
+		t.Fatal("the worker that was right is gone")
+	}
+	for _, u := range g.s.Units {
+		if u.Status != Auditing || u.Verifier == verifier {
+			t.Fatalf("not with the other verifier: %+v", u)
+		}
+	}
+	g.passAll()
+	g.phase(Attest)
+}
+
+func TestFalseChallengeByTheLastVerifier(t *testing.T) {
+	g := begin(t, terms(), crew(3, 1))
+	g.toAudits()
+	g.pass(1)
+	g.pass(2)
+	g.pass(3)
+	g.dispute(0, false)
+	g.phase(Attest) // the verdict has checked the unit better than an audit
+	g.attestAll()
+	g.toAudits()
+	g.phase(Halted)
+	if g.s.Why != WhyNoVerifiers {
+		t.Error(g.s.Why)
+	}
+}
+
+func TestNoVerifiersWanted(t *testing.T) {
+	none := terms()
+	none.AuditPPM = 0
+	g := begin(t, none, crew(2, 0))
+	g.toAudits()
+	g.phase(Attest)
+	g.attestAll()
+	g.phase(Assign)
+}
+
+func TestLostVerifier(t *testing.T) {
+	g := begin(t, terms(), crew(3, 2))
+	g.toAudits()
+	lost := g.s.Units[0].Verifier
+	for range 200 {
+		for _, u := range g.s.Units {
+			if u.Status == Auditing && u.Verifier != lost {
+				g.pass(u.Index)
+			}
+		}
+		if g.s.Phase == Attest {
+			break
+		}
+		g.tick(1)
+	}
+	g.phase(Attest)
+	if g.count(AuditMissed) == 0 {
+		t.Error("no audit is noted as missed")
+	}
+}
+
+func TestLastVerifierIsKept(t *testing.T) {
+	g := begin(t, terms(), crew(3, 1))
+	g.toAudits()
+	g.tick(300)
+	if m, _ := g.s.Member("v0"); !m.Active || m.Missed < patience {
+		t.Fatalf("%+v", m)
+	}
+	g.passAll()
+	g.phase(Attest)
+}
+
+func TestMissingUpdate(t *testing.T) {
+	g := begin(t, terms(), crew(4, 1))
+	g.toAudits()
+	u := g.s.Units[2]
+	var others []string
+	for _, m := range g.s.Members {
+		if m.ID != u.Worker {
+			others = append(others, m.ID)
+		}
+	}
+	for _, id := range others[:2] {
+		g.must(func(s State) (State, []Event, error) { return s.Missing(g.env(), id, 0, 2) })
+	}
+	g.phase(Exchange)
+	if err := g.do(func(s State) (State, []Event, error) { return s.Missing(g.env(), others[0], 0, 2) }); !errors.Is(err, ErrDuplicate) {
+		t.Errorf("second report: %v", err)
+	}
+	g.must(func(s State) (State, []Event, error) { return s.Missing(g.env(), others[2], 0, 2) })
+	g.phase(Train)
+	if v := g.s.Units[2]; v.Worker == u.Worker || v.Attempt != 1 || len(v.Missing) > 0 {
+		t.Errorf("%+v", v)
+	}
+	if m, _ := g.s.Member(u.Worker); m.Missed != 1 {
+		t.Errorf("%+v", m)
+	}
+	g.commit(2)
+	g.tick(2)
+	g.passAll()
+	g.phase(Attest)
+	g.must(func(s State) (State, []Event, error) { return s.Attest(g.env(), 0, vote(s, "w0")) })
+	for _, m := range g.s.Members {
+		if g.s.Phase == Attest && m.ID != g.s.Units[0].Worker {
+			g.must(func(s State) (State, []Event, error) { return s.Missing(g.env(), m.ID, 0, 0) })
+		}
+	}
+	g.phase(Train)
+	if len(g.s.Votes) > 0 {
+		t.Error("votes outlive the updates they were for")
+	}
+}
+
+func TestAttestation(t *testing.T) {
+	reach := func() *stage {
+		g := begin(t, terms(), crew(3, 1))
+		g.toAudits()
+		g.passAll()
+		return g
+	}
+	attest := func(g *stage, id string, spoil bool) {
+		g.must(func(s State) (State, []Event, error) {
+			v := vote(s, id)
+			if spoil {
+				v.Next.Root = canon.Sum("another")
+			}
+			return s.Attest(g.env(), 0, v)
+		})
+	}
+	t.Run("minority", func(t *testing.T) {
+		g := reach()
+		attest(g, "w1", true)
+		attest(g, "w0", false)
+		attest(g, "v0", false)
+		g.phase(Attest)
+		attest(g, "w2", false)
+		g.phase(Assign)
+		if m, _ := g.s.Member("w1"); m.Active || m.Why != WhyWrongAttest {
+			t.Errorf("%+v", m)
+		}
+	})
+	t.Run("tie", func(t *testing.T) {
+		g := reach()
+		attest(g, "w0", true)
+		attest(g, "w1", true)
+		attest(g, "w2", false)
+		attest(g, "v0", false)
+		g.phase(Halted)
+		if g.s.Why != WhyNoQuorum {
+			t.Error(g.s.Why)
+		}
+	})
+	t.Run("silence", func(t *testing.T) {
+		g := reach()
+		attest(g, "w0", false)
+		attest(g, "w1", false)
+		start := g.s.Since
+		for g.s.Phase == Attest && g.height < 1000 {
+			g.tick(1)
+		}
+		g.phase(Assign) // two silent members leave after 10+20+40 blocks, the others are a quorum
+		if over := g.height - 1 - start; over != 71 {
+			t.Errorf("left after %d blocks", over)
+		}
+		if m, _ := g.s.Member("w2"); m.Active || m.Why != WhyMissedAttest {
+			t.Errorf("%+v", m)
+		}
+	})
+	t.Run("nobody", func(t *testing.T) {
+		g := reach()
+		g.tick(100)
+		g.phase(Halted)
+	})
+}
+
+func TestHalt(t *testing.T) {
+	g := begin(t, terms(), crew(2, 1))
+	after, events := g.s.Halt(g.env(), WhyBudgetExhausted)
+	if after.Phase != Halted || after.Why != WhyBudgetExhausted || len(events) != 1 || events[0].Kind != RunHalted {
+		t.Errorf("%+v %+v", after, events)
+	}
+	if again, events := after.Halt(g.env(), "other"); again.Why != WhyBudgetExhausted || len(events) != 0 {
+		t.Error("halted twice")
+	}
+}
+
+func TestDealFollowsSpeed(t *testing.T) {
+	for _, c := range []struct {
+		units  uint32
+		speeds []uint32
+		want   []int // units of each worker
+	}{
+		{8, []uint32{0, 0, 0, 0}, []int{2, 2, 2, 2}},
+		{8, []uint32{512, 512, 512, 512}, []int{2, 2, 2, 2}},
+		{9, []uint32{512, 1024}, []int{6, 3}},
+		{10, []uint32{256, 0, 768}, []int{5, 3, 2}}, // 1 : 1/2 : 1/3
+		{2, []uint32{256, 256, 1 << 28}, []int{1, 1, 0}},
+	} {
+		spec := terms()
+		spec.Units = c.units
+		g := begin(t, spec, crew(len(c.speeds), 1))
+		for i, speed := range c.speeds {
+			g.s.Members[slices.IndexFunc(g.s.Members, func(m Member) bool { return m.ID == fmt.Sprintf("w%d", i) })].Speed = speed
+		}
+		g.tick(1)
+		got := make([]int, len(c.speeds))
+		for i := range got {
+			got[i] = len(g.s.Work(fmt.Sprintf("w%d", i)))
+		}
+		if len(g.s.Units) != int(c.units) || !slices.Equal(got, c.want) {
+			t.Errorf("%d units over speeds %v: %v, want %v", c.units, c.speeds, got, c.want)
+		}
+	}
+}
+
+func TestNoBeaconNoDeal(t *testing.T) {
+	s, _ := New(terms(), crew(2, 1), 1)
+	if after, events := s.Tick(Env{Height: 2}); after.Phase != Assign || len(events) > 0 {
+		t.Error("dealt without a beacon")
+	}
+}
+
+func TestDeadlineAdapts(t *testing.T) {
+	same := func(n int, w int64) []int64 { return slices.Repeat([]int64{w}, n) }
+	for name, c := range map[string]struct {
+		seen []int64
+		want int64
+	}{
+		"nothing":    {nil, 50},
+		"few":        {same(7, 3), 50},
+		"few slow":   {same(7, 60), 65},
+		"enough":     {same(8, 3), 8},
+		"spread":     {[]int64{2, 2, 4, 4, 6, 6, 8, 8}, 6 + 4*2 + 5},
+		"stragglers": {append(same(20, 3), same(10, 1000)...), 8},
+	} {
+		if got := adapt(c.seen, 50); got != c.want {
+			t.Errorf("%s: %d, want %d", name, got, c.want)
+		}
+	}
+	var seen []int64
+	for i := range int64(100) {
+		seen = remember(seen, i)
+	}
+	if len(seen) != remembered || seen[0] != 68 {
+		t.Errorf("remembers %v", seen)
+	}
+}
+
+func TestWorkerOwesOneUnitPerDeadline(t *testing.T) {
+	many := terms()
+	many.Units = 6
+	g := begin(t, many, crew(1, 1))
+	g.tick(1)
+	for i := range many.Units {
+		g.tick(10)
+		g.commit(i)
+	}
+	if g.count(UnitReassigned) > 0 {
+		t.Error("a worker that keeps every deadline lost a unit")
+	}
+	if m, _ := g.s.Member("w0"); m.Speed < 9*256 || m.Speed > 11*256 {
+		t.Errorf("speed %d/256 blocks", m.Speed)
+	}
+}

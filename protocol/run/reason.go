@@ -1,0 +1,30 @@
+package run
+
+// Reasons of events, of inactive members and of halted runs. They are stable. Package reward explains those that cost
+// somebody a payment.
+const (
+	// Why a unit moves to another worker.
+	WhyMissedDeadline = "missed_deadline" // no commitment in time
+	WhyVerdict        = "verdict"         // a dispute showed that its worker lied
+	WhyUnavailable    = "unavailable"     // more than half of the other members could not fetch the update
+	WhyWorkerLeft     = "worker_left"     // its worker became inactive over something else
+
+	// Why an audit ends without an answer, besides WhyMissedDeadline and WhyUnavailable.
+	WhyVerifierLeft = "verifier_left" // its verifier became inactive over something else
+
+	// Why a dispute ended as it did.
+	WhyWrongWork      = "verdict_wrong_work" // the worker lied
+	WhyFalseChallenge = "false_challenge"    // the worker was right
+
+	// Why a member is inactive, besides WhyVerdict, WhyFalseChallenge and WhyUnavailable.
+	WhyMissedDeadlines = "missed_deadlines"
+	WhyMissedAudits    = "missed_audits"
+	WhyMissedAttest    = "missed_attest"
+	WhyWrongAttest     = "wrong_attest"
+
+	// Why a run is halted.
+	WhyNoWorkers       = "no_workers"
+	WhyNoVerifiers     = "no_verifiers"
+	WhyNoQuorum        = "no_quorum"        // members are left that do not agree, or nobody is left to attest
+	WhyBudgetExhausted = "budget_exhausted" // given by the caller of Halt
+)

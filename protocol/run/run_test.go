@@ -1,0 +1,164 @@
+package run
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/starling-network/starling/canon"
+)
+
+func TestNewRefuses(t *testing.T) {
+	for name, spoil := range map[string]func(*Terms){
+		"job":            func(t *Terms) { t.Job = "" },
+		"long job":       func(t *Terms) { t.Job = strings.Repeat("j", MaxID+1) },
+		"spec":           func(t *Terms) { t.Spec = canon.Digest{} },
+		"spec cid":       func(t *Terms) { t.SpecCID = strings.Repeat("c", MaxCID+1) },
+		"genesis":        func(t *Terms) { t.Genesis.Root = canon.Digest{} },
+		"genesis round":  func(t *Terms) { t.Genesis.Round = 1 },
+		"no rounds":      func(t *Terms) { t.Rounds = 0 },
+		"many rounds":    func(t *Terms) { t.Rounds = MaxRounds + 1 },
+		"no units":       func(t *Terms) { t.Units = 0 },
+		"many units":     func(t *Terms) { t.Units = MaxUnits + 1 },
+		"segments":       func(t *Terms) { t.Segments = MaxSegments + 1 },
+		"no work":        func(t *Terms) { t.UnitFlops = 0 },
+		"audit rate":     func(t *Terms) { t.AuditPPM = 1_000_001 },
+		"deadline":       func(t *Terms) { t.Deadlines.Audit = 0 },
+		"large deadline": func(t *Terms) { t.Deadlines.Train = MaxBlocks + 1 },
+	} {
+		bad := terms()
+		spoil(&bad)
+		if _, err := New(bad, crew(2, 1), 1); !errors.Is(err, ErrTerms) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for name, members := range map[string][]Member{
+		"nobody":    nil,
+		"no worker": crew(0, 2),
+		"twice":     append(crew(1, 0), crew(1, 0)...),
+		"no role":   {{ID: "x"}},
+		"no name":   {{Role: Worker}},
+		"too many":  crew(MaxMembers, 1),
+	} {
+		if _, err := New(terms(), members, 1); !errors.Is(err, ErrTerms) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestHonestRun(t *testing.T) {
+	g := begin(t, terms(), crew(3, 2))
+	for round := range g.s.Terms.Rounds {
+		if g.s.Round != round || g.s.Base.Round != round {
+			t.Fatalf("round %d on base %d, want %d", g.s.Round, g.s.Base.Round, round)
+		}
+		g.phase(Assign)
+		g.tick(1)
+		g.phase(Train)
+		g.commitAll()
+		g.phase(Exchange)
+		g.tick(1) // the block of the last commitment draws nothing
+		if g.s.Drawn {
+			t.Fatal("drawn under a beacon that the last worker to commit may have known")
+		}
+		g.tick(1)
+		if len(g.s.Audits("v0"))+len(g.s.Audits("v1")) != int(g.s.Terms.Units) {
+			t.Fatal("not every unit of a job with full audits is audited")
+		}
+		g.passAll()
+		g.phase(Attest)
+		g.attestAll()
+	}
+	g.phase(Done)
+	if g.count(RoundAttested) != 2 || g.count(RunDone) != 1 || g.count(MemberLeft) != 0 || g.count(UnitReassigned) != 0 {
+		t.Errorf("events: %+v", g.events)
+	}
+	for _, e := range g.events {
+		if e.Kind == RoundAttested && (len(e.Entry.Workers) != 4 || len(e.Entry.Votes) != 4 || len(e.Entry.Attestation.Updates) != 4) {
+			t.Errorf("entry: %+v", e.Entry)
+		}
+	}
+	if err := g.do(func(s State) (State, []Event, error) { return s.Attest(g.env(), 2, vote(s, "w0")) }); !errors.Is(err, ErrHalted) {
+		t.Errorf("a message after the end: %v", err)
+	}
+	var back State
+	if err := canon.Unmarshal(canon.MustMarshal(g.s), &back); err != nil || canon.Hash("s", back) != canon.Hash("s", g.s) {
+		t.Errorf("the state does not survive encoding: %v", err)
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	g := begin(t, terms(), crew(3, 2))
+	refused := func(name string, want error, f func(State) (State, []Event, error)) {
+		t.Helper()
+		if err := g.do(f); !errors.Is(err, want) || Code(err) != Code(want) {
+			t.Errorf("%s: %v, want %v", name, err, want)
+		}
+	}
+	commit := func(from string, unit, round, attempt uint32, spoil func(*Commitment)) func(State) (State, []Event, error) {
+		return func(s State) (State, []Event, error) {
+			c := commitment(s, unit)
+			if spoil != nil {
+				spoil(&c)
+			}
+			return s.Commit(g.env(), from, unit, round, attempt, c)
+		}
+	}
+	refused("before the deal", ErrWrongPhase, commit("w0", 0, 0, 0, nil))
+	g.tick(1)
+	owner := g.s.Units[0].Worker
+	other := g.s.Units[1].Worker
+	refused("stranger", ErrNotMember, commit("x", 0, 0, 0, nil))
+	refused("round", ErrStale, commit(owner, 0, 1, 0, nil))
+	refused("attempt", ErrStale, commit(owner, 0, 0, 1, nil))
+	refused("unit", ErrNoUnit, commit(owner, 4, 0, 0, nil))
+	refused("largest unit", ErrNoUnit, commit(owner, 1<<32-1, 0, 0, nil))
+	refused("another's", ErrNotYours, commit(other, 0, 0, 0, nil))
+	refused("segments", ErrBadCommitment, commit(owner, 0, 0, 0, func(c *Commitment) { c.Segments = c.Segments[1:] }))
+	refused("update", ErrBadCommitment, commit(owner, 0, 0, 0, func(c *Commitment) { c.Update = canon.Digest{} }))
+	refused("cid", ErrBadCommitment, commit(owner, 0, 0, 0, func(c *Commitment) { c.UpdateCID = "" }))
+	refused("bytes", ErrBadCommitment, commit(owner, 0, 0, 0, func(c *Commitment) { c.Bytes = 0 }))
+	g.commit(0)
+	refused("again", ErrDuplicate, commit(owner, 0, 0, 0, nil))
+	refused("pass in train", ErrWrongPhase, func(s State) (State, []Event, error) { return s.Pass(g.env(), "v0", 0, 0) })
+	refused("missing in train", ErrWrongPhase, func(s State) (State, []Event, error) { return s.Missing(g.env(), "v0", 0, 0) })
+	g.commitAll()
+	g.tick(2)
+	u := g.s.Units[0]
+	stranger := "v0"
+	if u.Verifier == "v0" {
+		stranger = "v1"
+	}
+	refused("another's audit", ErrNotYours, func(s State) (State, []Event, error) { return s.Pass(g.env(), stranger, 0, 0) })
+	refused("another's challenge", ErrNotYours, func(s State) (State, []Event, error) { return s.Challenge(g.env(), stranger, 0, 0) })
+	refused("no dispute", ErrWrongPhase, func(s State) (State, []Event, error) { return s.Verdict(g.env(), 0, 0, true, u.Worker) })
+	refused("verdict unit", ErrNoUnit, func(s State) (State, []Event, error) { return s.Verdict(g.env(), 0, 99, true, u.Worker) })
+	refused("verdict round", ErrStale, func(s State) (State, []Event, error) { return s.Verdict(g.env(), 9, 0, true, u.Worker) })
+	refused("early vote", ErrWrongPhase, func(s State) (State, []Event, error) { return s.Attest(g.env(), 0, vote(s, "w0")) })
+	refused("own missing", ErrNotYours, func(s State) (State, []Event, error) { return s.Missing(g.env(), u.Worker, 0, 0) })
+	g.must(func(s State) (State, []Event, error) { return s.Challenge(g.env(), u.Verifier, 0, 0) })
+	refused("missing in dispute", ErrWrongPhase, func(s State) (State, []Event, error) { return s.Missing(g.env(), stranger, 0, 0) })
+	refused("wrong loser", ErrNotYours, func(s State) (State, []Event, error) { return s.Verdict(g.env(), 0, 0, true, u.Verifier) })
+	g.must(func(s State) (State, []Event, error) { return s.Verdict(g.env(), 0, 0, false, u.Verifier) })
+	refused("inactive", ErrInactive, func(s State) (State, []Event, error) { return s.Pass(g.env(), u.Verifier, 0, 0) })
+	g.passAll()
+	g.phase(Attest)
+	for name, spoil := range map[string]func(*Vote){
+		"round":     func(v *Vote) { v.Next.Round = 5 },
+		"root":      func(v *Vote) { v.Next.Root = canon.Digest{} },
+		"cid":       func(v *Vote) { v.Next.CID = strings.Repeat("c", MaxCID+1) },
+		"key":       func(v *Vote) { v.PublicKey = make([]byte, MaxKey+1) },
+		"signature": func(v *Vote) { v.Signature = make([]byte, MaxKey+1) },
+	} {
+		refused("vote "+name, ErrBadVote, func(s State) (State, []Event, error) {
+			v := vote(s, "w0")
+			spoil(&v)
+			return s.Attest(g.env(), 0, v)
+		})
+	}
+	g.must(func(s State) (State, []Event, error) { return s.Attest(g.env(), 0, vote(s, "w0")) })
+	refused("second vote", ErrDuplicate, func(s State) (State, []Event, error) { return s.Attest(g.env(), 0, vote(s, "w0")) })
+	if Code(errors.New("x")) != "internal" {
+		t.Error("an error of another package has a code of this one")
+	}
+}

@@ -1,0 +1,180 @@
+package run
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/starling-network/starling/canon"
+)
+
+func terms() Terms {
+	return Terms{
+		Job: "job", Spec: canon.Sum("spec"), SpecCID: "bafyspec",
+		Genesis: Checkpoint{Root: canon.Sum("genesis"), CID: "bafygenesis"},
+		Rounds:  2, Units: 4, Segments: 2, UnitFlops: 1000, AuditPPM: 1_000_000,
+		Deadlines: Deadlines{Train: 10, Audit: 10, Attest: 10},
+	}
+}
+
+func crew(workers, verifiers int) []Member {
+	var members []Member
+	for i := range workers {
+		members = append(members, Member{ID: fmt.Sprintf("w%d", i), Role: Worker, Price: 10})
+	}
+	for i := range verifiers {
+		members = append(members, Member{ID: fmt.Sprintf("v%d", i), Role: Verifier, Price: 10})
+	}
+	return members
+}
+
+// commitment is the one right result of a unit: a function of base, round and unit.
+func commitment(s State, unit uint32) Commitment {
+	of := func(part string) canon.Digest {
+		return canon.Sum("test/"+part, s.Base.Root[:], []byte(fmt.Sprint(s.Round, unit)))
+	}
+	c := Commitment{Update: of("update"), Bytes: 100, Loss: 1}
+	c.UpdateCID = "bafy" + c.Update.Short()
+	for i := range s.Terms.Segments + 1 {
+		c.Segments = append(c.Segments, of(fmt.Sprint("segment", i)))
+	}
+	return c
+}
+
+func vote(s State, member string) Vote {
+	next := Checkpoint{Round: s.Round + 1, Root: canon.Hash("test/root", s.Attestation(Checkpoint{}).Updates)}
+	next.CID = "bafy" + next.Root.Short()
+	return Vote{Member: member, Next: next, Signature: []byte("signed")}
+}
+
+// stage drives one run in a test; every transition is checked to leave its receiver alone.
+type stage struct {
+	t      *testing.T
+	s      State
+	height int64
+	events []Event
+}
+
+func begin(t *testing.T, terms Terms, members []Member) *stage {
+	t.Helper()
+	s, err := New(terms, members, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &stage{t: t, s: s, height: 1}
+}
+
+func (g *stage) env() Env {
+	return Env{Height: g.height, Beacon: canon.Sum("test/beacon", []byte(fmt.Sprint(g.height)))}
+}
+
+func (g *stage) do(f func(State) (State, []Event, error)) error {
+	g.t.Helper()
+	before := canon.MustMarshal(g.s)
+	after, events, err := f(g.s)
+	if !slices.Equal(before, canon.MustMarshal(g.s)) {
+		g.t.Fatal("the transition changed its receiver")
+	}
+	if err != nil && (len(events) > 0 || !slices.Equal(before, canon.MustMarshal(after))) {
+		g.t.Fatalf("refused (%v), but the state changed", err)
+	}
+	g.s, g.events = after, append(g.events, events...)
+	return err
+}
+
+func (g *stage) must(f func(State) (State, []Event, error)) {
+	g.t.Helper()
+	if err := g.do(f); err != nil {
+		g.t.Fatal(err)
+	}
+}
+
+// tick ends blocks.
+func (g *stage) tick(blocks int) {
+	g.t.Helper()
+	for range blocks {
+		g.must(func(s State) (State, []Event, error) {
+			s, events := s.Tick(g.env())
+			return s, events, nil
+		})
+		g.height++
+	}
+}
+
+func (g *stage) commit(unit uint32) {
+	g.t.Helper()
+	u := g.s.Units[unit]
+	g.must(func(s State) (State, []Event, error) {
+		return s.Commit(g.env(), u.Worker, unit, s.Round, u.Attempt, commitment(s, unit))
+	})
+}
+
+func (g *stage) commitAll() {
+	g.t.Helper()
+	for _, u := range g.s.Units {
+		if u.Status == Assigned {
+			g.commit(u.Index)
+		}
+	}
+}
+
+func (g *stage) pass(unit uint32) {
+	g.t.Helper()
+	g.must(func(s State) (State, []Event, error) { return s.Pass(g.env(), s.Units[unit].Verifier, s.Round, unit) })
+}
+
+func (g *stage) passAll() {
+	g.t.Helper()
+	for _, u := range g.s.Units {
+		if u.Status == Auditing {
+			g.pass(u.Index)
+		}
+	}
+}
+
+func (g *stage) dispute(unit uint32, workerLies bool) (worker, verifier string) {
+	g.t.Helper()
+	u := g.s.Units[unit]
+	g.must(func(s State) (State, []Event, error) { return s.Challenge(g.env(), u.Verifier, s.Round, unit) })
+	loser := u.Verifier
+	if workerLies {
+		loser = u.Worker
+	}
+	g.must(func(s State) (State, []Event, error) { return s.Verdict(g.env(), s.Round, unit, workerLies, loser) })
+	return u.Worker, u.Verifier
+}
+
+func (g *stage) attestAll() {
+	g.t.Helper()
+	round := g.s.Round
+	for _, m := range g.s.Members {
+		if m.Active && g.s.Round == round && g.s.Phase == Attest {
+			g.must(func(s State) (State, []Event, error) { return s.Attest(g.env(), round, vote(s, m.ID)) })
+		}
+	}
+}
+
+// toAudits brings a fresh round to the block in which its audits are drawn.
+func (g *stage) toAudits() {
+	g.t.Helper()
+	g.tick(1)
+	g.commitAll()
+	g.tick(2)
+}
+
+func (g *stage) phase(want Phase) {
+	g.t.Helper()
+	if g.s.Phase != want {
+		g.t.Fatalf("phase %d (%s), want %d", g.s.Phase, g.s.Why, want)
+	}
+}
+
+func (g *stage) count(kind EventKind) int {
+	n := 0
+	for _, e := range g.events {
+		if e.Kind == kind {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,167 @@
+// Package run is the life of one training job as a pure state machine: who is a member, who does which work unit, what
+// was committed, audited and disputed, which checkpoint a quorum attested.
+//
+// The messages (Commit, Pass, Challenge, Verdict, Missing, Attest) and Tick, which follows them once a block, are
+// functions of (state, message, environment): no clock, no random source, no I/O, integers only. None changes its
+// receiver; a refused message gives the old state back. The chain executes them inside a block, the simulator under
+// virtual time. The package knows nothing of coins (reward, market), of tensors (compute) or of how a dispute is decided
+// (dispute).
+package run
+
+import "github.com/starling-network/starling/canon"
+
+// Limits of one run. They keep the state of a run small enough to be loaded and stored with every message.
+const (
+	MaxRounds   = 1 << 20
+	MaxUnits    = 1 << 10
+	MaxMembers  = 1 << 10
+	MaxSegments = 64
+	MaxCID      = 128 // bytes of the text form of a CID
+)
+
+// Terms are fixed when an order is matched and never change.
+type Terms struct {
+	Job       string       `cbor:"1,keyasint"`  // identifier of the job, unique on the chain
+	Spec      canon.Digest `cbor:"2,keyasint"`  // digest of the work specification (compute/train.Spec)
+	SpecCID   string       `cbor:"3,keyasint"`  // where its bytes are
+	Genesis   Checkpoint   `cbor:"4,keyasint"`  // the state that round 0 starts from
+	Rounds    uint32       `cbor:"5,keyasint"`  // outer steps of the whole job
+	Units     uint32       `cbor:"6,keyasint"`  // work units of one round, whatever the number of workers
+	Segments  uint32       `cbor:"7,keyasint"`  // state roots of one commitment after the first
+	UnitFlops uint64       `cbor:"8,keyasint"`  // floating-point operations of one unit
+	AuditPPM  uint32       `cbor:"9,keyasint"`  // floor of the audit rate, parts per million; 0: no audits
+	Deadlines Deadlines    `cbor:"10,keyasint"` // in blocks
+}
+
+// Deadlines are in blocks. Train and Audit are only the first value: later ones follow what was observed.
+type Deadlines struct {
+	Train  int64 `cbor:"1,keyasint"`
+	Audit  int64 `cbor:"2,keyasint"`
+	Attest int64 `cbor:"3,keyasint"`
+}
+
+// Checkpoint names an attested state: the one after Round rounds.
+type Checkpoint struct {
+	Round uint32       `cbor:"1,keyasint"`
+	Root  canon.Digest `cbor:"2,keyasint"` // state root: parameters, outer optimizer, counters
+	CID   string       `cbor:"3,keyasint"` // of the checkpoint manifest
+}
+
+// Role of a member.
+type Role uint8
+
+// Roles are part of the format.
+const (
+	Worker   Role = 1 // trains units
+	Verifier Role = 2 // re-executes units
+)
+
+// Member is one party of the run.
+type Member struct {
+	ID     string `cbor:"1,keyasint"` // account address
+	Role   Role   `cbor:"2,keyasint"`
+	Price  uint64 `cbor:"3,keyasint"` // uzen per 10^15 floating-point operations
+	Active bool   `cbor:"4,keyasint"` // false: takes no further part in this run
+	Why    string `cbor:"5,keyasint"` // reason for being inactive
+	Passed uint32 `cbor:"6,keyasint"` // audits passed since the last failure; lowers the audit rate
+	Missed uint32 `cbor:"7,keyasint"` // deadlines of units or audits missed in a row
+	Speed  uint32 `cbor:"8,keyasint"` // smoothed blocks from assignment to commitment, in 1/256 block; 0: not yet measured
+	Silent uint32 `cbor:"9,keyasint"` // deadlines to attest missed in a row
+}
+
+// Phase of a round.
+type Phase uint8
+
+// Phases are part of the format.
+const (
+	Assign   Phase = 1 // waiting for the beacon of the next block to hand out the units
+	Train    Phase = 2 // at least one unit has no commitment yet
+	Exchange Phase = 3 // every unit is committed: updates become readable, audits run
+	Attest   Phase = 4 // every unit is accepted: members aggregate, and attest the next checkpoint
+	Done     Phase = 5 // the last round is attested
+	Halted   Phase = 6 // the run cannot go on; State.Why says why
+)
+
+// Status of a unit.
+type Status uint8
+
+// Statuses are part of the format.
+const (
+	Assigned  Status = 1 // its worker is training
+	Committed Status = 2 // its worker is bound; whether it will be audited is not drawn yet
+	Auditing  Status = 3 // a verifier is re-executing it
+	Disputed  Status = 4 // a dispute about it is open
+	Accepted  Status = 5 // it counts
+)
+
+// Unit is one work unit of the current round.
+type Unit struct {
+	Index      uint32     `cbor:"1,keyasint"`
+	Status     Status     `cbor:"2,keyasint"`
+	Worker     string     `cbor:"3,keyasint"`
+	Attempt    uint32     `cbor:"4,keyasint"` // 0 for the first worker of the unit
+	AssignedAt int64      `cbor:"5,keyasint"` // height from which who has the current duty could be at it
+	Deadline   int64      `cbor:"6,keyasint"` // height by which the current duty (commit or audit) is due
+	Commit     Commitment `cbor:"7,keyasint"`
+	Verifier   string     `cbor:"8,keyasint"`            // of the audit, if one was drawn
+	Audited    bool       `cbor:"9,keyasint"`            // an audit of this attempt was drawn, or is certain to be
+	Refused    []string   `cbor:"10,keyasint,omitempty"` // workers who already failed this unit
+	Missing    []string   `cbor:"11,keyasint,omitempty"` // members who reported that the update cannot be fetched
+}
+
+// Commitment is what a worker is bound to before it may see anybody's update of the round.
+type Commitment struct {
+	Segments  []canon.Digest `cbor:"1,keyasint,omitempty"` // inner state roots: at the start, then at every segment boundary, then at the end
+	Update    canon.Digest   `cbor:"2,keyasint"`           // of the uncompressed update
+	UpdateCID string         `cbor:"3,keyasint"`           // of the compressed update, as it will be served
+	Bytes     uint64         `cbor:"4,keyasint"`           // size of the compressed update
+	Loss      int64          `cbor:"5,keyasint"`           // mean training loss of the unit, in millionths
+}
+
+// Attestation is what a member signs: the checkpoint after a round, and the updates that made it.
+type Attestation struct {
+	Job        string     `cbor:"1,keyasint"`
+	Checkpoint Checkpoint `cbor:"2,keyasint"`
+	Updates    []string   `cbor:"3,keyasint"` // CID of the accepted update of every unit, in unit order
+}
+
+// Digest is what the signature of an attestation signs.
+func (a Attestation) Digest() canon.Digest { return canon.Hash("starling/attestation/1", a) }
+
+// Vote is one member's signed attestation of the current round.
+type Vote struct {
+	Member    string     `cbor:"1,keyasint"`
+	Next      Checkpoint `cbor:"2,keyasint"`
+	PublicKey []byte     `cbor:"3,keyasint"`
+	Signature []byte     `cbor:"4,keyasint"`
+}
+
+// State is a run between two messages.
+type State struct {
+	Terms   Terms      `cbor:"1,keyasint"`
+	Members []Member   `cbor:"2,keyasint"` // in order of ID
+	Phase   Phase      `cbor:"3,keyasint"`
+	Why     string     `cbor:"4,keyasint"` // for Halted
+	Round   uint32     `cbor:"5,keyasint"` // current round, from 0
+	Base    Checkpoint `cbor:"6,keyasint"` // what the round starts from; Base.Round == Round
+	Since   int64      `cbor:"7,keyasint"` // height at which the phase began
+	Drawn   bool       `cbor:"8,keyasint"` // the audits of the round are drawn
+	Units   []Unit     `cbor:"9,keyasint,omitempty"`
+	Votes   []Vote     `cbor:"10,keyasint,omitempty"`
+	Waits   []int64    `cbor:"11,keyasint,omitempty"` // the latest observed blocks from assignment to commitment, for the deadline
+	Checks  []int64    `cbor:"12,keyasint,omitempty"` // the latest observed blocks from draw to audit answer
+}
+
+// Entry is one line of the lineage: a checkpoint that a quorum attested.
+type Entry struct {
+	Attestation Attestation `cbor:"1,keyasint"`
+	Height      int64       `cbor:"2,keyasint"`
+	Workers     []string    `cbor:"3,keyasint"` // who trained each unit, in unit order
+	Votes       []Vote      `cbor:"4,keyasint"` // the agreeing ones, in order of member
+}
+
+// Env is what a block gives to a transition.
+type Env struct {
+	Height int64
+	Beacon canon.Digest // of this block, unknown before it; zero if the block has none
+}

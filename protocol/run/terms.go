@@ -1,0 +1,78 @@
+package run
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+)
+
+// Limits of terms and votes.
+const (
+	MaxBlocks = 1 << 20 // of a deadline, and of a wait that is remembered
+	MaxID     = 128     // bytes of a job's or member's identifier
+	MaxKey    = 128     // bytes of a public key or signature
+)
+
+// Validate says why terms cannot make a run.
+func (t Terms) Validate() error {
+	bad := func(format string, args ...any) error {
+		return fmt.Errorf("%w: "+format, append([]any{ErrTerms}, args...)...)
+	}
+	d := t.Deadlines
+	switch {
+	case t.Job == "" || len(t.Job) > MaxID:
+		return bad("job identifier of %d bytes, wanted 1 to %d", len(t.Job), MaxID)
+	case t.Spec.IsZero():
+		return bad("no digest of the work specification")
+	case !validCID(t.SpecCID):
+		return bad("CID of the specification has %d bytes, wanted 1 to %d", len(t.SpecCID), MaxCID)
+	case t.Genesis.Round != 0 || t.Genesis.Root.IsZero() || !validCID(t.Genesis.CID):
+		return bad("the genesis checkpoint needs round 0, a state root and a CID")
+	case t.Rounds < 1 || t.Rounds > MaxRounds:
+		return bad("%d rounds, wanted 1 to %d", t.Rounds, MaxRounds)
+	case t.Units < 1 || t.Units > MaxUnits:
+		return bad("%d units a round, wanted 1 to %d", t.Units, MaxUnits)
+	case t.Segments < 1 || t.Segments > MaxSegments:
+		return bad("%d segments, wanted 1 to %d", t.Segments, MaxSegments)
+	case t.UnitFlops == 0:
+		return bad("a unit needs a number of operations")
+	case t.AuditPPM > 1_000_000:
+		return bad("audit rate of %d parts per million, at most 1000000", t.AuditPPM)
+	}
+	for _, blocks := range []int64{d.Train, d.Audit, d.Attest} {
+		if blocks < 1 || blocks > MaxBlocks {
+			return bad("deadline of %d blocks, wanted 1 to %d", blocks, MaxBlocks)
+		}
+	}
+	return nil
+}
+
+// New begins a run at a height: round 0, waiting for a beacon that deals the units. Only ID, Role and Price of the
+// members are taken.
+func New(t Terms, members []Member, height int64) (State, error) {
+	if err := t.Validate(); err != nil {
+		return State{}, err
+	}
+	if len(members) > MaxMembers {
+		return State{}, fmt.Errorf("%w: %d members, at most %d", ErrTerms, len(members), MaxMembers)
+	}
+	s := State{Terms: t, Phase: Assign, Base: t.Genesis, Since: height}
+	for _, m := range members {
+		if m.ID == "" || len(m.ID) > MaxID || (m.Role != Worker && m.Role != Verifier) {
+			return State{}, fmt.Errorf("%w: member %q with role %d", ErrTerms, m.ID, m.Role)
+		}
+		s.Members = append(s.Members, Member{ID: m.ID, Role: m.Role, Price: m.Price, Active: true})
+	}
+	slices.SortFunc(s.Members, func(a, b Member) int { return cmp.Compare(a.ID, b.ID) })
+	for i := 1; i < len(s.Members); i++ {
+		if s.Members[i-1].ID == s.Members[i].ID {
+			return State{}, fmt.Errorf("%w: %s is a member twice", ErrTerms, s.Members[i].ID)
+		}
+	}
+	if len(s.Active(Worker)) == 0 {
+		return State{}, fmt.Errorf("%w: no worker", ErrTerms)
+	}
+	return s, nil
+}
+
+func validCID(c string) bool { return c != "" && len(c) <= MaxCID }

@@ -1,0 +1,123 @@
+package run
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Commit binds a worker to its result for an attempt at a unit.
+func (s State) Commit(env Env, from string, unit uint32, round uint32, attempt uint32, c Commitment) (State, []Event, error) {
+	u, err := s.admit(from, round, unit)
+	if err != nil {
+		return s, nil, err
+	}
+	switch {
+	case attempt != u.Attempt:
+		return s, nil, fmt.Errorf("%w: attempt %d of unit %d, it is at attempt %d", ErrStale, attempt, unit, u.Attempt)
+	case u.Worker != from:
+		return s, nil, fmt.Errorf("%w: unit %d is assigned to %s", ErrNotYours, unit, u.Worker)
+	case u.Status != Assigned:
+		return s, nil, fmt.Errorf("%w: unit %d is committed", ErrDuplicate, unit)
+	}
+	if err := s.Terms.fits(c); err != nil {
+		return s, nil, err
+	}
+	d := s.edit(env)
+	blocks := d.waited(u.AssignedAt)
+	d.Waits = remember(d.Waits, blocks)
+	d.change(from, func(m *Member) { m.measure(blocks) })
+	c.Segments = slices.Clone(c.Segments)
+	d.Units[unit].Status, d.Units[unit].Commit = Committed, c
+	for i := range d.Units { // the worker turns to its next unit
+		if v := &d.Units[i]; v.Status == Assigned && v.Worker == from {
+			v.AssignedAt, v.Deadline = env.Height, d.due(from, d.TrainDeadline())
+		}
+	}
+	d.emit(Event{Kind: UnitCommitted, Unit: unit, Who: from})
+	after, events := d.done()
+	return after, events, nil
+}
+
+// fits checks the shape of a commitment.
+func (t Terms) fits(c Commitment) error {
+	switch {
+	case len(c.Segments) != int(t.Segments)+1:
+		return fmt.Errorf("%w: %d state roots, wanted %d", ErrBadCommitment, len(c.Segments), t.Segments+1)
+	case c.Update.IsZero():
+		return fmt.Errorf("%w: no digest of the update", ErrBadCommitment)
+	case !validCID(c.UpdateCID):
+		return fmt.Errorf("%w: CID of %d bytes, wanted 1 to %d", ErrBadCommitment, len(c.UpdateCID), MaxCID)
+	case c.Bytes == 0:
+		return fmt.Errorf("%w: an update of no bytes", ErrBadCommitment)
+	}
+	return nil
+}
+
+// measure smooths the blocks that a worker takes for a unit.
+func (m *Member) measure(blocks int64) {
+	now := uint32(blocks) << 8
+	if m.Speed == 0 {
+		m.Speed = now
+		return
+	}
+	m.Speed += (now >> 2) - (m.Speed >> 2)
+}
+
+// Missing is the report of a member that it cannot fetch the update of a unit. When more than half of the members other
+// than its worker have said so, the unit is done again by another.
+func (s State) Missing(env Env, from string, round, unit uint32) (State, []Event, error) {
+	u, err := s.admit(from, round, unit)
+	if err != nil {
+		return s, nil, err
+	}
+	switch {
+	case s.Phase != Exchange && s.Phase != Attest, u.Status == Disputed:
+		return s, nil, fmt.Errorf("%w: updates are fetched in exchange and attest, unless disputed", ErrWrongPhase)
+	case u.Worker == from:
+		return s, nil, fmt.Errorf("%w: unit %d is the sender's own", ErrNotYours, unit)
+	case slices.Contains(u.Missing, from):
+		return s, nil, fmt.Errorf("%w: unit %d is reported", ErrDuplicate, unit)
+	}
+	d := s.edit(env)
+	d.Units[unit].Missing = append(slices.Clip(u.Missing), from)
+	others, reports := 0, 0
+	for _, m := range d.Members {
+		if m.Active && m.ID != u.Worker {
+			others++
+			if slices.Contains(d.Units[unit].Missing, m.ID) {
+				reports++
+			}
+		}
+	}
+	if 2*reports > others {
+		if u.Status == Auditing {
+			d.unanswered(int(unit), WhyUnavailable)
+		}
+		d.miss(u.Worker, WhyUnavailable)
+		d.reassign(int(unit), WhyUnavailable)
+	}
+	after, events := d.done()
+	return after, events, nil
+}
+
+// lateUnits takes the units that are past their deadline from their workers. However many they are, a worker has missed
+// one deadline.
+func (d *draft) lateUnits() {
+	var late []int
+	var workers []string
+	for i, u := range d.Units {
+		if u.Status != Assigned || d.env.Height <= u.Deadline {
+			continue
+		}
+		late = append(late, i)
+		if !slices.Contains(workers, u.Worker) {
+			workers = append(workers, u.Worker)
+		}
+	}
+	for _, id := range workers {
+		d.miss(id, WhyMissedDeadlines)
+	}
+	for _, i := range late {
+		d.reassign(i, WhyMissedDeadline)
+	}
+}

@@ -1,0 +1,89 @@
+// Package aggregator is the duty that every member shares: hold the checkpoint that the round starts from, combine the
+// accepted updates into the next one, attest it. With few workers every member does all of it for itself, which is
+// what makes the attested lineage more than one party's word.
+package aggregator
+
+import (
+	"slices"
+
+	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/role"
+)
+
+// Aggregator follows one run for one member.
+type Aggregator struct {
+	id       string
+	height   int64
+	pending  role.Pending
+	held     map[run.Checkpoint]bool   // checkpoints in memory
+	combined map[string]run.Checkpoint // results, by the key of their Advance
+}
+
+// New returns the aggregator of the member with this ID.
+func New(id string) *Aggregator {
+	return &Aggregator{id: id, held: map[run.Checkpoint]bool{}, combined: map[string]run.Checkpoint{}}
+}
+
+// Holds reports whether a checkpoint is in memory.
+func (g *Aggregator) Holds(c run.Checkpoint) bool { return g.held[c] }
+
+// Note takes in an event.
+func (g *Aggregator) Note(e role.Event) {
+	switch e := e.(type) {
+	case role.Block:
+		g.height = e.Height
+		g.forget(e.Run.Base)
+	case role.Loaded:
+		g.pending.Done(e.Action)
+		g.held[e.Action.Checkpoint] = true
+	case role.Advanced:
+		g.pending.Done(e.Action)
+		g.held[e.Next] = true
+		g.combined[e.Action.Key()] = e.Next
+	case role.Trained:
+		g.pending.Done(e.Action)
+	case role.Checked:
+		g.pending.Done(e.Action)
+	case role.Finished:
+		g.pending.Done(e.Action)
+	case role.Failed:
+		g.pending.Rest(e.Action, g.height)
+	}
+}
+
+// forget drops what is older than the base of the current round.
+func (g *Aggregator) forget(base run.Checkpoint) {
+	for c := range g.held {
+		if c.Round < base.Round {
+			delete(g.held, c)
+		}
+	}
+	for k, c := range g.combined {
+		if c.Round <= base.Round {
+			delete(g.combined, k)
+		}
+	}
+}
+
+// Want passes on the actions that are not under way already.
+func (g *Aggregator) Want(actions ...role.Action) []role.Action {
+	return g.pending.Want(g.height, actions...)
+}
+
+// Duties returns what a member must do for the lineage in this state of the run.
+func (g *Aggregator) Duties(s run.State) []role.Action {
+	if m, ok := s.Member(g.id); !ok || !m.Active || s.Phase == run.Done || s.Phase == run.Halted {
+		return nil
+	}
+	if !g.held[s.Base] {
+		return []role.Action{role.Load{Checkpoint: s.Base}}
+	}
+	if s.Phase != run.Attest || slices.ContainsFunc(s.Votes, func(v run.Vote) bool { return v.Member == g.id }) {
+		return nil
+	}
+	advance := role.Advance{Base: s.Base, Units: s.Units}
+	if next, ok := g.combined[advance.Key()]; ok {
+		return []role.Action{role.Attest{Next: next, Updates: role.Updates(s.Units)}}
+	}
+	return []role.Action{advance}
+}

@@ -1,0 +1,203 @@
+// Package role is what a process does all day, as step functions over events: Step(event) -> actions. The subpackages
+// worker, verifier, aggregator and consumer are the roles; this package is the vocabulary they share.
+//
+// A role has no clock, no random source, no goroutine and no I/O. node/ feeds it real blocks and the results of its
+// actions; sim/ feeds it simulated ones. Roles are level-triggered: every block carries the whole state of the run, and
+// a role asks for whatever is missing between that state and its duty. A lost event, a failed action or a restart is
+// therefore healed by the next block.
+package role
+
+import (
+	"fmt"
+
+	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/protocol/dispute"
+	"github.com/starling-network/starling/protocol/run"
+)
+
+// Work names one attempt at a work unit.
+type Work struct {
+	Round, Unit, Attempt uint32
+}
+
+// Event is a fact that a role is told.
+type Event interface{ event() }
+
+// The events.
+type (
+	// Block is the state of the run after a block.
+	Block struct {
+		Height   int64
+		Run      run.State
+		Disputes []dispute.Game // open ones
+	}
+	// Loaded says that a checkpoint is in memory, verified.
+	Loaded struct{ Action Load }
+	// Advanced says that the accepted updates of a round were combined into Next, which is in memory and stored.
+	Advanced struct {
+		Action Advance
+		Next   run.Checkpoint
+	}
+	// Trained says that a unit is computed, and its update stored but not yet readable by others.
+	Trained struct {
+		Action Train
+		Commit run.Commitment
+	}
+	// Checked is the outcome of re-executing a unit.
+	Checked struct {
+		Action Check
+		Right  bool
+		Differ uint32       // unless Right: the first segment root that differs; their number: only the update differs
+		Seal   canon.Digest // if Right: keyed digest over the state bytes
+	}
+	// Finished says that an action with no result of its own succeeded.
+	Finished struct{ Action Action }
+	// Failed says that an action did not succeed. It may be asked for again.
+	Failed struct {
+		Action Action
+		Err    error
+	}
+)
+
+func (Block) event()    {}
+func (Loaded) event()   {}
+func (Advanced) event() {}
+func (Trained) event()  {}
+func (Checked) event()  {}
+func (Finished) event() {}
+func (Failed) event()   {}
+
+// Action is something that a role wants done. Its key is equal for two actions that need not both be done.
+type Action interface{ Key() string }
+
+// The actions.
+type (
+	// Load fetches a checkpoint and verifies it. Answered by Loaded.
+	Load struct{ Checkpoint run.Checkpoint }
+	// Train computes a unit. Answered by Trained.
+	Train struct {
+		Work Work
+		Base run.Checkpoint
+	}
+	// Commit sends the commitment to the chain.
+	Commit struct {
+		Work   Work
+		Commit run.Commitment
+	}
+	// Reveal lets others read the update of a committed unit, recomputing it if it was lost.
+	Reveal struct {
+		Work Work
+		Base run.Checkpoint
+		CID  string
+	}
+	// Check re-executes a unit and compares it with the commitment. Answered by Checked.
+	Check struct {
+		Work   Work
+		Base   run.Checkpoint
+		Worker string
+		Commit run.Commitment
+	}
+	// Pass tells the chain that an audit found the commitment right.
+	Pass struct {
+		Work Work
+		Seal canon.Digest
+	}
+	// Challenge opens a dispute.
+	Challenge struct {
+		Work    Work
+		Segment uint32
+	}
+	// Move makes the next move in a dispute, for whichever party the role is.
+	Move struct {
+		Game   dispute.Game
+		Commit run.Commitment
+		Base   run.Checkpoint
+	}
+	// Advance fetches the accepted updates of the round and combines them. Answered by Advanced.
+	Advance struct {
+		Base  run.Checkpoint
+		Units []run.Unit
+	}
+	// Attest signs and sends a checkpoint to the chain.
+	Attest struct {
+		Next    run.Checkpoint
+		Updates []string
+	}
+	// Missing tells the chain that the update of a unit cannot be fetched.
+	Missing struct {
+		Work Work
+	}
+)
+
+// Key implements Action.
+func (a Load) Key() string    { return fmt.Sprintf("load %d %s", a.Checkpoint.Round, a.Checkpoint.Root) }
+func (a Train) Key() string   { return a.Work.key("train") }
+func (a Commit) Key() string  { return a.Work.key("commit") }
+func (a Reveal) Key() string  { return a.Work.key("reveal") }
+func (a Check) Key() string   { return a.Work.key("check") }
+func (a Pass) Key() string    { return a.Work.key("pass") }
+func (a Missing) Key() string { return a.Work.key("missing") }
+
+// Key implements Action.
+func (a Challenge) Key() string { return a.Work.key("challenge") }
+
+// Key implements Action. The moves made so far tell one turn from the next.
+func (a Move) Key() string {
+	g := a.Game
+	return fmt.Sprintf("move %d/%d against %s, turn %v", g.Config.Round, g.Config.Unit, g.Config.Asserter, g.Moves)
+}
+
+// Key implements Action. The updates tell one composition of a round from another.
+func (a Advance) Key() string { return fmt.Sprintf("advance %d %v", a.Base.Round, Updates(a.Units)) }
+
+// Key implements Action.
+func (a Attest) Key() string { return fmt.Sprintf("attest %d %s", a.Next.Round, a.Next.Root) }
+
+func (w Work) key(verb string) string {
+	return fmt.Sprintf("%s %d/%d.%d", verb, w.Round, w.Unit, w.Attempt)
+}
+
+// Updates lists the CIDs of the units' updates in unit order.
+func Updates(units []run.Unit) []string {
+	out := make([]string, len(units))
+	for i, u := range units {
+		out[i] = u.Commit.UpdateCID
+	}
+	return out
+}
+
+// Pending is the set of actions under way, so that a role asks for each only once. The zero value is empty.
+type Pending struct {
+	keys  map[string]bool
+	until map[string]int64
+}
+
+// retryAfter is how many blocks a failed action rests before it is asked for again.
+const retryAfter = 3
+
+// Want returns the actions that are not under way and do not rest after a failure, and marks them as under way.
+func (p *Pending) Want(height int64, actions ...Action) []Action {
+	if p.keys == nil {
+		p.keys, p.until = map[string]bool{}, map[string]int64{}
+	}
+	var out []Action
+	for _, a := range actions {
+		k := a.Key()
+		if p.keys[k] || p.until[k] > height {
+			continue
+		}
+		delete(p.until, k)
+		p.keys[k] = true
+		out = append(out, a)
+	}
+	return out
+}
+
+// Done forgets an action that ended.
+func (p *Pending) Done(a Action) { delete(p.keys, a.Key()) }
+
+// Rest forgets an action that failed at a height and lets it rest.
+func (p *Pending) Rest(a Action, height int64) {
+	p.Done(a)
+	p.until[a.Key()] = height + retryAfter
+}

@@ -1,0 +1,283 @@
+// Package report writes the page that a run leaves behind: one HTML file with the loss curve, the bytes moved, who
+// earned what and why, the audits, the disputes and the lineage.
+//
+// The page needs nothing but itself: no script, no font, no request. It is a picture of values given to it; it reads
+// no file, knows no clock and computes no result, so the same Report is the same page, byte for byte. It is not the
+// dashboard, which is live.
+package report
+
+import (
+	_ "embed"
+	"fmt"
+	"html/template"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// Report is everything the page shows. Lists are shown in the order given. Amounts are in uzen (1 ZEN = 1 000 000).
+type Report struct {
+	Job      Job
+	Summary  Summary
+	Train    []Point // training loss by inner step, nats a token
+	Eval     []Point // eval loss by inner step, nats a token
+	Rounds   []Round
+	Earnings []Earning
+	Audits   []Audit
+	Disputes []Dispute
+	Lineage  []Checkpoint
+}
+
+// Job says what was asked for.
+type Job struct {
+	Name  string
+	ID    string // digest of its canonical form
+	Facts []Fact // what a reader wants to know of it: model, data, strategy
+}
+
+// Fact is a named value.
+type Fact struct{ Name, Value string }
+
+// Summary holds the totals of the run; summary.json has the same numbers.
+type Summary struct {
+	Status                        string // finished, or why it ended before
+	Rounds, Workers, Steps        int
+	Tokens                        uint64
+	FirstEvalLoss, FinalEvalLoss  float64 // NaN: not measured
+	Seconds                       float64 // wall clock; 0: not shown
+	BytesUp, BytesDown            uint64
+	AuditsDrawn, AuditsPassed     int
+	AuditsFailed                  int
+	BudgetUzen, PaidUzen, FeeUzen uint64 // Budget = Paid + Fee + Refunded
+	RefundedUzen, SlashedUzen     uint64
+	StateRoot                     string
+}
+
+// Point is one value of a series.
+type Point struct {
+	Step  int
+	Value float64 // a value that is not finite is left out of the chart
+}
+
+// Round is what one round moved.
+type Round struct {
+	Round              int
+	Workers            int // whose update is in the checkpoint
+	BytesUp, BytesDown uint64
+}
+
+// Earning is one participant's account.
+type Earning struct {
+	Participant string // address or name
+	Role        string // worker, verifier, validator
+	SlashedUzen uint64
+	Receipts    []Receipt
+}
+
+// Receipt is one line of why somebody was paid, or was not.
+type Receipt struct {
+	Round  int
+	For    string // what was done: "work unit 2", "audit of work unit 1"
+	Uzen   uint64
+	Reason string // of the amount, above all of a zero
+	Fix    string // what to do about a zero
+}
+
+// Audit is one sampled re-execution.
+type Audit struct {
+	Round            int
+	Worker, Verifier string
+	Sample           string // what was done again: "steps 3 to 7"
+	Passed           bool
+	Note             string
+}
+
+// Dispute is the bisection that followed a failed audit.
+type Dispute struct {
+	Round              int
+	Worker, Challenger string
+	Moves              []Move
+	Leaf               string // what the referee computed
+	Verdict            string
+	Guilty             bool // the worker
+	SlashedUzen        uint64
+}
+
+// Move is one step of a bisection.
+type Move struct{ By, What string }
+
+// Checkpoint is one attested checkpoint.
+type Checkpoint struct {
+	Round     int
+	StateRoot string
+	Signers   []string
+	Members   int // how many might have signed
+	Excluded  []string
+}
+
+//go:embed page.html
+var pageSource string
+
+//go:embed style.css
+var style string
+
+var page = template.Must(template.New("page").Funcs(template.FuncMap{
+	"zen": zen, "bytes": bytesText, "count": count, "loss": loss, "short": short, "about": about, "seconds": seconds, "join": join,
+	"style": func() template.CSS { return template.CSS(style) },
+}).Parse(pageSource))
+
+// Write writes the page of r.
+func Write(w io.Writer, r Report) error {
+	view := struct {
+		Report
+		Loss, Bytes *Chart
+		Money       []share
+		Accounts    []account
+	}{r, lossChart(r.Train, r.Eval), bytesChart(r.Rounds), money(r.Summary), accounts(r.Earnings)}
+	if err := page.Execute(w, view); err != nil {
+		return fmt.Errorf("report: write the page: %w", err)
+	}
+	return nil
+}
+
+// share is one part of the budget.
+type share struct {
+	Name, Class string
+	Uzen        uint64
+	X, Width    float64 // percent
+}
+
+func money(s Summary) []share {
+	parts := []share{{Name: "paid", Class: "a", Uzen: s.PaidUzen}, {Name: "fee", Class: "c", Uzen: s.FeeUzen},
+		{Name: "refunded", Class: "d", Uzen: s.RefundedUzen}}
+	if s.BudgetUzen == 0 {
+		return nil
+	}
+	x := 0.0
+	for i := range parts {
+		parts[i].X = x
+		parts[i].Width = 100 * float64(parts[i].Uzen) / float64(s.BudgetUzen)
+		x += parts[i].Width
+	}
+	return parts
+}
+
+// account is an Earning with what follows from its receipts.
+type account struct {
+	Earning
+	Uzen       uint64
+	Paid, Zero int
+	Why        string // reasons of its zeros, each once
+	Share      float64
+}
+
+func accounts(earnings []Earning) []account {
+	out := make([]account, len(earnings))
+	most := uint64(1)
+	for i, e := range earnings {
+		a := account{Earning: e}
+		var reasons []string
+		times := map[string]int{}
+		for _, r := range e.Receipts {
+			a.Uzen += r.Uzen
+			if r.Uzen > 0 {
+				a.Paid++
+				continue
+			}
+			a.Zero++
+			if times[r.Reason]++; times[r.Reason] == 1 {
+				reasons = append(reasons, r.Reason)
+			}
+		}
+		for j, reason := range reasons {
+			if n := times[reason]; n > 1 {
+				reasons[j] = fmt.Sprintf("%s (%d times)", reason, n)
+			}
+		}
+		a.Why = strings.Join(reasons, "; ")
+		out[i], most = a, max(most, a.Uzen)
+	}
+	for i := range out {
+		out[i].Share = 100 * float64(out[i].Uzen) / float64(most)
+	}
+	return out
+}
+
+// zen formats uzen as ZEN, with at least two decimals and no needless ones.
+func zen(uzen uint64) string {
+	s := strings.TrimRight(fmt.Sprintf("%d.%06d", uzen/1_000_000, uzen%1_000_000), "0")
+	for len(s)-strings.IndexByte(s, '.') < 3 {
+		s += "0"
+	}
+	return s
+}
+
+// about is the sum of amounts in ZEN, rounded to two decimals, for where space is scarce.
+func about(uzen ...uint64) string {
+	sum := 0.0
+	for _, u := range uzen {
+		sum += float64(u) / 1e6
+	}
+	return strconv.FormatFloat(sum, 'f', 2, 64)
+}
+
+func bytesText(n uint64) string {
+	return scaled(float64(n), []string{"B", "kB", "MB", "GB", "TB", "PB"})
+}
+
+// scaled writes x with three digits and the unit that suits it; units are a factor of 1000 apart.
+func scaled(x float64, units []string) string {
+	i := 0
+	for ; x >= 999.5 && i < len(units)-1; i++ {
+		x /= 1000
+	}
+	digits := 0
+	if i > 0 && x < 9.995 {
+		digits = 2
+	} else if i > 0 && x < 99.95 {
+		digits = 1
+	}
+	s := strconv.FormatFloat(x, 'f', digits, 64)
+	if digits > 0 {
+		s = strings.TrimSuffix(strings.TrimRight(s, "0"), ".")
+	}
+	return strings.TrimSpace(s + " " + units[i])
+}
+
+// count writes a whole number with thin spaces between thousands.
+func count(n any) string {
+	s := fmt.Sprint(n)
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "\u202f" + s[i:]
+	}
+	return s
+}
+
+func loss(x float64) string {
+	if math.IsNaN(x) || math.IsInf(x, 0) {
+		return "not measured"
+	}
+	return strconv.FormatFloat(x, 'f', 3, 64)
+}
+
+func seconds(s float64) string {
+	n := int(math.Round(s))
+	switch {
+	case n >= 3600:
+		return fmt.Sprintf("%d h %02d min", n/3600, n/60%60)
+	case n >= 60:
+		return fmt.Sprintf("%d min %02d s", n/60, n%60)
+	}
+	return fmt.Sprintf("%d s", n)
+}
+
+// short keeps the two ends of a digest or an address.
+func short(s string) string {
+	if r := []rune(s); len(r) > 22 {
+		return string(r[:13]) + "…" + string(r[len(r)-6:])
+	}
+	return s
+}
+
+func join(list []string) string { return strings.Join(list, ", ") }
