@@ -30,6 +30,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/starling-network/starling/chain/app"
+	"github.com/starling-network/starling/chain/x/training"
 )
 
 // DefaultBlockTime is the time between two blocks of an embedded chain.
@@ -51,6 +52,8 @@ type Config struct {
 	Listen  string               // host:port for other validators; "": a free port of the loopback
 	Peers   []string             // nodeID@host:port of other validators
 	RPC     string               // host:port of the HTTP interface of CometBFT; "": none
+
+	Referee training.Referee // part of the rules of the chain
 }
 
 // Validator is a running validator.
@@ -127,7 +130,7 @@ func (v *Validator) open(c Config, doc *cmttypes.GenesisDoc) error {
 		return fmt.Errorf("chain: %w: is another process running over %s?", err, c.Home)
 	}
 	logger := log.NewLogger(c.Log, log.LevelOption(zerolog.ErrorLevel), log.ColorOption(false))
-	v.app, err = app.New(logger, db, doc.ChainID, app.Validator{Address: v.keys.Consensus.PubKey().Address(), VRF: v.keys.VRF})
+	v.app, err = app.New(logger, db, doc.ChainID, app.Validator{Address: v.keys.Consensus.PubKey().Address(), VRF: v.keys.VRF}, c.Referee)
 	if err != nil {
 		return errors.Join(fmt.Errorf("chain: %w", err), db.Close())
 	}

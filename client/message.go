@@ -9,6 +9,7 @@ import (
 	"github.com/starling-network/starling/chain/x/registry/registrypb"
 	"github.com/starling-network/starling/chain/x/training/runpb"
 	"github.com/starling-network/starling/chain/x/training/trainingpb"
+	"github.com/starling-network/starling/protocol/dispute"
 	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/run"
 )
@@ -72,6 +73,11 @@ func (c *Client) Challenge(ctx context.Context, job string, round, unit, segment
 	return c.send(ctx, &trainingpb.MsgChallenge{
 		Sender: c.Address(), Job: job, Round: round, Unit: unit, Segment: segment, Opening: opening,
 	})
+}
+
+// Move makes a move in the dispute about a unit.
+func (c *Client) Move(ctx context.Context, job string, round, unit uint32, m dispute.Move) error {
+	return c.send(ctx, &trainingpb.MsgMove{Sender: c.Address(), Job: job, Round: round, Unit: unit, Body: m.Encode()})
 }
 
 // Missing reports that the update of a unit cannot be fetched.

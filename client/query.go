@@ -15,6 +15,7 @@ import (
 	"github.com/starling-network/starling/chain/x/market/marketpb"
 	"github.com/starling-network/starling/chain/x/registry/registrypb"
 	"github.com/starling-network/starling/chain/x/training/trainingpb"
+	"github.com/starling-network/starling/protocol/dispute"
 	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/registry"
 	"github.com/starling-network/starling/protocol/reward"
@@ -51,6 +52,12 @@ func (c *Client) Receipts(ctx context.Context, job string) ([]reward.Receipt, er
 		}
 		all = append(all, page...)
 	}
+}
+
+// Disputes are the disputes of a job, open and decided, in order of round, unit and opening.
+func (c *Client) Disputes(ctx context.Context, job string) ([]dispute.Game, error) {
+	r, err := trainingpb.NewQueryClient(c.conn).Disputes(ctx, &trainingpb.QueryDisputesRequest{Job: job})
+	return list[dispute.Game](r.GetGames(), err)
 }
 
 // Seals are the seals of the audits of a round that passed.

@@ -41,21 +41,27 @@ const (
 // NewBlueprint reads the data of a job, and builds its programs and its first checkpoint. Errors about the job are a
 // *job.ErrorList with the place in the file.
 func NewBlueprint(j *job.Job) (*Blueprint, error) {
-	b := &Blueprint{Job: j}
 	sources, err := readSources(j)
 	if err != nil {
 		return nil, err
 	}
-	if b.Tokenizer, err = newTokenizer(j, sources); err != nil {
+	tok, err := newTokenizer(j, sources)
+	if err != nil {
 		return nil, err
 	}
-	if b.Corpus, err = data.Build(sources, b.Tokenizer, j.ValSetSize); err != nil {
+	corpus, err := data.Build(sources, tok, j.ValSetSize)
+	if err != nil {
 		return nil, problem(j, "datasets", job.CodeNoData, "the data cannot be used", err, "check the files that datasets names")
 	}
+	return blueprint(j, tok, corpus)
+}
+
+// blueprint makes a job ready whose data is tokenized.
+func blueprint(j *job.Job, tok *tokenizer.Tokenizer, corpus *data.Corpus) (*Blueprint, error) {
+	b := &Blueprint{Job: j, Tokenizer: tok, Corpus: corpus, Shards: corpus.Shards(shardTokens), Manifest: corpus.Manifest(shardTokens)}
 	if err := b.corpusFits(); err != nil {
 		return nil, err
 	}
-	b.Shards, b.Manifest = b.Corpus.Shards(shardTokens), b.Corpus.Manifest(shardTokens)
 	if err := b.buildModel(); err != nil {
 		return nil, err
 	}
@@ -66,6 +72,7 @@ func NewBlueprint(j *job.Job) (*Blueprint, error) {
 	if err := outer.Check(b.Spec.Exchange); err != nil {
 		return nil, problem(j, "strategy", job.CodeBadValue, "the strategy cannot be run as it is", err, "change the value that is named")
 	}
+	var err error
 	b.Genesis, err = train.Genesis(train.Params(b.Step), b.Model.Init(j.Seed))
 	return b, err
 }

@@ -216,7 +216,7 @@ func (n *embedded) stop() error {
 		errs = append(errs, n.consumer.host.Close())
 	}
 	if n.validator != nil {
-		errs = append(errs, n.validator.Stop())
+		n.validator.Stop()
 	}
 	return errors.Join(append(errs, n.logFile.Close())...)
 }

@@ -155,7 +155,7 @@ func disputes(k books) []report.Dispute {
 		}
 		d.Guilty = g.Verdict != nil && g.Verdict.AsserterLies
 		for _, r := range g.Log {
-			d.Moves = append(d.Moves, report.Move{By: r.By, What: r.What})
+			d.Moves = append(d.Moves, report.Move{By: r.Party.String(), What: r.Line})
 		}
 		loser := slices.IndexFunc(k.receipts, func(r reward.Receipt) bool {
 			return r.Kind == reward.Slash && r.Round == g.Config.Round && r.Unit == g.Config.Unit

@@ -14,6 +14,8 @@ import (
 
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/client/job"
+	"github.com/starling-network/starling/compute/data"
+	"github.com/starling-network/starling/compute/data/tokenizer"
 	"github.com/starling-network/starling/compute/program"
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
@@ -67,12 +69,20 @@ func Verify(ctx context.Context, dir string, opt VerifyOptions) (*Verified, erro
 	if err != nil {
 		return nil, err
 	}
-	b, err := NewBlueprint(j)
+	store, err := openBlobs(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	prepare := NewBlueprint
+	if opt.Shipped {
+		prepare = func(j *job.Job) (*Blueprint, error) { return o.shipped(ctx, j, store) }
+	}
+	b, err := prepare(j)
 	if err != nil {
 		return nil, err
 	}
 	if id := b.JobID(); id != o.Run.ID {
-		return nil, mismatch(0, "%s", o.differences(ctx, b))
+		return nil, mismatch(0, "%s", o.differences(ctx, b, store))
 	}
 	lines, err := parseLineage(o.file(fileLineage), o.Run.ID)
 	if err != nil {
@@ -83,10 +93,6 @@ func Verify(ctx context.Context, dir string, opt VerifyOptions) (*Verified, erro
 	}
 	if len(lines) > int(b.Spec.Rounds) {
 		return nil, mismatch(b.Spec.Rounds+1, "the job has %d rounds, the lineage %d", b.Spec.Rounds, len(lines))
-	}
-	store, err := openBlobs(ctx, o)
-	if err != nil {
-		return nil, err
 	}
 	return newVerification(o, b, lines, store, opt).run(ctx)
 }
@@ -102,19 +108,55 @@ func (o *OutDir) loadJob(jobFile string) (*job.Job, error) {
 	return job.Parse(source, o.Run.JobFile, o.Run.Overrides...)
 }
 
+// shipped makes a job ready from the data that its run shipped.
+func (o *OutDir) shipped(ctx context.Context, j *job.Job, store *blob.Disk) (*Blueprint, error) {
+	get := func(cid string) ([]byte, error) {
+		id, err := blob.Parse(cid)
+		if err != nil {
+			return nil, err
+		}
+		return store.Get(ctx, id)
+	}
+	text, err := os.ReadFile(o.file(fileTokenizer))
+	if err != nil {
+		return nil, err
+	}
+	tok, err := tokenizer.Parse(text)
+	if err != nil {
+		return nil, err
+	}
+	raw, err := get(o.Run.Blobs.Manifest)
+	if err != nil {
+		return nil, err
+	}
+	m, err := data.DecodeManifest(raw)
+	if err != nil {
+		return nil, err
+	}
+	shards := make([][]byte, len(o.Run.Blobs.Shards))
+	for i, cid := range o.Run.Blobs.Shards {
+		if shards[i], err = get(cid); err != nil {
+			return nil, err
+		}
+	}
+	corpus, err := data.Assemble(m, shards)
+	if err != nil {
+		return nil, err
+	}
+	return blueprint(j, tok, corpus)
+}
+
 // differences says in what a job is not the one of the folder.
-func (o *OutDir) differences(ctx context.Context, b *Blueprint) string {
+func (o *OutDir) differences(ctx context.Context, b *Blueprint, store *blob.Disk) string {
 	what := "the job file or the program"
-	if store, err := blob.OpenDisk(o.file(dirBlobs)); err == nil {
-		if id, err := blob.Parse(o.Run.Blobs.Spec); err == nil {
-			if text, err := store.Get(ctx, id); err == nil {
-				if was, err := train.DecodeSpec(text); err == nil && was.Data != b.Spec.Data {
-					what = "the data"
-				}
+	if id, err := blob.Parse(o.Run.Blobs.Spec); err == nil {
+		if text, err := store.Get(ctx, id); err == nil {
+			if was, err := train.DecodeSpec(text); err == nil && was.Data != b.Spec.Data {
+				what = "the data"
 			}
 		}
 	}
-	return fmt.Sprintf("%s is not what the run was made from: it gives job %s, the folder holds %s", what, b.JobID(), o.Run.ID)
+	return fmt.Sprintf("%s is not what the run was made from: it gives %s, the folder holds %s", what, b.JobID(), o.Run.ID)
 }
 
 // openBlobs opens the blob store of a folder and hashes everything in it.

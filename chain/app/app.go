@@ -55,8 +55,8 @@ type App struct {
 	basics  module.BasicManager
 }
 
-// New opens the application over its database, which the caller closes after it.
-func New(logger log.Logger, db dbm.DB, chainID string, v Validator) (*App, error) {
+// New opens the application over its database, which closes with it. All validators of a chain have the same referee.
+func New(logger log.Logger, db dbm.DB, chainID string, v Validator, referee training.Referee) (*App, error) {
 	e, err := NewEncoding()
 	if err != nil {
 		return nil, err
@@ -67,7 +67,7 @@ func New(logger log.Logger, db dbm.DB, chainID string, v Validator) (*App, error
 	a.SetInterfaceRegistry(e.Registry)
 	a.SetTxEncoder(e.Tx.TxEncoder())
 	stores := storetypes.NewKVStoreKeys(storeNames...)
-	if a.keepers, err = newKeepers(a, stores, logger); err != nil {
+	if a.keepers, err = newKeepers(a, stores, logger, referee); err != nil {
 		return nil, err
 	}
 	a.SetParamStore(a.keepers.consensus.ParamsStore)
@@ -76,7 +76,7 @@ func New(logger log.Logger, db dbm.DB, chainID string, v Validator) (*App, error
 	if err := a.modules.RegisterServices(module.NewConfigurator(e.Codec, a.MsgServiceRouter(), a.GRPCQueryRouter())); err != nil {
 		return nil, err
 	}
-	if err := a.handle(v); err != nil {
+	if err := a.handle(v, stores); err != nil {
 		return nil, err
 	}
 	return a, a.LoadLatestVersion()
@@ -110,7 +110,7 @@ func (a *App) arrange() {
 }
 
 // handle sets what CometBFT calls.
-func (a *App) handle(v Validator) error {
+func (a *App) handle(v Validator, stores map[string]*storetypes.KVStoreKey) error {
 	check, err := ante.NewAnteHandler(ante.HandlerOptions{
 		AccountKeeper: a.keepers.accounts, BankKeeper: a.keepers.bank,
 		SignModeHandler: a.Tx.SignModeHandler(), SigGasConsumer: ante.DefaultSigVerificationGasConsumer,
@@ -123,6 +123,10 @@ func (a *App) handle(v Validator) error {
 		var state map[string]json.RawMessage
 		if err := json.Unmarshal(req.AppStateBytes, &state); err != nil {
 			return nil, fmt.Errorf("genesis: %w", err)
+		}
+		// A store that was never written cannot be queried (iavl v1.2.8): each begins with the version of its form.
+		for _, name := range []string{beacon.Name, registry.Name, market.Name, training.Name} {
+			ctx.KVStore(stores[name]).Set([]byte("format"), []byte{1})
 		}
 		return a.modules.InitGenesis(ctx, a.Codec, state)
 	})

@@ -61,7 +61,7 @@ type keepers struct {
 	training *training.Keeper
 }
 
-func newKeepers(a *App, stores map[string]*storetypes.KVStoreKey, logger log.Logger) (k keepers, err error) {
+func newKeepers(a *App, stores map[string]*storetypes.KVStoreKey, logger log.Logger, referee training.Referee) (k keepers, err error) {
 	cdc := a.Codec
 	store := func(name string) corestore.KVStoreService { return runtime.NewKVStoreService(stores[name]) }
 	government := authtypes.NewModuleAddress(govtypes.ModuleName).String()
@@ -81,7 +81,7 @@ func newKeepers(a *App, stores map[string]*storetypes.KVStoreKey, logger log.Log
 	k.beacon, errs[0] = beacon.NewKeeper(store(beacon.Name), k.staking)
 	k.registry, errs[1] = registry.NewKeeper(store(registry.Name), authtypes.NewModuleAddress(registry.Name), k.bank, k.distribution)
 	k.market, errs[2] = market.NewKeeper(store(market.Name), authtypes.NewModuleAddress(market.Name), k.bank, k.distribution, k.registry, k.beacon)
-	k.training, errs[3] = training.NewKeeper(store(training.Name), k.market, k.registry, k.beacon, k.accounts)
+	k.training, errs[3] = training.NewKeeper(store(training.Name), k.market, k.registry, k.beacon, k.accounts, referee)
 	k.market.Connect(k.training)
 	return k, errors.Join(errs[:]...)
 }

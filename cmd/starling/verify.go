@@ -20,7 +20,9 @@ func (c *cli) verify() *cobra.Command {
 		Short: "Re-execute a run and confirm every attested state root",
 		Long: `Re-execute a run offline, from its job file, its data and its lineage, and confirm bit for bit every
 state root that was attested. All blobs are hashed and all signatures checked. Exit code 0 means
-that the model is what the job and the data determine; 10 names the first round that differs.
+that the model is what the job and the data determine; 10 names the first round that differs. When
+the files of the data have changed since, --shipped-data verifies the run with the data it shipped,
+whose digest the job's identifier binds.
 
 With -o json: {"job","rounds","units","signers","state_root","complete"}.`,
 		Example: `  starling verify out/quickstart
@@ -48,6 +50,7 @@ With -o json: {"job","rounds","units","signers","state_root","complete"}.`,
 	}
 	cmd.Flags().IntVar(&opt.Round, "round", 0, "confirm only the round with this number")
 	cmd.Flags().StringVar(&opt.JobFile, "job", "", "job file, in place of the one the run was started with")
+	cmd.Flags().BoolVar(&opt.Shipped, "shipped-data", false, "take the data from the folder's blobs, not from the files that the job names")
 	return cmd
 }
 
@@ -58,7 +61,7 @@ func verifyError(err error) error {
 	case errors.As(err, &differs):
 		return terminal.WithExit(&terminal.Problem{
 			Code: "VERIFICATION_FAILED", What: "the run is not what its job and data determine", Why: differs.Error(),
-			Fix: "do not trust this model; get the folder again from who attested it",
+			Fix: "if the data's files have changed since, try --shipped-data; otherwise do not trust this model",
 		}, terminal.ExitVerification)
 	case errors.Is(err, node.ErrNotARun):
 		return terminal.WithExit(&terminal.Problem{Code: "NOT_A_RUN", What: err.Error(), Fix: "give the output folder of `starling train`"}, terminal.ExitNotFound)

@@ -24,8 +24,11 @@ const (
 var ErrStep = errors.New("model: invalid step")
 
 // AdamW holds the constants of the optimizer (Loshchilov and Hutter 2019). Weight decay applies to tensors of two or
-// more dimensions. MaxGradNorm bounds the norm of all gradients together; 0 is no bound.
-type AdamW struct{ Beta1, Beta2, Eps, WeightDecay, MaxGradNorm float64 }
+// more dimensions, with DecayAll to every tensor. MaxGradNorm bounds the norm of all gradients together; 0 is no bound.
+type AdamW struct {
+	Beta1, Beta2, Eps, WeightDecay, MaxGradNorm float64
+	DecayAll                                    bool
+}
 
 func (o AdamW) check() error {
 	if !(o.Beta1 >= 0 && o.Beta1 < 1 && o.Beta2 >= 0 && o.Beta2 < 1) {
@@ -128,7 +131,7 @@ func (u *update) apply(named []Named, params, grads []program.Value) {
 		m := u.keep(b.AdamM(moments[i], grads[i], scale, float32(u.o.Beta1)))
 		v := u.keep(b.AdamV(moments[n+i], grads[i], scale, float32(u.o.Beta2)))
 		decay := 0.0
-		if len(t.Shape.Dims) >= 2 {
+		if u.o.DecayAll || len(t.Shape.Dims) >= 2 {
 			decay = u.o.WeightDecay
 		}
 		p := u.keep(b.AdamP(params[i], m, v, u.lr, u.c1, u.c2, float32(u.o.Eps), float32(decay)))

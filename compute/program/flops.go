@@ -2,17 +2,35 @@ package program
 
 import "math/bits"
 
+// work bounds the time of one run: the larger of the operations and the elements moved, over all operators. It saturates.
+func (p *Program) work() uint64 {
+	var sum uint64
+	for i := range p.Ops {
+		op := &p.Ops[i]
+		n := uint64(op.Out.Elements())
+		for _, v := range op.In {
+			n = max(n, uint64(p.Ops[v].Out.Elements()))
+		}
+		sum = saturatingSum(sum, max(n, p.flops(op)))
+	}
+	return sum
+}
+
+func saturatingSum(x, y uint64) uint64 {
+	n, carry := bits.Add64(x, y, 0)
+	if carry != 0 {
+		return 1<<64 - 1
+	}
+	return n
+}
+
 // Flops is the number of floating-point operations of one run, an upper bound for integers: 2 for each multiply-add of a
 // Dot, 10 for each element of an Adam operator, 1 for each element of other elementwise operators and reductions, none
 // for movement. It saturates. The program must have passed Verify.
 func (p *Program) Flops() uint64 {
 	var sum uint64
 	for i := range p.Ops {
-		n, carry := bits.Add64(sum, p.flops(&p.Ops[i]), 0)
-		if carry != 0 {
-			return 1<<64 - 1
-		}
-		sum = n
+		sum = saturatingSum(sum, p.flops(&p.Ops[i]))
 	}
 	return sum
 }

@@ -64,8 +64,9 @@ func (g *group) made(store int) int {
 
 // A register is where a value is while its tile is worked on.
 type register struct {
-	direct bool // in the memory of a store, from element offset on
-	whole  bool
+	direct bool // in the memory of a store, not in scratch
+	whole  bool // the rest of the store, not a tile
+	fixed  bool // filled once, for all tiles
 	store  int
 	offset int // bytes: in the store, or in the scratch memory of the worker
 	size   int
@@ -144,7 +145,7 @@ func (t *tiler) addLoad(v int, val *groupValue, alloc func(size int) int) {
 		t.once = append(t.once, load)
 		t.scratch += alignUp(t.tile * val.size)
 		r.offset = t.scratch - alignUp(t.tile*val.size)
-		r.whole = true // for dying: this register is never given back
+		r.fixed = true
 	} else {
 		t.code = append(t.code, load)
 		r.offset = alloc(val.size)
@@ -153,11 +154,11 @@ func (t *tiler) addLoad(v int, val *groupValue, alloc func(size int) int) {
 	t.registers[v] = r
 }
 
-// dying lists the scratch registers whose last reader is operator i, each once.
+// dying lists the values in scratch registers whose last reader is operator i, each once.
 func (t *tiler) dying(in []int, last []int, i int) []int {
 	var dead []int
 	for _, v := range in {
-		if r := t.registers[v]; last[v] == i && !r.direct && !r.whole && !slices.Contains(dead, v) {
+		if r := t.registers[v]; last[v] == i && !r.direct && !r.fixed && !slices.Contains(dead, v) {
 			dead = append(dead, v)
 		}
 	}
@@ -253,16 +254,16 @@ func (t *tiler) load(x *Exec, w *worker, in instruction, lo int) {
 	}
 }
 
-// uses says when a group last reads each store that it reads, as the position of an operator. Stores that are not read
-// element by element from the start are read until the end.
-func (g *group) uses() map[int]int {
+// uses says when the group last reads each store that it reads, as the position of an operator. A store that is not read
+// whole, in order and element by element, is read until the end.
+func (g *group) uses(stores []store) map[int]int {
 	last := map[int]int{}
 	for i, op := range g.code {
 		for _, v := range op.in {
 			val := &g.values[v]
 			switch {
 			case val.from == nil:
-			case val.whole || val.from.Offset != 0 || !val.from.contiguous():
+			case val.whole || val.from.Offset != 0 || !val.from.contiguous() || stores[val.store].bytes != g.n*val.size:
 				last[val.store] = len(g.code)
 			default:
 				last[val.store] = max(last[val.store], i)
@@ -281,6 +282,4 @@ func (g *group) makes() map[int]int {
 	return at
 }
 
-const alignment = tensor.Align
-
-func alignUp(n int) int { return (n + alignment - 1) / alignment * alignment }
+func alignUp(n int) int { return (n + tensor.Align - 1) / tensor.Align * tensor.Align }

@@ -260,8 +260,8 @@ func (pl *plan) layout() {
 				}
 			}
 		}
-	}
-	for i := range pl.steps {
+		slices.Sort(pl.steps[i].reads)
+		pl.steps[i].reads = slices.Compact(pl.steps[i].reads)
 		for _, s := range pl.steps[i].reads {
 			pl.stores[s].last = i
 		}
@@ -277,8 +277,6 @@ func (pl *plan) layout() {
 				st.writes = append(st.writes, v.store)
 			}
 		}
-		slices.Sort(st.reads)
-		st.reads = slices.Compact(st.reads)
 		t := st.group.compile(kept)
 		pl.scratch = max(pl.scratch, t.scratch)
 		pl.widest = max(pl.widest, len(t.registers))

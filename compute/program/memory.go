@@ -12,8 +12,7 @@ import (
 func (pl *plan) assign() {
 	var a arena
 	for i := range pl.steps {
-		dying := pl.dying(i)
-		heirs := pl.heirs(i, dying)
+		heirs, dying := pl.heirs(i, pl.dying(i))
 		for _, w := range pl.steps[i].writes {
 			s := &pl.stores[w]
 			if s.class != inArena {
@@ -29,9 +28,7 @@ func (pl *plan) assign() {
 			}
 		}
 		for _, d := range dying {
-			if !inherited(heirs, d) {
-				a.release(pl.stores[d].offset, alignUp(pl.stores[d].bytes))
-			}
+			a.release(pl.stores[d].offset, alignUp(pl.stores[d].bytes))
 		}
 	}
 	pl.arena = a.size
@@ -48,28 +45,26 @@ func (pl *plan) dying(i int) []int {
 	return list
 }
 
-// heirs maps results of step i to the dying stores whose memory they take over: of the same size, and read for the last
-// time, element by element, by the operator that writes the same element of the result, or before.
-func (pl *plan) heirs(i int, dying []int) map[int]int {
-	heirs := map[int]int{}
+// heirs maps results of step i to the dying stores whose memory they take over, and returns the other dying stores. A
+// store and its heir have the same size, and the operator that makes an element of the heir is the last to read the same
+// element of the store, or comes after it.
+func (pl *plan) heirs(i int, dying []int) (heirs map[int]int, others []int) {
 	g := pl.steps[i].group
 	if g == nil || len(dying) == 0 {
-		return heirs
+		return nil, dying
 	}
-	uses, makes := g.uses(), g.makes()
-	taken := make([]bool, len(dying))
+	heirs = map[int]int{}
+	uses, makes := g.uses(pl.stores), g.makes()
 	for _, w := range pl.steps[i].writes {
-		if pl.stores[w].class != inArena {
-			continue
-		}
-		for k, d := range dying {
-			if !taken[k] && pl.stores[d].bytes == pl.stores[w].bytes && uses[d] <= makes[w] {
-				heirs[w], taken[k] = d, true
-				break
-			}
+		k := slices.IndexFunc(dying, func(d int) bool {
+			return pl.stores[d].bytes == pl.stores[w].bytes && uses[d] <= makes[w]
+		})
+		if k >= 0 && pl.stores[w].class == inArena {
+			heirs[w] = dying[k]
+			dying = slices.Delete(dying, k, k+1)
 		}
 	}
-	return heirs
+	return heirs, dying
 }
 
 // An arena hands out ranges of one block of memory that grows as needed. Its free ranges are in order and never touch.

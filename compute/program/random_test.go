@@ -27,7 +27,7 @@ func randomTensor(r *rand.Rand, s tensor.Shape, wild bool) *tensor.Tensor {
 	for i := range s.Elements() {
 		switch s.DType {
 		case tensor.Float32:
-			t.F32()[i] = float32(4*r.Float64() - 2) // exact, unlike a normal deviate: the same on every port
+			t.F32()[i] = float32(float64(4*r.Float64()) - 2) // exact, unlike a normal deviate: the same on every port
 			if wild && r.IntN(4) == 0 {
 				t.F32()[i] = math.Float32frombits(specials[r.IntN(len(specials))])
 			}

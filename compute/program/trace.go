@@ -9,7 +9,8 @@ import (
 )
 
 // Eval computes one operator, other than an Input, with the portable kernels: what a referee does. The bits are those of
-// Run. It takes any operator and tensors of any shape: what breaks a rule is ErrInvalid.
+// Run. What breaks a rule of the kind is ErrInvalid, but no limit is checked: the operator must come from a verified
+// program.
 func Eval(op *Operator, in []*tensor.Tensor) (*tensor.Tensor, error) {
 	return alone(op, in, 1, kernel.Portable)
 }

@@ -12,7 +12,7 @@ type Limits struct {
 	MaxOps    int    // operators, and likewise outputs
 	MaxBytes  int64  // bytes of the encoding
 	MaxMemory int64  // bytes that a Run or Trace holds at its peak, inputs and outputs included
-	MaxFlops  uint64 // Flops of one run
+	MaxFlops  uint64 // Flops of one run, where an element moved counts as one
 }
 
 // DefaultLimits suit a training step on a machine that people own.
@@ -33,8 +33,8 @@ func (p *Program) Verify(l Limits) error {
 	if err := p.check(l); err != nil {
 		return err
 	}
-	if f := p.Flops(); f > l.MaxFlops {
-		return fmt.Errorf("%w: %d floating-point operations, at most %d are allowed", ErrLimit, f, l.MaxFlops)
+	if n := p.work(); n > l.MaxFlops {
+		return fmt.Errorf("%w: %d operations, at most %d are allowed", ErrLimit, n, l.MaxFlops)
 	}
 	return p.checkMemory(l)
 }

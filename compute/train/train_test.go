@@ -35,7 +35,7 @@ func newTask(t testing.TB, z sizes, threads int) (*train.Task, *train.Checkpoint
 	if err != nil {
 		t.Fatal(err)
 	}
-	text := strings.Repeat("the quick brown fox jumps over the lazy dog; ", 20*z.batch*z.length)
+	text := strings.Repeat("the quick brown fox jumps over the lazy dog; ", 2000)
 	corpus, err := data.Build([]data.Source{{Format: "text", Name: "fox", Data: []byte(text)}}, tokenizer.Bytes(), 0.1)
 	if err != nil {
 		t.Fatal(err)
@@ -241,6 +241,7 @@ func FuzzDecodeSpec(f *testing.F) {
 // One inner step of the quickstart's model on one thread.
 func BenchmarkStep(b *testing.B) {
 	task, base := newTask(b, sizes{4, 128, 4, 128, 4}, 1)
+	task.Spec.Steps = 1 << 12
 	s, err := task.Begin(base, 0)
 	if err != nil {
 		b.Fatal(err)

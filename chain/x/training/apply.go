@@ -36,7 +36,8 @@ func (k *Keeper) apply(ctx context.Context, s run.State, events []run.Event) err
 		}
 	}
 	if s.Phase == run.Done || s.Phase == run.Halted {
-		if err := errors.Join(k.active.Remove(ctx, s.Terms.Job), k.market.End(ctx, s.Terms.Job, s.Members)); err != nil {
+		job := s.Terms.Job
+		if err := errors.Join(k.active.Remove(ctx, job), k.abandon(ctx, job), k.market.End(ctx, job, s.Members)); err != nil {
 			return err
 		}
 	}
@@ -137,11 +138,14 @@ func (k *Keeper) EndBlock(ctx context.Context) error {
 
 // tick moves one run on at the end of a block. A round that the escrow does not cover is not begun.
 func (k *Keeper) tick(ctx context.Context, job string) error {
-	before, err := k.State(ctx, job)
+	env, err := k.env(ctx)
 	if err != nil {
 		return err
 	}
-	env, err := k.env(ctx)
+	if err := k.silence(ctx, job, env); err != nil {
+		return err
+	}
+	before, err := k.State(ctx, job)
 	if err != nil {
 		return err
 	}

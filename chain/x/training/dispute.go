@@ -3,20 +3,207 @@ package training
 import (
 	"context"
 	"errors"
+	"fmt"
 
+	"cosmossdk.io/collections"
+
+	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/chain/x/training/trainingpb"
+	"github.com/starling-network/starling/protocol/dispute"
+	"github.com/starling-network/starling/protocol/run"
 )
 
-var errPending = errors.New("pending")
+// Errors of disputes, beside those of protocol/dispute.
+var (
+	ErrOpening   = errors.New("training: the opening does not show the work of the job")
+	ErrNoDispute = errors.New("training: no open dispute about this unit")
+)
 
+// Case is the work of a job as the referee knows it.
+type Case struct {
+	Steps      []uint32        // inner steps of every segment
+	Operators  uint32          // of the program of one step
+	Parameters uint32          // tensors of the update
+	Referee    dispute.Referee // answers the last question about this work
+}
+
+// Referee reads the opening of a dispute, which anybody may have written: the work with the given digest, or an error.
+type Referee func(spec canon.Digest, opening []byte) (Case, error)
+
+// disputeKey is job, round, unit, and which dispute about the unit it is, from 0.
+type disputeKey = collections.Quad[string, uint32, uint32, uint32]
+
+// Challenge implements trainingpb.MsgServer.
 func (k *Keeper) Challenge(ctx context.Context, m *trainingpb.MsgChallenge) (*trainingpb.MsgChallengeResponse, error) {
-	return nil, errPending
+	var game dispute.Game
+	err := k.step(ctx, m.Job, func(s run.State, env run.Env) (run.State, []run.Event, error) {
+		after, events, err := s.Challenge(env, m.Sender, m.Round, m.Unit)
+		if err != nil {
+			return s, nil, err
+		}
+		game, err = k.game(s, env, m)
+		return after, events, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &trainingpb.MsgChallengeResponse{}, k.open(ctx, game, m.Opening)
 }
 
+// game is the dispute that a challenge opens.
+func (k *Keeper) game(s run.State, env run.Env, m *trainingpb.MsgChallenge) (dispute.Game, error) {
+	work, err := k.referee(s.Terms.Spec, m.Opening)
+	if err != nil {
+		return dispute.Game{}, fmt.Errorf("%w: %w", ErrOpening, err)
+	}
+	u := s.Units[m.Unit]
+	return dispute.Open(dispute.Config{
+		Job: m.Job, Round: m.Round, Unit: m.Unit, Attempt: u.Attempt, Asserter: u.Worker, Challenger: m.Sender,
+		Base: s.Base.Root, Segments: u.Commit.Segments, Update: u.Commit.Update,
+		Steps: work.Steps, Operators: work.Operators, Parameters: work.Parameters, MoveBlocks: s.AuditDeadline(),
+	}, m.Segment, env.Height)
+}
+
+// open stores a new dispute. The opening is kept until the verdict, for the referee.
+func (k *Keeper) open(ctx context.Context, g dispute.Game, opening []byte) error {
+	c := g.Config
+	earlier := uint32(0)
+	within := collections.NewSuperPrefixedQuadRange3[string, uint32, uint32, uint32](c.Job, c.Round, c.Unit)
+	err := k.disputes.Walk(ctx, within, func(disputeKey, dispute.Game) (bool, error) {
+		earlier++
+		return false, nil
+	})
+	if err != nil {
+		return err
+	}
+	key := collections.Join4(c.Job, c.Round, c.Unit, earlier)
+	return errors.Join(k.disputes.Set(ctx, key, g), k.openings.Set(ctx, key, opening), told(ctx, g))
+}
+
+// Move implements trainingpb.MsgServer.
 func (k *Keeper) Move(ctx context.Context, m *trainingpb.MsgMove) (*trainingpb.MsgMoveResponse, error) {
-	return nil, errPending
+	move, err := dispute.Decode(m.Body)
+	if err != nil {
+		return nil, Refusals.Wrap(err)
+	}
+	key, err := k.current(ctx, m.Job, m.Round, m.Unit)
+	if err != nil {
+		return nil, Refusals.Wrap(err)
+	}
+	g, err := k.disputes.Get(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	s, err := k.State(ctx, m.Job)
+	if err != nil {
+		return nil, err
+	}
+	var work Case
+	if move.Final() {
+		opening, err := k.openings.Get(ctx, key)
+		if err != nil {
+			return nil, err
+		}
+		if work, err = k.referee(s.Terms.Spec, opening); err != nil {
+			return nil, fmt.Errorf("training: an opening that was taken: %w", err)
+		}
+	}
+	env, err := k.env(ctx)
+	if err != nil {
+		return nil, err
+	}
+	after, err := g.Apply(env.Height, m.Sender, move, work.Referee)
+	if err != nil {
+		return nil, Refusals.Wrap(err)
+	}
+	return &trainingpb.MsgMoveResponse{}, k.moved(ctx, s, env, key, after)
 }
 
+// current finds the open dispute about a unit; there is at most one.
+func (k *Keeper) current(ctx context.Context, job string, round, unit uint32) (disputeKey, error) {
+	it, err := k.openings.Iterate(ctx, collections.NewSuperPrefixedQuadRange3[string, uint32, uint32, uint32](job, round, unit))
+	if err != nil {
+		return disputeKey{}, err
+	}
+	defer it.Close()
+	if !it.Valid() {
+		return disputeKey{}, fmt.Errorf("%w: unit %d of round %d of %s", ErrNoDispute, unit, round, job)
+	}
+	return it.Key()
+}
+
+// moved stores a game after a move, and carries out its verdict if it has one.
+func (k *Keeper) moved(ctx context.Context, s run.State, env run.Env, key disputeKey, g dispute.Game) error {
+	if err := errors.Join(k.disputes.Set(ctx, key, g), told(ctx, g)); err != nil || g.Verdict == nil {
+		return err
+	}
+	if err := k.openings.Remove(ctx, key); err != nil {
+		return err
+	}
+	after, events, err := s.Verdict(env, g.Config.Round, g.Config.Unit, g.Verdict.AsserterLies, g.Loser())
+	if err != nil {
+		return err
+	}
+	return k.apply(ctx, after, events)
+}
+
+// silence ends the disputes of a job in which somebody let its deadline pass.
+func (k *Keeper) silence(ctx context.Context, job string, env run.Env) error {
+	keys, err := k.opened(ctx, job)
+	if err != nil {
+		return err
+	}
+	for _, key := range keys {
+		g, err := k.disputes.Get(ctx, key)
+		if err != nil {
+			return err
+		}
+		after := g.Tick(env.Height)
+		s, err := k.State(ctx, job)
+		if err != nil {
+			return err
+		}
+		if after.Verdict == nil || s.Phase == run.Halted {
+			continue
+		}
+		if err := k.moved(ctx, s, env, key, after); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// opened lists the open disputes of a job.
+func (k *Keeper) opened(ctx context.Context, job string) ([]disputeKey, error) {
+	it, err := k.openings.Iterate(ctx, collections.NewPrefixedQuadRange[string, uint32, uint32, uint32](job))
+	if err != nil {
+		return nil, err
+	}
+	return it.Keys()
+}
+
+// abandon leaves the open disputes of a run that is over without a verdict.
+func (k *Keeper) abandon(ctx context.Context, job string) error {
+	keys, err := k.opened(ctx, job)
+	for _, key := range keys {
+		err = errors.Join(err, k.openings.Remove(ctx, key))
+	}
+	return err
+}
+
+// told emits the last line of the log of a game.
+func told(ctx context.Context, g dispute.Game) error {
+	c := g.Config
+	return emit(ctx, &trainingpb.EventDispute{Job: c.Job, Round: c.Round, Unit: c.Unit, Line: g.Log[len(g.Log)-1].Line})
+}
+
+// Disputes lists the disputes of a job.
 func (q Queries) Disputes(ctx context.Context, m *trainingpb.QueryDisputesRequest) (*trainingpb.QueryDisputesResponse, error) {
-	return nil, errPending
+	r := &trainingpb.QueryDisputesResponse{}
+	within := collections.NewPrefixedQuadRange[string, uint32, uint32, uint32](m.Job)
+	err := q.disputes.Walk(ctx, within, func(_ disputeKey, g dispute.Game) (bool, error) {
+		r.Games = append(r.Games, canon.MustMarshal(g))
+		return false, nil
+	})
+	return r, err
 }

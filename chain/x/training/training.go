@@ -16,6 +16,7 @@ import (
 	"github.com/starling-network/starling/chain/adapter"
 	"github.com/starling-network/starling/chain/x/market"
 	"github.com/starling-network/starling/chain/x/training/runpb"
+	"github.com/starling-network/starling/protocol/dispute"
 	rules "github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/registry"
 	"github.com/starling-network/starling/protocol/reward"
@@ -47,6 +48,14 @@ var Refusals = &adapter.Refusals{Space: Name, List: []adapter.Refusal{
 	{Code: 13, Rule: run.ErrBadVote, Fix: "Attest the checkpoint after the current round."},
 	{Code: 14, Rule: ErrSignature, Fix: "Sign the digest of the attestation with the key of the sending account."},
 	{Code: 15, Rule: runpb.ErrDigest, Fix: "Send the 32 bytes of a SHA-256 digest."},
+	{Code: 16, Rule: ErrOpening, Fix: "Send the specification of the job, whose digest is in its terms, and its program."},
+	{Code: 17, Rule: ErrNoDispute, Fix: "Read the disputes of the job; this one has its verdict, or none was opened."},
+	{Code: 18, Rule: dispute.ErrConfig, Fix: "Challenge a state root of the commitment, or its update."},
+	{Code: 19, Rule: dispute.ErrOver, Fix: "Nothing is left to do."},
+	{Code: 20, Rule: dispute.ErrNotYours, Fix: "Wait for the other party, or for its deadline."},
+	{Code: 21, Rule: dispute.ErrLate, Fix: "The dispute is lost by silence; move within the deadline next time."},
+	{Code: 22, Rule: dispute.ErrMove, Fix: "Read the dispute and make the move of its stage."},
+	{Code: 23, Rule: dispute.ErrEncoding, Fix: "Send the canonical bytes of exactly one move."},
 }}
 
 // Market is who ordered a run, and the budget that pays for it.
@@ -82,6 +91,7 @@ type Keeper struct {
 	registry Registry
 	beacon   Beacon
 	accounts Accounts
+	referee  Referee
 
 	runs     collections.Map[string, run.State]
 	active   collections.KeySet[string] // neither done nor halted
@@ -89,23 +99,27 @@ type Keeper struct {
 	receipts collections.Map[collections.Pair[string, uint64], reward.Receipt]
 	issued   collections.Map[string, uint64] // receipts of a job
 	seals    collections.Map[sealKey, []byte]
+	disputes collections.Map[disputeKey, dispute.Game]
+	openings collections.Map[disputeKey, []byte] // of the disputes that have no verdict
 }
 
 // sealKey is job, round, unit and attempt (32 bits each), verifier.
 type sealKey = collections.Quad[string, uint32, uint64, string]
 
 // NewKeeper returns a keeper over a store of its own.
-func NewKeeper(s store.KVStoreService, market Market, registry Registry, beacon Beacon, accounts Accounts) (*Keeper, error) {
+func NewKeeper(s store.KVStoreService, market Market, registry Registry, beacon Beacon, accounts Accounts, referee Referee) (*Keeper, error) {
 	b := collections.NewSchemaBuilder(s)
 	job, u32, u64 := collections.StringKey, collections.Uint32Key, collections.Uint64Key
 	k := &Keeper{
-		market: market, registry: registry, beacon: beacon, accounts: accounts,
+		market: market, registry: registry, beacon: beacon, accounts: accounts, referee: referee,
 		runs:     collections.NewMap(b, collections.NewPrefix(0), "runs", job, adapter.Record[run.State]()),
 		active:   collections.NewKeySet(b, collections.NewPrefix(1), "active", job),
 		lineage:  collections.NewMap(b, collections.NewPrefix(2), "lineage", collections.PairKeyCodec(job, u32), adapter.Record[run.Entry]()),
 		receipts: collections.NewMap(b, collections.NewPrefix(3), "receipts", collections.PairKeyCodec(job, u64), adapter.Record[reward.Receipt]()),
 		issued:   collections.NewMap(b, collections.NewPrefix(4), "issued", job, collections.Uint64Value),
 		seals:    collections.NewMap(b, collections.NewPrefix(5), "seals", collections.QuadKeyCodec(job, u32, u64, job), collections.BytesValue),
+		disputes: collections.NewMap(b, collections.NewPrefix(6), "disputes", collections.QuadKeyCodec(job, u32, u32, u32), adapter.Record[dispute.Game]()),
+		openings: collections.NewMap(b, collections.NewPrefix(7), "openings", collections.QuadKeyCodec(job, u32, u32, u32), collections.BytesValue),
 	}
 	var err error
 	k.Schema, err = b.Build()

@@ -1,9 +1,14 @@
 package tokenizer
 
-import "strings"
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
 
 // Encode returns the ids of a text: added tokens are found first, what lies between them is cut into words, and in each
-// word the pair of tokens with the lowest rank is merged, the leftmost first, until no pair can be.
+// word the pair of tokens with the lowest rank is merged, the leftmost first, until no pair can be. Nothing is put before
+// or after the text.
 func (t *Tokenizer) Encode(text string) []uint32 {
 	e := encoder{t: t, cache: map[string][]uint32{}}
 	e.queue.less = func(a, b candidate) bool {
@@ -47,18 +52,18 @@ func (e *encoder) plain(text string) {
 	if e.t.prefixSpace && !strings.HasPrefix(text, " ") {
 		text = " " + text
 	}
-	if !e.t.words {
-		e.word(text)
-		return
-	}
 	for len(text) > 0 {
-		n := wordLen(text)
+		n := e.t.pattern.wordLen(text)
 		e.word(text[:n])
 		text = text[n:]
 	}
 }
 
 func (e *encoder) word(w string) {
+	if id, ok := e.t.known[w]; ok {
+		e.out = append(e.out, id)
+		return
+	}
 	if len(e.t.merges) == 0 {
 		for i := range len(w) {
 			e.out = append(e.out, e.t.bytes[w[i]])
@@ -126,26 +131,52 @@ func (e *encoder) rank(at int) (int, bool) {
 // matcher finds added tokens in a text, indexed by their first byte, longest first.
 type matcher map[byte][]addedToken
 
-// each calls special for every added token in the text and plain for the non-empty text between them, in order.
+// each calls special for every added token in the text and plain for the non-empty text between them, in order. White
+// space that a token takes belongs to neither, but another token may still be found in it, as in the reference.
 func (m matcher) each(text string, special func(id uint32), plain func(text string)) {
-	start := 0
-	flush := func(end int) {
-		if start < end {
-			plain(text[start:end])
-		}
-	}
+	start := 0    // of the text that has not been passed on
+	spaceEnd := 0 // of the last white space looked over, so that no text is looked over twice
 	for i := 0; len(m) > 0 && i < len(text); {
 		found, ok := m.at(text[i:])
 		if !ok {
 			i++
 			continue
 		}
-		flush(i)
+		from, to := i, i+len(found.Content)
+		i = to
+		if found.SingleWord && !isolated(text, from, to) {
+			continue
+		}
+		if found.LStrip && start < from {
+			from = start + len(strings.TrimRightFunc(text[start:from], unicode.IsSpace))
+		}
+		if found.RStrip {
+			if spaceEnd < to {
+				spaceEnd = len(text) - len(strings.TrimLeftFunc(text[to:], unicode.IsSpace))
+			}
+			to = spaceEnd
+		}
+		if start < from {
+			plain(text[start:from])
+		}
 		special(found.ID)
-		i += len(found.Content)
-		start = i
+		start = to
 	}
-	flush(len(text))
+	if start < len(text) {
+		plain(text[start:])
+	}
+}
+
+// isolated reports whether there is no character of a word on either side of text[from:to].
+func isolated(text string, from, to int) bool {
+	before, _ := utf8.DecodeLastRuneInString(text[:from])
+	after, _ := utf8.DecodeRuneInString(text[to:])
+	return !ofWord(before) && !ofWord(after)
+}
+
+// ofWord is \w of Unicode Technical Standard 18, annex C.
+func ofWord(r rune) bool {
+	return unicode.In(r, unicode.L, unicode.Nl, unicode.Other_Alphabetic, unicode.M, unicode.Nd, unicode.Pc, unicode.Join_Control)
 }
 
 func (m matcher) at(text string) (addedToken, bool) {

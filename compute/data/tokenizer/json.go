@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -35,9 +34,9 @@ type file struct {
 	Padding       json.RawMessage `json:"padding"`
 	AddedTokens   []addedToken    `json:"added_tokens"`
 	Normalizer    json.RawMessage `json:"normalizer"`
-	PreTokenizer  *byteLevel      `json:"pre_tokenizer"`
-	PostProcessor *byteLevel      `json:"post_processor"`
-	Decoder       *byteLevel      `json:"decoder"`
+	PreTokenizer  json.RawMessage `json:"pre_tokenizer"`
+	PostProcessor json.RawMessage `json:"post_processor"`
+	Decoder       json.RawMessage `json:"decoder"`
 	Model         model           `json:"model"`
 }
 
@@ -48,14 +47,9 @@ type addedToken struct {
 	LStrip     bool   `json:"lstrip"`
 	RStrip     bool   `json:"rstrip"`
 	Normalized bool   `json:"normalized"`
-	Special    bool   `json:"special"`
-}
+	Special    bool   `json:"special"` // left out by readers who ask for that; Decode keeps it
 
-type byteLevel struct {
-	Type           string `json:"type"`
-	AddPrefixSpace bool   `json:"add_prefix_space"`
-	TrimOffsets    bool   `json:"trim_offsets"`
-	UseRegex       *bool  `json:"use_regex"` // absent: true
+	inVocab bool // in the model's vocabulary too
 }
 
 type model struct {
@@ -71,29 +65,24 @@ type model struct {
 	Merges                  []mergeText     `json:"merges"`
 }
 
-// Parse reads a tokenizer.json of Hugging Face tokenizers: model BPE over bytes, pre-tokenizer and decoder ByteLevel,
-// any added tokens that are matched as they stand. Errors wrap ErrMalformed or ErrUnsupported.
+// Parse reads a tokenizer.json of Hugging Face tokenizers: model BPE over bytes, the pre-tokenizer of GPT-2 or Llama 3,
+// decoder ByteLevel, any added tokens, and a post-processor that only adds special tokens, which Encode leaves out.
+// Errors wrap ErrMalformed or ErrUnsupported.
 func Parse(tokenizerJSON []byte) (*Tokenizer, error) {
 	if len(tokenizerJSON) > MaxJSON {
 		return nil, fmt.Errorf("%w: %d bytes, at most %d", ErrMalformed, len(tokenizerJSON), MaxJSON)
 	}
 	var f file
-	dec := json.NewDecoder(bytes.NewReader(tokenizerJSON))
-	dec.DisallowUnknownFields()
-	if err := dec.Decode(&f); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrMalformed, err)
-	}
-	if _, err := dec.Token(); err != io.EOF {
-		return nil, fmt.Errorf("%w: more follows the object", ErrMalformed)
+	if err := strict(tokenizerJSON, &f); err != nil {
+		return nil, err
 	}
 	if what := f.unsupported(); what != "" {
 		return nil, fmt.Errorf("%w: %s", ErrUnsupported, what)
 	}
-	t := &Tokenizer{
-		prefixSpace: f.PreTokenizer.AddPrefixSpace,
-		words:       f.PreTokenizer.UseRegex == nil || *f.PreTokenizer.UseRegex,
-	}
-	for _, read := range []func(*file) error{t.readVocab, t.readMerges, t.readAdded} {
+	t := &Tokenizer{}
+	for _, read := range []func(*file) error{
+		t.readPreTokenizer, t.readDecoder, t.readPostProcessor, t.readVocab, t.readMerges, t.readAdded,
+	} {
 		if err := read(&f); err != nil {
 			return nil, err
 		}
@@ -101,7 +90,7 @@ func Parse(tokenizerJSON []byte) (*Tokenizer, error) {
 	return t, nil
 }
 
-// unsupported names the first thing in f that this package would get wrong, or is empty.
+// unsupported names the first thing in f, its components aside, that this package would get wrong, or is empty.
 func (f *file) unsupported() string {
 	m := &f.Model
 	switch {
@@ -109,12 +98,6 @@ func (f *file) unsupported() string {
 		return "normalizer is not null"
 	case !absent(f.Truncation) || !absent(f.Padding):
 		return "truncation or padding is not null"
-	case f.PreTokenizer == nil || f.PreTokenizer.Type != "ByteLevel":
-		return "pre_tokenizer is not ByteLevel"
-	case f.Decoder == nil || f.Decoder.Type != "ByteLevel":
-		return "decoder is not ByteLevel"
-	case f.PostProcessor != nil && f.PostProcessor.Type != "ByteLevel":
-		return "post_processor is not null or ByteLevel"
 	case m.Type != "BPE" && m.Type != "":
 		return fmt.Sprintf("model %q is not BPE", m.Type)
 	case !absent(m.Dropout):
@@ -123,18 +106,9 @@ func (f *file) unsupported() string {
 		return "model.continuing_subword_prefix is set"
 	case m.EndOfWordSuffix != nil && *m.EndOfWordSuffix != "":
 		return "model.end_of_word_suffix is set"
-	case m.IgnoreMerges:
-		return "model.ignore_merges is set"
-	}
-	for _, a := range f.AddedTokens {
-		if a.SingleWord || a.LStrip || a.RStrip {
-			return fmt.Sprintf("added token %q has single_word, lstrip or rstrip", a.Content)
-		}
 	}
 	return ""
 }
-
-func absent(raw json.RawMessage) bool { return len(raw) == 0 || string(raw) == "null" }
 
 // readVocab fills pieces and bytes. A key that is not written in byte symbols can only be an added token.
 func (t *Tokenizer) readVocab(f *file) error {
@@ -142,10 +116,16 @@ func (t *Tokenizer) readVocab(f *file) error {
 	for _, a := range f.AddedTokens {
 		isAdded[a.Content] = true
 	}
+	if f.Model.IgnoreMerges {
+		t.known = make(map[string]uint32, len(f.Model.Vocab))
+	}
 	seen := 0
 	for _, symbols := range f.Model.Vocab.keys() {
 		id := f.Model.Vocab[symbols]
 		piece, ok := fromSymbols(symbols)
+		if ok && t.known != nil {
+			t.known[piece] = id
+		}
 		if isAdded[symbols] {
 			if ok && piece != symbols {
 				return fmt.Errorf("%w: added token %q reads as %q in the vocabulary", ErrUnsupported, symbols, piece)
@@ -211,17 +191,26 @@ func (t *Tokenizer) addMerge(m merge) bool {
 	return true
 }
 
+// readAdded enters the added tokens. The reference numbers those that are not in the vocabulary itself, whatever the
+// file says; a file that says something else is refused.
 func (t *Tokenizer) readAdded(f *file) error {
 	if len(f.AddedTokens) > MaxAdded {
 		return fmt.Errorf("%w: %d added tokens, at most %d", ErrMalformed, len(f.AddedTokens), MaxAdded)
 	}
+	next := uint32(len(f.Model.Vocab))
 	for _, a := range f.AddedTokens {
 		if a.Content == "" || len(a.Content) > MaxAddedLen {
 			return fmt.Errorf("%w: added token %d has %d bytes, need 1 to %d", ErrMalformed, a.ID, len(a.Content), MaxAddedLen)
 		}
-		if id, ok := f.Model.Vocab[a.Content]; ok && id != a.ID {
+		id, ok := f.Model.Vocab[a.Content]
+		switch {
+		case ok && id != a.ID:
 			return fmt.Errorf("%w: added token %q is %d, but %d in the vocabulary", ErrMalformed, a.Content, a.ID, id)
+		case !ok && a.ID != next:
+			return fmt.Errorf("%w: added token %q is %d, but %d in Hugging Face tokenizers", ErrUnsupported, a.Content, a.ID, next)
 		}
+		a.inVocab = ok
+		next = max(next, a.ID+1)
 		if err := t.add(a); err != nil {
 			return err
 		}
@@ -255,34 +244,42 @@ func (t *Tokenizer) add(a addedToken) error {
 }
 
 // JSON returns a tokenizer.json that Parse and Hugging Face tokenizers read. The same tokenizer has the same bytes.
-// Added tokens are also in the vocabulary, as in GPT-2's, so that a reader gives them these ids.
 func (t *Tokenizer) JSON() []byte {
-	words := t.words
 	f := file{
-		Version:     "1.0",
-		AddedTokens: append([]addedToken{}, t.addedTokens...),
-		PreTokenizer: &byteLevel{
-			Type: "ByteLevel", AddPrefixSpace: t.prefixSpace, TrimOffsets: true, UseRegex: &words,
-		},
-		Decoder: &byteLevel{Type: "ByteLevel", AddPrefixSpace: true, TrimOffsets: true, UseRegex: &words},
-		Model:   model{Type: "BPE", Vocab: vocab{}, Merges: make([]mergeText, len(t.merges))},
+		Version:       "1.0",
+		AddedTokens:   append([]addedToken{}, t.addedTokens...),
+		PreTokenizer:  encode(t.preTokenizer()),
+		PostProcessor: t.after,
+		Decoder:       encode(byteLevel(true, t.pattern == gpt2)),
+		Model:         model{Type: "BPE", IgnoreMerges: t.known != nil, Vocab: vocab{}, Merges: make([]mergeText, len(t.merges))},
 	}
 	for id, piece := range t.pieces {
-		if added, ok := t.ids[piece]; ok && added == uint32(id) {
-			f.Model.Vocab[piece] = uint32(id)
-		} else if piece != "" {
+		if added, ok := t.ids[piece]; piece != "" && !(ok && added == uint32(id)) {
 			f.Model.Vocab[toSymbols(piece)] = uint32(id)
+		}
+	}
+	for _, a := range t.addedTokens {
+		if a.inVocab {
+			f.Model.Vocab[a.Content] = a.ID
 		}
 	}
 	for rank, m := range t.merges {
 		f.Model.Merges[rank] = mergeText{toSymbols(t.pieces[m.left]), toSymbols(t.pieces[m.right])}
 	}
 	var out bytes.Buffer
+	if err := json.Indent(&out, encode(f), "", "  "); err != nil {
+		panic(fmt.Sprintf("tokenizer: own JSON is not JSON: %v", err))
+	}
+	return out.Bytes()
+}
+
+// encode returns the JSON of a value, which characters of HTML do not make longer, and a new line.
+func encode(value any) []byte {
+	var out bytes.Buffer
 	enc := json.NewEncoder(&out)
 	enc.SetEscapeHTML(false)
-	enc.SetIndent("", "  ")
-	if err := enc.Encode(f); err != nil {
-		panic(fmt.Sprintf("tokenizer: a file of plain values failed to encode: %v", err))
+	if err := enc.Encode(value); err != nil {
+		panic(fmt.Sprintf("tokenizer: a plain value failed to encode: %v", err))
 	}
 	return out.Bytes()
 }
@@ -299,16 +296,12 @@ func (v vocab) keys() []string {
 // MarshalJSON implements json.Marshaler.
 func (v vocab) MarshalJSON() ([]byte, error) {
 	var out bytes.Buffer
-	enc := json.NewEncoder(&out)
-	enc.SetEscapeHTML(false)
 	out.WriteByte('{')
 	for i, k := range v.keys() {
 		if i > 0 {
 			out.WriteByte(',')
 		}
-		if err := enc.Encode(k); err != nil {
-			return nil, err
-		}
+		out.Write(encode(k))
 		fmt.Fprintf(&out, ":%d", v[k])
 	}
 	out.WriteByte('}')
@@ -340,9 +333,5 @@ func (m *mergeText) UnmarshalJSON(data []byte) error {
 
 // MarshalJSON implements json.Marshaler.
 func (m mergeText) MarshalJSON() ([]byte, error) {
-	var out bytes.Buffer
-	enc := json.NewEncoder(&out)
-	enc.SetEscapeHTML(false)
-	err := enc.Encode(m.left + " " + m.right)
-	return out.Bytes(), err
+	return encode(m.left + " " + m.right), nil
 }

@@ -6,14 +6,34 @@ import (
 	"unicode/utf8"
 )
 
-// wordLen returns the length in bytes of the first pre-token of s, which is not empty. It is GPT-2's pattern
+// pattern is how text is cut into pre-tokens, which no merge crosses.
+type pattern uint8
+
+const (
+	whole  pattern = iota // not at all
+	gpt2                  // gpt2Len
+	llama3                // llama3Len
+)
+
+// wordLen returns the length in bytes of the first pre-token of s, which is not empty.
+func (p pattern) wordLen(s string) int {
+	switch p {
+	case gpt2:
+		return gpt2Len(s)
+	case llama3:
+		return llama3Len(s)
+	}
+	return len(s)
+}
+
+// gpt2Len matches GPT-2's pattern
 //
 //	's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+
 //
-// matched at the start of s, with alternatives in order; the lookahead, which package regexp does not have, makes a
-// run of white space leave its last character to the word that follows. Invalid UTF-8 counts as punctuation.
-func wordLen(s string) int {
-	if n := contractionLen(s); n > 0 {
+// at the start of s, with alternatives in order; the lookahead, which package regexp does not have, makes a run of white
+// space leave its last character to the word that follows. Invalid UTF-8 counts as punctuation.
+func gpt2Len(s string) int {
+	if n := contractionLen(s, false); n > 0 {
 		return n
 	}
 	start := 0
@@ -26,6 +46,65 @@ func wordLen(s string) int {
 			return start + n
 		}
 	}
+	return spaceLen(s)
+}
+
+// llama3Pattern is the pattern of Llama 3 as its tokenizer.json writes it.
+const llama3Pattern = `(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`
+
+// llama3Len is gpt2Len for llama3Pattern: numbers go by three digits, any one character but a number or a line end may
+// lead a word, and line ends belong to the punctuation or the white space before them.
+func llama3Len(s string) int {
+	if n := contractionLen(s, true); n > 0 {
+		return n
+	}
+	first, width := firstClass(s)
+	lead := 0
+	if first != letter && first != number && s[0] != '\r' && s[0] != '\n' {
+		lead = width
+	}
+	if n, _ := runLen(s[lead:], letter); n > 0 {
+		return lead + n
+	}
+	switch first {
+	case number:
+		return digitsLen(s, 3)
+	case other:
+		return punctuationLen(s)
+	}
+	if s[0] == ' ' && len(s) > 1 {
+		if c, _ := firstClass(s[1:]); c == other {
+			return 1 + punctuationLen(s[1:])
+		}
+	}
+	n, _ := runLen(s, space)
+	if end := strings.LastIndexAny(s[:n], "\r\n"); end >= 0 {
+		return end + 1
+	}
+	return spaceLen(s)
+}
+
+// digitsLen returns the length of the numbers that s starts with, at most limit of them.
+func digitsLen(s string, limit int) int {
+	n := 0
+	for ; limit > 0 && n < len(s); limit-- {
+		c, width := firstClass(s[n:])
+		if c != number {
+			break
+		}
+		n += width
+	}
+	return n
+}
+
+// punctuationLen returns the length of a run of punctuation and the line ends that follow it.
+func punctuationLen(s string) int {
+	n, _ := runLen(s, other)
+	return len(s) - len(strings.TrimLeft(s[n:], "\r\n"))
+}
+
+// spaceLen matches \s+(?!\S)|\s+ at the start of s, which is white space.
+func spaceLen(s string) int {
 	n, last := runLen(s, space)
 	if n == len(s) || n == last {
 		return n
@@ -33,14 +112,19 @@ func wordLen(s string) int {
 	return n - last
 }
 
-func contractionLen(s string) int {
+// contractionLen returns the length of the English ending that s starts with, or 0. In any case of letters, as Unicode
+// folds it, s may also be U+017F.
+func contractionLen(s string, anyCase bool) int {
 	if s[0] != '\'' {
 		return 0
 	}
 	for _, c := range [...]string{"'s", "'t", "'re", "'ve", "'m", "'ll", "'d"} {
-		if strings.HasPrefix(s, c) {
+		if strings.HasPrefix(s, c) || anyCase && len(s) >= len(c) && strings.EqualFold(s[:len(c)], c) {
 			return len(c)
 		}
+	}
+	if long := "'\u017f"; anyCase && strings.HasPrefix(s, long) {
+		return len(long)
 	}
 	return 0
 }

@@ -7,10 +7,10 @@ import (
 	"testing"
 )
 
-func words(s string) []string {
+func (p pattern) words(s string) []string {
 	var out []string
 	for len(s) > 0 {
-		n := wordLen(s)
+		n := p.wordLen(s)
 		out = append(out, s[:n])
 		s = s[n:]
 	}
@@ -44,23 +44,53 @@ func TestWordsOfGPT2(t *testing.T) {
 		"👩\u200d👩 !!":          "👩\u200d👩| !!",
 		"snake_case, (really)": "snake|_|case|,| (|really|)",
 	} {
-		if got := strings.Join(words(text), "|"); got != want {
+		if got := strings.Join(gpt2.words(text), "|"); got != want {
 			t.Errorf("%q: got %q, want %q", text, got, want)
 		}
 	}
 }
 
-// Package regexp runs the same pattern but for the lookahead, which is put in by hand.
-var withoutLookahead = regexp.MustCompile(`^('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^` + spaces + `\p{L}\p{N}]+|[` + spaces + `]+)`)
+// The expected words are what the reference implementation's pre-tokenizer gives.
+func TestWordsOfLlama3(t *testing.T) {
+	for text, want := range map[string]string{
+		"Hello world":                 "Hello| world",
+		"I'LL'Ve don'T 'Tis 'ſx":      "I|'LL|'Ve| don|'T| '|Tis| '|ſx",
+		"it'ſ":                        "it|'ſ",
+		"$price (really) \"a":         "$price| (|really|)| \"|a",
+		"a  b":                        "a| | b",
+		"\tx\u00a0y\u2003 z":          "\tx|\u00a0y|\u2003| z",
+		"1234567 8":                   "123|456|7| |8",
+		"a12½Ⅷ٣4":                     "a|12½|Ⅷ٣4",
+		"x;\r\n\r\n  y":               "x|;\r\n\r\n| | y",
+		"a \n \t\n  b\n":              "a| \n \t\n| | b|\n",
+		"end  ":                       "end|  ",
+		"\n\na":                       "\n\n|a",
+		"\u0085\u0085b\u2028c":        "\u0085|\u0085b|\u2028c",
+		"e\u0301a 日本語テスト":             "e|\u0301a| 日本語テスト",
+		"\ufeffa \u200bb 👩\u200d👩 !!": "\ufeffa| \u200b|b| 👩\u200d👩| !!",
+		"a\xff\xfe b\xe3\x81c":        "a|\xff\xfe| b|\xe3\x81|c",
+	} {
+		if got := strings.Join(llama3.words(text), "|"); got != want {
+			t.Errorf("%q: got %q, want %q", text, got, want)
+		}
+	}
+}
+
+// Package regexp runs the same patterns but for the lookahead, which is put in by hand.
+var withoutLookahead = map[pattern]*regexp.Regexp{
+	gpt2: regexp.MustCompile(`^('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^` + spaces + `\p{L}\p{N}]+|[` + spaces + `]+)`),
+	llama3: regexp.MustCompile(`^((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^` + spaces +
+		`\p{L}\p{N}]+[\r\n]*|[` + spaces + `]*[\r\n]+|[` + spaces + `]+)`),
+}
 
 const spaces = "\\s\\v\u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
 
-func wordsByRegexp(s string) []string {
+func (p pattern) wordsByRegexp(s string) []string {
 	space := regexp.MustCompile(`^[` + spaces + `]+$`)
 	var out []string
 	for len(s) > 0 {
-		w := withoutLookahead.FindString(s)
-		if runes := []rune(w); space.MatchString(w) && len(w) < len(s) && len(runes) > 1 {
+		w := withoutLookahead[p].FindString(s)
+		if runes := []rune(w); space.MatchString(w) && len(w) < len(s) && len(runes) > 1 && !(p == llama3 && strings.ContainsAny(w, "\r\n")) {
 			w = string(runes[:len(runes)-1])
 		}
 		out = append(out, w)
@@ -72,14 +102,17 @@ func wordsByRegexp(s string) []string {
 func FuzzWords(f *testing.F) {
 	f.Add("I'll  see\n\n you're ½ \u00a0\u2003x  \n")
 	f.Add("\xff'\xe3\x81 's  ")
+	f.Add("12345 !\r\n\n 'LL\u00a0x'ſ\t")
 	f.Fuzz(func(t *testing.T, text string) {
-		got := words(text)
-		if strings.Join(got, "") != text {
-			t.Fatalf("%q: the words %q are not the text", text, got)
-		}
-		if valid := strings.ToValidUTF8(text, "?"); valid == text {
-			if want := wordsByRegexp(text); !slices.Equal(got, want) {
-				t.Fatalf("%q: got %q, want %q", text, got, want)
+		for _, p := range []pattern{gpt2, llama3} {
+			got := p.words(text)
+			if strings.Join(got, "") != text {
+				t.Fatalf("%q: the words %q are not the text", text, got)
+			}
+			if valid := strings.ToValidUTF8(text, "?"); valid == text {
+				if want := p.wordsByRegexp(text); !slices.Equal(got, want) {
+					t.Fatalf("%q: got %q, want %q", text, got, want)
+				}
 			}
 		}
 	})

@@ -2,14 +2,21 @@
 // byte-level form of GPT-2, Radford et al. 2019), trained here or read from a Hugging Face tokenizer.json.
 //
 // Every byte has an id, so any string encodes and Decode(Encode(s)) == s, valid UTF-8 or not (unless the file asks for
-// a space before the text). It is not a general reader of tokenizer.json: a file that asks for a normalizer, another
-// pre-tokenizer or another model is refused, never read as something else.
+// a space before the text, or for added tokens that take the white space around them). It is not a general reader of
+// tokenizer.json: a file that asks for a normalizer, another pre-tokenizer than those of GPT-2 and Llama 3 or another
+// model is refused, never read as something else.
 package tokenizer
 
-import "strings"
+import (
+	"encoding/json"
+	"strings"
+)
 
-// EndOfText is the content of the token that ends a document, by the convention of GPT-2.
-const EndOfText = "<|endoftext|>"
+// The content of the token that ends a document.
+const (
+	EndOfText       = "<|endoftext|>"   // by the convention of GPT-2
+	Llama3EndOfText = "<|end_of_text|>" // by that of Llama 3
+)
 
 // Tokenizer is an immutable vocabulary and its merges. It may be used by several goroutines at once.
 type Tokenizer struct {
@@ -20,9 +27,11 @@ type Tokenizer struct {
 	ids    map[string]uint32 // of added tokens, by content
 	added  [2]matcher        // found in the text before merging: first [0], then in what is left [1]
 
-	addedTokens []addedToken // as in the file, ascending id
-	prefixSpace bool         // put a space before text that starts with none
-	words       bool         // cut the text by GPT-2's pattern before merging; otherwise merge over all of it
+	addedTokens []addedToken      // as in the file, ascending id
+	prefixSpace bool              // put a space before text that starts with none
+	pattern     pattern           // cuts the text before merging
+	known       map[string]uint32 // by bytes: words that are tokens as they stand, whatever the merges say; or nil
+	after       json.RawMessage   // the file's post-processor, which Encode does not apply
 }
 
 type pair struct{ left, right uint32 }
@@ -48,6 +57,9 @@ func (t *Tokenizer) VocabSize() int { return len(t.pieces) }
 // EndOfText returns the id of the token that ends a document, if there is one.
 func (t *Tokenizer) EndOfText() (uint32, bool) {
 	id, ok := t.ids[EndOfText]
+	if !ok {
+		id, ok = t.ids[Llama3EndOfText]
+	}
 	return id, ok
 }
 

@@ -29,7 +29,7 @@ func TrainBPE(docs iter.Seq[string], vocabSize int) (*Tokenizer, error) {
 	counts := map[string]int64{}
 	for text := range docs {
 		for len(text) > 0 {
-			n := wordLen(text)
+			n := gpt2.wordLen(text)
 			for w := text[:n]; len(w) > 0; {
 				k := min(len(w), trainWord)
 				counts[w[:k]]++
@@ -42,9 +42,9 @@ func TrainBPE(docs iter.Seq[string], vocabSize int) (*Tokenizer, error) {
 		return nil, ErrNoText
 	}
 	t := Bytes()
-	t.words = true
+	t.pattern = gpt2
 	newTrainer(t, counts).learn(vocabSize - 1)
-	end := addedToken{ID: uint32(len(t.pieces)), Content: EndOfText, Special: true}
+	end := addedToken{ID: uint32(len(t.pieces)), Content: EndOfText, Special: true, inVocab: true}
 	if err := t.add(end); err != nil {
 		panic(fmt.Sprintf("tokenizer: the id after the last one is taken: %v", err))
 	}

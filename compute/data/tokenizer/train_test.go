@@ -14,7 +14,7 @@ func slowTrain(docs []string, size int) (pieces []string) {
 	pieces = slices.Clone(Bytes().pieces)
 	var all [][]uint32
 	for _, d := range docs {
-		for _, w := range words(d) {
+		for _, w := range gpt2.words(d) {
 			all = append(all, Bytes().Encode(w))
 		}
 	}

@@ -1,0 +1,188 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/starling-network/starling/cmd/starling/terminal"
+	"github.com/starling-network/starling/node/benchmark"
+)
+
+func (c *cli) bench() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "bench",
+		Short: "Measure the speed of this machine",
+		Long: `Measure matrix products and training steps on this machine, or print the losses of a training run to
+compare them with those of another implementation. Nothing is sent anywhere.
+
+STARLING_KERNELS chooses the kernels: portable or avx2.`,
+		Example: `  starling bench matmul --threads 1
+  starling bench train --preset gpt2-10m
+  starling bench losses --model gpt2/ --batches batches.bin --steps 100 -o json`,
+		Args: exactly(),
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(c.benchMatmul(), c.benchTrain(), c.benchLosses())
+	return cmd
+}
+
+func threadsFlag(cmd *cobra.Command, threads *int) {
+	cmd.Flags().IntVar(threads, "threads", runtime.GOMAXPROCS(0), "number of threads")
+}
+
+// benchError gives the errors of a measurement their exit codes.
+func benchError(cmd *cobra.Command, err error) error {
+	switch {
+	case errors.Is(err, benchmark.ErrOption):
+		return usage(cmd, err)
+	case errors.Is(err, benchmark.ErrFile):
+		return terminal.WithExit(&terminal.Problem{
+			Code: "FILE_UNUSABLE", What: err.Error(), Fix: "see `" + cmd.CommandPath() + " --help` for the files it takes",
+		}, terminal.ExitNotFound)
+	}
+	return interrupted(cmd.Context(), err, cmd.CommandPath())
+}
+
+func (c *cli) benchMatmul() *cobra.Command {
+	var threads int
+	var transposed bool
+	cmd := &cobra.Command{
+		Use:   "matmul",
+		Short: "Measure matrix products",
+		Long: `Measure products of float32 matrices, squares and the shapes of a small GPT, each from its fastest run.
+
+With -o json: {"gflops":{NAME:NUMBER},"threads","kernels"}.`,
+		Example: `  starling bench matmul
+  starling bench matmul --threads 1 --transposed -o json
+  STARLING_KERNELS=portable starling bench matmul --threads 2`,
+		Args: exactly(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			products := benchmark.Products
+			if transposed {
+				products = append(products[:len(products):len(products)], benchmark.Transposed...)
+			}
+			r, err := benchmark.Matmul(cmd.Context(), products, threads)
+			if err != nil {
+				return benchError(cmd, err)
+			}
+			if c.output == outputJSON {
+				return terminal.PrintJSON(os.Stdout, r)
+			}
+			w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
+			fmt.Fprintf(w, "PRODUCT\tSHAPE\tGFLOP/S\t%d threads, %s\n", r.Threads, r.Kernels)
+			for _, p := range products {
+				fmt.Fprintf(w, "%s\t%s\t%.1f\t\n", p.Name, shape(p), r.GFLOPS[p.Name])
+			}
+			return w.Flush()
+		},
+	}
+	threadsFlag(cmd, &threads)
+	cmd.Flags().BoolVar(&transposed, "transposed", false, "also the products of the backward pass")
+	return cmd
+}
+
+// shape is for people: 48 x [256, 64] x [64, 256]', with a mark on what lies in memory transposed.
+func shape(p benchmark.Product) string {
+	mark := func(transposed bool) string { return strings.Repeat("'", map[bool]int{true: 1}[transposed]) }
+	s := fmt.Sprintf("[%d, %d]%s x [%d, %d]%s", p.M, p.K, mark(p.TransA), p.K, p.N, mark(p.TransB))
+	if p.Batch > 1 {
+		s = fmt.Sprintf("%d x %s", p.Batch, s)
+	}
+	return s
+}
+
+func (c *cli) benchTrain() *cobra.Command {
+	var threads, steps int
+	var name string
+	var names []string
+	for _, p := range benchmark.Presets {
+		names = append(names, p.Name)
+	}
+	cmd := &cobra.Command{
+		Use:   "train",
+		Short: "Measure training steps",
+		Long: `Measure forward pass, backward pass and AdamW in float32 on random tokens. Tokens a second are those of
+the median step; one step before it is not counted.
+
+With -o json: {"preset","tokens_per_second","peak_mib","parameters","threads"}.`,
+		Example: `  starling bench train
+  starling bench train --preset llama-10m --threads 1 --steps 20
+  starling bench train --preset gpt2-124m -o json`,
+		Args: exactly(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			p, err := benchmark.PresetNamed(name)
+			if err != nil {
+				return benchError(cmd, err)
+			}
+			r, err := benchmark.Train(cmd.Context(), p, threads, steps)
+			if err != nil {
+				return benchError(cmd, err)
+			}
+			if c.output == outputJSON {
+				return terminal.PrintJSON(os.Stdout, r)
+			}
+			w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
+			fmt.Fprintf(w, "PRESET\tPARAMETERS\tBATCH\tTHREADS\tTOKENS/S\tPEAK MIB\n%s\t%s\t%d x %d\t%d\t%.1f\t%d\n",
+				r.Preset, terminal.Number(float64(r.Parameters)), p.Batch, p.Length, r.Threads, r.TokensPerSecond, r.PeakMiB)
+			return w.Flush()
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&name, "preset", benchmark.Presets[0].Name, "the model: "+strings.Join(names, ", "))
+	f.IntVar(&steps, "steps", 8, "number of steps that count")
+	threadsFlag(cmd, &threads)
+	return cmd
+}
+
+func (c *cli) benchLosses() *cobra.Command {
+	var o benchmark.LossesOptions
+	cmd := &cobra.Command{
+		Use:   "losses",
+		Short: "Print the losses of training steps on given batches",
+		Long: `Train a GPT-2 from a folder in Hugging Face form (config.json, model.safetensors) on given batches with
+AdamW (betas 0.9 and 0.95, eps 1e-8, weight decay on every tensor, constant learning rate), and print
+the loss of every step. The file of batches holds little-endian int32 [steps, batch, context+1].
+
+With -o json: {"losses":[NUMBER]}.`,
+		Example: `  starling bench losses --model gpt2/ --batches batches.bin --steps 100
+  starling bench losses --model gpt2/ --batches batches.bin --steps 20 --lr 1e-3 --wd 0 --clip 1
+  starling bench losses --model gpt2/ --batches batches.bin --steps 5 --batch 4 -o json`,
+		Args: exactly(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			r, err := benchmark.Losses(cmd.Context(), o)
+			if err != nil {
+				return benchError(cmd, err)
+			}
+			if c.output == outputJSON {
+				return terminal.PrintJSON(os.Stdout, r)
+			}
+			w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
+			fmt.Fprintln(w, "STEP\tLOSS")
+			for i, loss := range r.Losses {
+				fmt.Fprintf(w, "%d\t%.6f\n", i+1, loss)
+			}
+			return w.Flush()
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&o.Model, "model", "", "folder of the model")
+	f.StringVar(&o.Batches, "batches", "", "file of batches")
+	f.IntVar(&o.Steps, "steps", 100, "number of steps")
+	f.IntVar(&o.Batch, "batch", 8, "sequences of a step")
+	f.Float64Var(&o.Rate, "lr", 3e-4, "learning rate")
+	f.Float64Var(&o.Decay, "wd", 0.1, "weight decay")
+	f.Float64Var(&o.Clip, "clip", 0, "bound of the gradient norm; 0: none")
+	threadsFlag(cmd, &o.Threads)
+	for _, name := range []string{"model", "batches"} {
+		if err := cmd.MarkFlagRequired(name); err != nil {
+			panic(err) // there is such a flag
+		}
+	}
+	return cmd
+}

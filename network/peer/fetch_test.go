@@ -1,0 +1,249 @@
+package peer
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"testing"
+	"time"
+
+	"github.com/libp2p/go-libp2p/core/network"
+	"github.com/starling-network/starling/network/blob"
+	"github.com/starling-network/starling/network/blob/blobtest"
+)
+
+func TestFetch(t *testing.T) {
+	for _, size := range []int{0, 10, blob.LeafBytes, blob.LeafBytes + 1, 20*blob.LeafBytes + 7} {
+		data := blobtest.Data(1, size)
+		source, sink := holder(t, data), start(t, Config{Hedge: time.Minute})
+		wantFetch(t, sink, data, addrs(source))
+		stop(t, source)
+		sent, received := source.Traffic()
+		gotSent, gotReceived := sink.Traffic()
+		if sent < uint64(size) || sent > uint64(size)+4096 || gotReceived != sent || gotSent != received {
+			t.Errorf("%d bytes: source sent %d and received %d, sink sent %d and received %d", size, sent, received, gotSent, gotReceived)
+		}
+		wantFetch(t, sink, data, nil) // from its own store now
+	}
+}
+
+func TestFetchOverQUIC(t *testing.T) {
+	data := blobtest.Data(1, 3*blob.LeafBytes)
+	source := start(t, Config{Listen: []string{"/ip4/127.0.0.1/udp/0/quic-v1"}})
+	put(t, source, data)
+	wantFetch(t, start(t, Config{}), data, addrs(source))
+}
+
+// TestFetchFromSeveral checks that every holder gives its part, and none of it twice.
+func TestFetchFromSeveral(t *testing.T) {
+	data := blobtest.Data(2, 64*blob.LeafBytes)
+	holders := []*Host{holder(t, data), holder(t, data), holder(t, data)}
+	sink := start(t, Config{Hedge: time.Minute})
+	for _, h := range holders {
+		if err := sink.Connect(t.Context(), h.Addrs()[0]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	wantFetch(t, sink, data, addrs(holders...))
+	total := uint64(0)
+	for i, h := range holders {
+		stop(t, h)
+		sent, _ := h.Traffic()
+		if sent < 2*blob.LeafBytes {
+			t.Errorf("holder %d sent %d bytes", i, sent)
+		}
+		total += sent
+	}
+	if _, received := sink.Traffic(); received != total || total > uint64(len(data))+16384 {
+		t.Errorf("holders sent %d bytes, %d arrived, for a blob of %d", total, received, len(data))
+	}
+}
+
+func TestFetchDisk(t *testing.T) {
+	data := blobtest.Data(3, 5*blob.LeafBytes+1)
+	disks := make([]*blob.Disk, 2)
+	for i := range disks {
+		var err error
+		if disks[i], err = blob.OpenDisk(t.TempDir()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	source, sink := start(t, Config{Store: disks[0]}), start(t, Config{Store: disks[1]})
+	put(t, source, data)
+	wantFetch(t, sink, data, addrs(source))
+}
+
+func TestNotFound(t *testing.T) {
+	data := blobtest.Data(4, 2*blob.LeafBytes)
+	empty := start(t, Config{})
+	sink := start(t, Config{})
+	for _, c := range []blob.CID{blob.Of(data), blob.Of(data[:9])} {
+		_, err := sink.Fetch(t.Context(), c, addrs(empty))
+		var fetch *FetchError
+		if !errors.Is(err, ErrNotFound) || !errors.As(err, &fetch) || len(fetch.Tried) != 1 || fetch.Tried[0].Peer != empty.ID().String() {
+			t.Errorf("Fetch: %v", err)
+		}
+		if _, err := sink.Fetch(t.Context(), c, nil); !errors.Is(err, ErrNotFound) {
+			t.Errorf("Fetch from nobody: %v", err)
+		}
+		if _, err := sink.Fetch(t.Context(), c, addrs(sink)); !errors.Is(err, ErrNotFound) {
+			t.Errorf("Fetch from itself: %v", err)
+		}
+	}
+	if _, err := sink.Fetch(t.Context(), blob.CID{}, addrs(empty)); !errors.Is(err, blob.ErrBadCID) {
+		t.Errorf("Fetch of no CID: %v", err)
+	}
+}
+
+// TestFetchFallsBack has a holder among peers that are gone, empty or no addresses at all.
+func TestFetchFallsBack(t *testing.T) {
+	data := blobtest.Data(5, 4*blob.LeafBytes)
+	gone := start(t, Config{Listen: []string{"/ip4/127.0.0.1/tcp/0"}}) // where a dial is refused at once
+	from := append([]string{"nonsense"}, addrs(gone, start(t, Config{}), holder(t, data))...)
+	stop(t, gone)
+	sink := start(t, Config{})
+	wantFetch(t, sink, data, from)
+
+	_, err := sink.Fetch(t.Context(), blob.Of(data[:5]), from[:2])
+	var fetch *FetchError
+	if !errors.As(err, &fetch) || len(fetch.Tried) != 2 || errors.Is(err, ErrNotFound) {
+		t.Errorf("Fetch from a peer that is gone: %v", err)
+	}
+}
+
+func TestTooLarge(t *testing.T) {
+	data := blobtest.Data(14, 3*blob.LeafBytes)
+	sink := start(t, Config{MaxBlob: 2 * blob.LeafBytes})
+	if _, err := sink.Fetch(t.Context(), blob.Of(data), addrs(holder(t, data))); !errors.Is(err, blob.ErrTooLarge) {
+		t.Errorf("Fetch: %v", err)
+	}
+}
+
+func TestCancel(t *testing.T) {
+	asked := make(chan struct{}, 16)
+	silent := impostor(t, func(io.Writer, request) { asked <- struct{}{} })
+	sink := start(t, Config{})
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		<-asked
+		cancel()
+	}()
+	if _, err := sink.Fetch(ctx, blob.Of(nil), addrs(silent)); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled Fetch: %v", err)
+	}
+	closing := start(t, Config{})
+	go func() {
+		<-asked
+		closing.cancel()
+	}()
+	if _, err := closing.Fetch(t.Context(), blob.Of(nil), addrs(silent)); !errors.Is(err, ErrClosed) {
+		t.Errorf("Fetch of a closed host: %v", err)
+	}
+}
+
+// TestShared starts several fetches of one blob at once: its bytes arrive once.
+func TestShared(t *testing.T) {
+	data := blobtest.Data(15, 10*blob.LeafBytes)
+	source, sink := holder(t, data), start(t, Config{Hedge: time.Minute})
+	results := make(chan error)
+	for range 4 {
+		go func() {
+			got, err := sink.Fetch(t.Context(), blob.Of(data), addrs(source))
+			if err == nil && !bytes.Equal(got, data) {
+				err = errors.New("wrong bytes")
+			}
+			results <- err
+		}()
+	}
+	for range 4 {
+		if err := <-results; err != nil {
+			t.Error(err)
+		}
+	}
+	if _, received := sink.Traffic(); received > uint64(len(data))+4096 {
+		t.Errorf("%d bytes arrived of a blob of %d", received, len(data))
+	}
+}
+
+// TestResume kills the sink in the middle of a transfer. The next one fetches only what is missing.
+func TestResume(t *testing.T) {
+	data := blobtest.Data(16, 20*blob.LeafBytes)
+	dir := t.TempDir()
+	open := func() blob.Store {
+		s, err := blob.OpenDisk(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	half := impostor(t, nil)
+	ctx, cancel := context.WithCancel(t.Context())
+	honest := answerWith(data, func(i int, leaf []byte) []byte {
+		if i == 12 {
+			cancel()
+		}
+		return leaf
+	})
+	half.host.SetStreamHandler(Protocol, func(s network.Stream) {
+		for {
+			body, err := readRequest(s)
+			if err != nil {
+				return
+			}
+			r, _, _ := parseRequest(body)
+			honest(s, r)
+		}
+	})
+	first := start(t, Config{Store: open()})
+	if _, err := first.Fetch(ctx, blob.Of(data), addrs(half)); !errors.Is(err, context.Canceled) {
+		t.Fatalf("interrupted Fetch: %v", err)
+	}
+	second := start(t, Config{Store: open(), Hedge: time.Minute})
+	wantFetch(t, second, data, addrs(holder(t, data)))
+	if _, received := second.Traffic(); received > 16*blob.LeafBytes {
+		t.Errorf("the second fetch took %d bytes of %d", received, len(data))
+	}
+}
+
+// TestRepair fetches a blob whose stored copy is damaged.
+func TestRepair(t *testing.T) {
+	data := blobtest.Data(17, 2*blob.LeafBytes+1)
+	sink := start(t, Config{Store: damaged{Store: blob.NewMemory(), once: new(bool)}})
+	put(t, sink, data)
+	wantFetch(t, sink, data, addrs(holder(t, data)))
+}
+
+// damaged is a store whose first Get finds the blob corrupt.
+type damaged struct {
+	blob.Store
+	once *bool
+}
+
+func (d damaged) Get(ctx context.Context, c blob.CID) ([]byte, error) {
+	if !*d.once {
+		*d.once = true
+		return nil, blob.ErrCorrupt
+	}
+	return d.Store.Get(ctx, c)
+}
+
+// TestStoreFails checks that a failure of our own store is not blamed on the peer.
+func TestStoreFails(t *testing.T) {
+	full := errors.New("disk is full")
+	sink := start(t, Config{Store: failing{blob.NewMemory(), full}})
+	source := holder(t, []byte("x"))
+	if _, err := sink.Fetch(t.Context(), blob.Of([]byte("x")), addrs(source)); !errors.Is(err, full) {
+		t.Errorf("Fetch into a full store: %v", err)
+	}
+	if sink.isHostile(source.ID()) {
+		t.Error("the peer was blamed")
+	}
+}
+
+type failing struct {
+	blob.Store
+	err error
+}
+
+func (f failing) Put(context.Context, []byte) (blob.CID, error) { return blob.CID{}, f.err }

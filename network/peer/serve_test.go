@@ -1,0 +1,102 @@
+package peer
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"io"
+	"testing"
+
+	"github.com/starling-network/starling/network/blob"
+	"github.com/starling-network/starling/network/blob/blobtest"
+)
+
+// TestServe checks that a blob that is withheld answers like one that is absent, byte for byte, and is served later.
+func TestServe(t *testing.T) {
+	data := blobtest.Data(6, 3*blob.LeafBytes)
+	small := data[:100]
+	released := make(chan struct{})
+	source := start(t, Config{Serve: func(blob.CID) bool {
+		select {
+		case <-released:
+			return true
+		default:
+			return false
+		}
+	}})
+	put(t, source, data)
+	put(t, source, small)
+	ask := start(t, Config{})
+	if err := ask.Connect(t.Context(), source.Addrs()[0]); err != nil {
+		t.Fatal(err)
+	}
+	absent := blobtest.Data(7, 3*blob.LeafBytes)
+	for _, r := range []struct{ from, to uint32 }{{0, 0}, {0, 1}, {1, 3}, {9, 19}} {
+		for _, pair := range [][2][]byte{{data, absent}, {small, absent[:100]}} {
+			withheld := exchange(t, ask, source, request{blob.Of(pair[0]).Bytes(), r.from, r.to}.encode())
+			missing := exchange(t, ask, source, request{blob.Of(pair[1]).Bytes(), r.from, r.to}.encode())
+			if !bytes.Equal(withheld, missing) || !bytes.Equal(withheld, []byte{statusNotFound}) {
+				t.Errorf("leaves %d to %d: withheld answers %v, absent %v", r.from, r.to, withheld, missing)
+			}
+		}
+	}
+	if _, err := ask.Fetch(t.Context(), blob.Of(data), addrs(source)); !errors.Is(err, ErrNotFound) {
+		t.Errorf("Fetch of a withheld blob: %v", err)
+	}
+	close(released)
+	wantFetch(t, ask, data, addrs(source))
+}
+
+// exchange sends raw bytes over a blob stream and returns all that comes back.
+func exchange(t *testing.T, from, to *Host, message []byte) []byte {
+	t.Helper()
+	s, err := from.host.NewStream(t.Context(), to.ID(), Protocol)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Reset()
+	if _, err := s.Write(message); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.CloseWrite(); err != nil {
+		t.Fatal(err)
+	}
+	answer, err := io.ReadAll(s)
+	if err != nil {
+		return nil // reset
+	}
+	return answer
+}
+
+// TestHostileRequests sends a server what no client of ours does.
+func TestHostileRequests(t *testing.T) {
+	data := blobtest.Data(8, 3*blob.LeafBytes)
+	source, ask := holder(t, data), start(t, Config{})
+	if err := ask.Connect(t.Context(), source.Addrs()[0]); err != nil {
+		t.Fatal(err)
+	}
+	root := blob.Of(data).Bytes()
+	for name, c := range map[string]struct {
+		message []byte
+		want    []byte
+	}{
+		"beyond the end":   {request{root, 2, 4}.encode(), []byte{statusRefused}},
+		"backwards":        {request{root, 2, 1}.encode(), []byte{statusRefused}},
+		"empty range":      {request{root, 1, 1}.encode(), []byte{statusRefused}},
+		"long range":       {request{root, 0, maxRange + 1}.encode(), []byte{statusRefused}},
+		"greatest range":   {request{root, 1<<32 - 2, 1<<32 - 1}.encode(), []byte{statusRefused}},
+		"no root":          {request{nil, 0, 1}.encode(), []byte{statusRefused}},
+		"not a root":       {request{[]byte("root"), 0, 1}.encode(), []byte{statusRefused}},
+		"not CBOR":         {[]byte{0, 1, 0xff}, []byte{statusRefused}},
+		"no bytes":         {[]byte{0, 0}, []byte{statusRefused}},
+		"too long":         {binary.BigEndian.AppendUint16(nil, maxRequestBytes+1), nil},
+		"cut off":          {[]byte{0, 9, 1}, nil},
+		"nothing":          {nil, []byte{}},
+		"two bad in a row": {[]byte{0, 0, 0, 0}, []byte{statusRefused, statusRefused}},
+	} {
+		if got := exchange(t, ask, source, c.message); !bytes.Equal(got, c.want) {
+			t.Errorf("%s: answer %v, want %v", name, got, c.want)
+		}
+	}
+	wantFetch(t, ask, data, addrs(source))
+}

@@ -1,0 +1,24 @@
+// Package benchmark measures compute/: matrix products, training steps, and the losses that a training run goes through.
+//
+// It times what it runs and returns numbers; what they are compared with, and whether they are good, is for others to
+// say. It has no part in training a job: no network, no work units, no state that survives a call.
+package benchmark
+
+import (
+	"errors"
+	"fmt"
+	"math"
+)
+
+// ErrOption wraps the refusal of an option that has no meaning.
+var ErrOption = errors.New("benchmark")
+
+func positive(name string, n int) error {
+	if n < 1 {
+		return fmt.Errorf("%w: %s is %d: give at least 1", ErrOption, name, n)
+	}
+	return nil
+}
+
+// tenth rounds to one decimal.
+func tenth(x float64) float64 { return math.Round(10*x) / 10 }

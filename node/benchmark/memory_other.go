@@ -1,0 +1,6 @@
+//go:build !unix
+
+package benchmark
+
+// peakMiB is 0: this system does not say.
+func peakMiB() int { return 0 }

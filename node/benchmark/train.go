@@ -1,0 +1,99 @@
+package benchmark
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/starling-network/starling/compute/kernel"
+	"github.com/starling-network/starling/compute/model"
+)
+
+// Preset is a model and the batch that it is trained on.
+type Preset struct {
+	Name          string
+	Architecture  string
+	Config        map[string]any // as in config.json
+	Batch, Length int            // sequences, tokens of each
+}
+
+// Presets are the models that Train knows.
+var Presets = []Preset{
+	{"gpt2-10m", model.GPT2, map[string]any{
+		"n_layer": 6, "n_embd": 384, "n_head": 6, "n_positions": 256, "vocab_size": 256,
+	}, 8, 256},
+	{"llama-10m", model.Llama, map[string]any{
+		"num_hidden_layers": 6, "hidden_size": 384, "num_attention_heads": 6, "num_key_value_heads": 2,
+		"intermediate_size": 1024, "max_position_embeddings": 256, "vocab_size": 256,
+	}, 8, 256},
+	{"gpt2-124m", model.GPT2, map[string]any{
+		"n_layer": 12, "n_embd": 768, "n_head": 12, "n_positions": 512, "vocab_size": 50257,
+	}, 1, 512},
+}
+
+// PresetNamed returns one of Presets, or an error that wraps ErrOption.
+func PresetNamed(name string) (Preset, error) {
+	var known []string
+	for _, p := range Presets {
+		if p.Name == name {
+			return p, nil
+		}
+		known = append(known, p.Name)
+	}
+	return Preset{}, fmt.Errorf("%w: no preset %q: use one of %q", ErrOption, name, known)
+}
+
+// TrainReport is the speed of training.
+type TrainReport struct {
+	Preset          string  `json:"preset"`
+	TokensPerSecond float64 `json:"tokens_per_second"` // of the median step
+	PeakMiB         int     `json:"peak_mib"`          // resident memory of this process, at most, so far; 0 if unknown
+	Parameters      int     `json:"parameters"`
+	Threads         int     `json:"threads"`
+}
+
+// Train measures steps of training, after one that is not counted: forward, backward and AdamW on random tokens.
+func Train(ctx context.Context, p Preset, threads, steps int) (*TrainReport, error) {
+	for name, n := range map[string]int{"threads": threads, "steps": steps} {
+		if err := positive(name, n); err != nil {
+			return nil, err
+		}
+	}
+	c, err := model.Parse(p.Architecture, p.Config)
+	if err != nil {
+		return nil, err
+	}
+	t, err := newTrainer(recipe{
+		config: c, optimizer: adamW(0.1, 0), rate: 3e-4, batch: p.Batch, length: p.Length, threads: threads,
+	}, c.Init(0))
+	if err != nil {
+		return nil, err
+	}
+	random := kernel.NewPhilox(0, 0)
+	var times []time.Duration
+	for range steps + 1 {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		for i := range t.tokens() {
+			t.tokens()[i] = int32(random.Uint64n(uint64(c.VocabSize())))
+		}
+		begin := time.Now()
+		if _, err := t.step(); err != nil {
+			return nil, err
+		}
+		times = append(times, time.Since(begin))
+	}
+	times = times[1:]
+	slices.Sort(times)
+	return &TrainReport{
+		Preset: p.Name, TokensPerSecond: tenth(float64(p.Batch*p.Length) / times[len(times)/2].Seconds()),
+		PeakMiB: peakMiB(), Parameters: c.Parameters(), Threads: threads,
+	}, nil
+}
+
+// adamW is the optimizer of all measurements: that of PyTorch, which decays every tensor alike.
+func adamW(decay, clip float64) model.AdamW {
+	return model.AdamW{Beta1: 0.9, Beta2: 0.95, Eps: 1e-8, WeightDecay: decay, DecayAll: true, MaxGradNorm: clip}
+}

@@ -1,0 +1,240 @@
+// Package dispute is how two parties who computed different results for one work unit are brought to one question that
+// anybody can answer: a pure state machine in which the asserter (the worker, bound by its commitment) and the challenger
+// (a verifier) descend, sixteen ways a move, to the first place where they differ.
+//
+// The descent goes over the inner steps of a segment, then over the operators of one step. Whatever lies to the left of
+// the place that the challenger picks is agreed by that choice; whatever the asserter shows is checked against what it
+// showed above, so it cannot change its story. Every move has a deadline, and silence loses. The shape is that of refereed
+// delegation (Arun et al. 2025, "Verde", section 3) over the Merkle trees of package canon.
+//
+// The package moves digests. It does not know what a tensor is: the last question is put to a Referee, and what a party
+// knows it learns from its Oracle. It does not slash or pay; that is run and reward.
+package dispute
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/starling-network/starling/canon"
+)
+
+// The refusals. After each of them the game is unchanged, and whose turn it is may try again until its deadline.
+var (
+	ErrConfig   = errors.New("dispute: this unit cannot be disputed")
+	ErrOver     = errors.New("dispute: it has its verdict")
+	ErrNotYours = errors.New("dispute: it is not the sender's turn")
+	ErrLate     = errors.New("dispute: the deadline of this move has passed")
+	ErrMove     = errors.New("dispute: this move cannot be made now")
+	ErrEncoding = errors.New("dispute: the bytes are not a move")
+)
+
+// Limits of a game.
+const (
+	MaxSegments  = 64
+	MaxSteps     = 1 << 20 // inner steps of a segment
+	MaxOperators = 1 << 20
+	MaxLeaf      = 8 << 20 // bytes of a payload for the referee
+)
+
+// Config is what a game is about.
+type Config struct {
+	Job        string         `cbor:"1,keyasint"`
+	Round      uint32         `cbor:"2,keyasint"`
+	Unit       uint32         `cbor:"3,keyasint"`
+	Attempt    uint32         `cbor:"4,keyasint"`
+	Asserter   string         `cbor:"5,keyasint"`  // account of the worker
+	Challenger string         `cbor:"6,keyasint"`  // account of the verifier
+	Base       canon.Digest   `cbor:"7,keyasint"`  // root of the checkpoint that the round starts from
+	Segments   []canon.Digest `cbor:"8,keyasint"`  // committed inner state roots: at the start, then after every segment
+	Update     canon.Digest   `cbor:"9,keyasint"`  // committed root over the payloads of the update, one per parameter
+	Steps      []uint32       `cbor:"10,keyasint"` // inner steps of every segment: one fewer than Segments
+	Operators  uint32         `cbor:"11,keyasint"` // of the program of one step
+	Parameters uint32         `cbor:"12,keyasint"` // tensors of the update
+	MoveBlocks int64          `cbor:"13,keyasint"` // blocks that a party has for a move
+}
+
+func (c Config) check() error {
+	bad := func(format string, args ...any) error {
+		return fmt.Errorf("%w: "+format, append([]any{ErrConfig}, args...)...)
+	}
+	switch {
+	case c.Asserter == "" || c.Challenger == "" || c.Asserter == c.Challenger:
+		return bad("it needs two parties, not %q and %q", c.Asserter, c.Challenger)
+	case len(c.Steps) < 1 || len(c.Steps) > MaxSegments || len(c.Segments) != len(c.Steps)+1:
+		return bad("%d state roots for %d segments of at most %d", len(c.Segments), len(c.Steps), MaxSegments)
+	case c.Operators < 1 || c.Operators > MaxOperators || c.Parameters < 1 || c.Parameters > MaxOperators:
+		return bad("%d operators and %d parameters, wanted 1 to %d", c.Operators, c.Parameters, MaxOperators)
+	case c.MoveBlocks < 1:
+		return bad("%d blocks for a move", c.MoveBlocks)
+	}
+	for k, n := range c.Steps {
+		if n < 1 || n > MaxSteps {
+			return bad("segment %d has %d steps, wanted 1 to %d", k+1, n, MaxSteps)
+		}
+	}
+	return nil
+}
+
+// span returns the inner steps of the unit before and after segment k, from 1.
+func (c Config) span(k uint32) (from, to uint32) {
+	for _, n := range c.Steps[:k-1] {
+		from += n
+	}
+	return from, from + c.Steps[k-1]
+}
+
+// Party is a side of a dispute.
+type Party uint8
+
+// The parties.
+const (
+	Asserter   Party = 1
+	Challenger Party = 2
+)
+
+// String returns what the party is called in a report.
+func (p Party) String() string {
+	if p == Asserter {
+		return "worker"
+	}
+	return "verifier"
+}
+
+// Stage says which move comes next, and with it who makes it.
+type Stage uint8
+
+// The stages are part of the format.
+const (
+	ShowSteps Stage = 1 // asserter: Steps, state roots between the last agreed state and the disputed one
+	PickStep  Stage = 2 // challenger: Pick, the first of them that differs
+	ShowTree  Stage = 3 // asserter: Tree, the top of the trace of one step, or of the update
+	PickNode  Stage = 4 // challenger: Pick, the first node that differs; on the lowest level Leaf; or at once Bind
+	ShowNodes Stage = 5 // asserter: Nodes, the children of the picked node
+	ShowLeaf  Stage = 6 // challenger: Leaf, about the state at the start of the unit
+	Over      Stage = 7 // there is a verdict
+)
+
+func (s Stage) turn() Party {
+	if s == ShowSteps || s == ShowTree || s == ShowNodes {
+		return Asserter
+	}
+	return Challenger
+}
+
+// Game is a dispute between two moves. It has a few kilobytes, whatever the size of the unit.
+type Game struct {
+	Config   Config `cbor:"1,keyasint"`
+	Stage    Stage  `cbor:"2,keyasint"`
+	Turn     Party  `cbor:"3,keyasint"`
+	Deadline int64  `cbor:"4,keyasint"` // height up to which the next move is taken
+	Segment  uint32 `cbor:"5,keyasint"` // first committed root that differs; len(Config.Segments): only the update does
+
+	From  uint32         `cbor:"6,keyasint"` // inner steps of the unit before the last agreed state
+	To    uint32         `cbor:"7,keyasint"` // and before the first disputed one
+	Prior canon.Digest   `cbor:"8,keyasint"` // root of the agreed state
+	After canon.Digest   `cbor:"9,keyasint"` // what the asserter says is the root of the disputed state
+	Steps []canon.Digest `cbor:"10,keyasint,omitempty"`
+
+	Top   canon.Digest     `cbor:"11,keyasint"`           // of the asserter's tree
+	Node  uint32           `cbor:"12,keyasint"`           // whose children are shown last
+	Shown [][]canon.Digest `cbor:"13,keyasint,omitempty"` // children on the way down, from the top
+
+	Moves     [2]uint32 `cbor:"14,keyasint"` // made by the asserter and by the challenger; opening counts
+	HashBytes uint64    `cbor:"15,keyasint"` // of all digests shown
+	Log       []Record  `cbor:"16,keyasint"`
+	Verdict   *Verdict  `cbor:"17,keyasint,omitempty"`
+}
+
+// Record is one line about a move, for people.
+type Record struct {
+	Height int64  `cbor:"1,keyasint"`
+	Party  Party  `cbor:"2,keyasint"`
+	Line   string `cbor:"3,keyasint"`
+}
+
+// Verdict is how a dispute ended.
+type Verdict struct {
+	AsserterLies bool   `cbor:"1,keyasint"`
+	Reason       string `cbor:"2,keyasint"`
+	Leaf         string `cbor:"3,keyasint"` // Kind of what was recomputed; empty if the dispute ended before
+	LeafBytes    uint64 `cbor:"4,keyasint"`
+	Moves        uint32 `cbor:"5,keyasint"` // of both parties
+	HashBytes    uint64 `cbor:"6,keyasint"`
+	Operator     uint32 `cbor:"7,keyasint"` // that was recomputed; for Leaf "update", the parameter
+}
+
+// Reasons of a verdict.
+const (
+	Recomputed = "recomputed" // the referee answered the last question
+	BadLeaf    = "bad_leaf"   // the challenger did not bring what the referee needs to answer it
+	Silence    = "silence"    // no move before the deadline
+)
+
+// Open begins a game at a height: the challenger says that the committed root of this index is the first that differs
+// from its own. len(Config.Segments) stands for the update.
+func Open(c Config, segment uint32, height int64) (Game, error) {
+	if err := c.check(); err != nil {
+		return Game{}, err
+	}
+	last := uint32(len(c.Segments))
+	g := Game{Config: c, Segment: segment}
+	line := fmt.Sprintf("the state after segment %d of %d differs", segment, last-1)
+	switch {
+	case segment > last:
+		return Game{}, fmt.Errorf("%w: no state root %d, the unit has %d", ErrConfig, segment, last)
+	case segment == last:
+		_, g.From = c.span(last - 1)
+		g.To, g.Prior, g.Stage, line = g.From, c.Segments[last-1], ShowTree, "the update differs"
+	case segment == 0:
+		g.After, g.Stage, line = c.Segments[0], ShowLeaf, "the state at the start differs"
+	default:
+		g.From, g.To = c.span(segment)
+		g.Prior, g.After = c.Segments[segment-1], c.Segments[segment]
+		g.Stage = g.below()
+	}
+	return g.moved(height, Challenger, g.Stage, "%s", line), nil
+}
+
+// below is the stage after an interval of steps is chosen.
+func (g Game) below() Stage {
+	if g.To-g.From > 1 {
+		return ShowSteps
+	}
+	return ShowTree
+}
+
+// moved returns the game after a move.
+func (g Game) moved(height int64, by Party, next Stage, format string, args ...any) Game {
+	g.Moves[by-1]++
+	g.Log = append(slices.Clip(g.Log), Record{height, by, fmt.Sprintf(format, args...)})
+	g.Stage, g.Turn, g.Deadline = next, next.turn(), height+g.Config.MoveBlocks
+	return g
+}
+
+// Loser is the account that the verdict is against, empty while there is none.
+func (g Game) Loser() string {
+	switch {
+	case g.Verdict == nil:
+		return ""
+	case g.Verdict.AsserterLies:
+		return g.Config.Asserter
+	}
+	return g.Config.Challenger
+}
+
+// Tick ends a game whose deadline has passed: whose turn it was loses. It returns other games as they are.
+func (g Game) Tick(height int64) Game {
+	if g.Stage == Over || height <= g.Deadline {
+		return g
+	}
+	late := g.Turn
+	g.Log = append(slices.Clip(g.Log), Record{height, late, fmt.Sprintf("the %s made no move by height %d and loses", late, g.Deadline)})
+	return g.end(Verdict{AsserterLies: late == Asserter, Reason: Silence})
+}
+
+func (g Game) end(v Verdict) Game {
+	v.Moves, v.HashBytes = g.Moves[0]+g.Moves[1], g.HashBytes
+	g.Stage, g.Turn, g.Verdict = Over, 0, &v
+	return g
+}

@@ -1,0 +1,79 @@
+package dispute
+
+import (
+	"fmt"
+
+	"github.com/starling-network/starling/canon"
+)
+
+// Move is one of its fields.
+type Move struct {
+	Steps *Steps `cbor:"1,keyasint,omitempty"` // by the asserter
+	Tree  *Tree  `cbor:"2,keyasint,omitempty"` // by the asserter
+	Nodes *Nodes `cbor:"3,keyasint,omitempty"` // by the asserter
+	Pick  *Pick  `cbor:"4,keyasint,omitempty"` // by the challenger
+	Bind  *Bind  `cbor:"5,keyasint,omitempty"` // by the challenger, the last
+	Leaf  *Leaf  `cbor:"6,keyasint,omitempty"` // by the challenger, the last
+}
+
+// Steps shows the state roots after the inner steps that Boundaries lists. The last is the disputed one.
+type Steps struct {
+	Roots []canon.Digest `cbor:"1,keyasint"`
+}
+
+// Tree shows the topmost node of a tree and its children, none if the tree has a single leaf. The tree is that of the
+// operators' outputs of the disputed step, or that of the update.
+type Tree struct {
+	Top      canon.Digest   `cbor:"1,keyasint"`
+	Children []canon.Digest `cbor:"2,keyasint,omitempty"`
+}
+
+// Nodes shows the children of the picked node.
+type Nodes struct {
+	Children []canon.Digest `cbor:"1,keyasint"`
+}
+
+// Pick chooses the first that differs of what was shown last, from 0.
+type Pick struct {
+	Index uint32 `cbor:"1,keyasint"`
+}
+
+// Bind says that the shown trace is right, and that it does not lead to the disputed state.
+type Bind struct {
+	Payload []byte `cbor:"1,keyasint"` // for the referee
+}
+
+// Leaf chooses like Pick on the lowest level, and brings what the referee needs to recompute it.
+type Leaf struct {
+	Index   uint32 `cbor:"1,keyasint"`
+	Payload []byte `cbor:"2,keyasint"` // for the referee
+}
+
+// Encode returns the canonical bytes.
+func (m Move) Encode() []byte { return canon.MustMarshal(m) }
+
+// Final reports whether the move is the last, which the referee judges.
+func (m Move) Final() bool { return m.Bind != nil || m.Leaf != nil }
+
+const envelope = 64 // bytes around a payload, at most
+
+// Decode reads canonical bytes from anybody. The error wraps ErrEncoding.
+func Decode(b []byte) (Move, error) {
+	var m Move
+	if len(b) > MaxLeaf+envelope {
+		return m, fmt.Errorf("%w: %d bytes, at most %d are taken", ErrEncoding, len(b), MaxLeaf+envelope)
+	}
+	if err := canon.Unmarshal(b, &m); err != nil {
+		return Move{}, fmt.Errorf("%w: %w", ErrEncoding, err)
+	}
+	set := 0
+	for _, is := range []bool{m.Steps != nil, m.Tree != nil, m.Nodes != nil, m.Pick != nil, m.Bind != nil, m.Leaf != nil} {
+		if is {
+			set++
+		}
+	}
+	if set != 1 {
+		return Move{}, fmt.Errorf("%w: %d moves in one", ErrEncoding, set)
+	}
+	return m, nil
+}

@@ -1,0 +1,39 @@
+package dispute
+
+import "github.com/starling-network/starling/canon"
+
+// Kind says what is recomputed at the end of a dispute.
+type Kind string
+
+// The kinds of last questions. The asserter is right if what is claimed is what follows from what is agreed.
+const (
+	Start    Kind = "start"    // the state After follows from the checkpoint Base
+	Operator Kind = "operator" // the output of operator Index follows from those before it in Trace and from the state Prior
+	Binding  Kind = "binding"  // the state After follows from the outputs of all operators, Trace
+	Update   Kind = "update"   // the payload of parameter Index follows from the checkpoint Base and the last state, Prior
+)
+
+// Claim is the one question that is left of a dispute.
+type Claim struct {
+	Kind        Kind
+	Round, Unit uint32
+	Base        canon.Digest // root of the checkpoint that the round starts from
+	Step        uint32       // inner step of the unit, from 0; for Update, the number of steps of the unit
+	Prior       canon.Digest // inner state root that both agree on: Operator, Update
+	After       canon.Digest // inner state root that the asserter claims: Start, Binding
+	Trace       canon.Digest // root of the asserter's tree: Operator, Binding
+	Index       uint32       // of the operator or the parameter
+	Output      canon.Digest // what the asserter claims for it: the root of a tensor, or the leaf of a payload
+}
+
+// Ruling is the answer of a referee.
+type Ruling struct {
+	Right bool   // the asserter is
+	What  string // one line for people
+}
+
+// Referee answers the last question from the payload that the challenger brought. It must be deterministic. An error says
+// that the payload does not allow an answer, and the challenger loses.
+type Referee interface {
+	Judge(c Claim, payload []byte) (Ruling, error)
+}
