@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"reflect"
 	"testing"
 	"time"
@@ -405,16 +406,16 @@ func TestBeaconOfEveryBlock(t *testing.T) {
 		if b.Height < 4 {
 			continue
 		}
-		earlier, err := c.Beacon(n.ctx, b.Height-2)
+		before, err := c.Beacon(n.ctx, b.Height-2)
 		n.must(err)
 		last, err := c.Beacon(n.ctx, b.Height-1)
 		n.must(err)
-		alpha := beacon.Alpha("test", b.Height-1, earlier)
+		// The votes for the last block, each over the beacon of the block before it.
+		alpha := beacon.Alpha("test", b.Height-1, before)
 		beta, ok := beacon.Verify(ed25519.PublicKey(keys.VRF[32:]), alpha, beacon.Prove(keys.VRF, alpha))
 		output := beacon.Output{Validator: keys.Consensus.PubKey().Address(), Beta: beta}
-		want := beacon.Combine("test", b.Height-1, last, []beacon.Output{output})
-		if !ok || b.Height > 0 && beacon.Combine("test", b.Height, last, []beacon.Output{output}) != value {
-			t.Errorf("block %d: %s is not what the validator's output makes (%s)", b.Height, value, want)
+		if !ok || beacon.Combine("test", b.Height, last, []beacon.Output{output}) != value {
+			t.Errorf("the beacon of block %d is not what the validator's output makes", b.Height)
 		}
 		if len(seen) >= 5 {
 			return
@@ -503,7 +504,7 @@ func TestHostileMessages(t *testing.T) {
 func TestOverHTTP(t *testing.T) {
 	n := start(t, "consumer")
 	n.validator.Stop()
-	n.config.RPC = "127.0.0.1:36657"
+	n.config.RPC = free(t)
 	n.open()
 	rpc, err := client.Dial("http://" + n.config.RPC)
 	n.must(err)
@@ -515,4 +516,100 @@ func TestOverHTTP(t *testing.T) {
 	if _, err := c.Run(n.ctx, "job"); !errors.Is(err, client.ErrNotFound) {
 		t.Errorf("a run that has not begun: %v", err)
 	}
+}
+
+// free is an address of the loopback where nothing listens.
+func free(t *testing.T) string {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+func TestLargestLeafFits(t *testing.T) {
+	n := start(t, "consumer", "w0", "v0")
+	n.enlist("w0", run.Worker, 1)
+	n.enlist("v0", run.Verifier, 1)
+	o := order("job")
+	o.Workers = market.Workers{Min: 1, Target: 1, Max: 1}
+	n.must(n.clients["consumer"].Order(n.ctx, o))
+	n.until(n.clients["w0"], "job", func(s run.State) bool { return s.Phase == run.Train })
+	leaf := dispute.Move{Leaf: &dispute.Leaf{Payload: make([]byte, dispute.MaxLeaf)}}
+	n.refused(n.clients["v0"].Move(n.ctx, "job", 0, 0, leaf), training.ErrNoDispute, "training", 17)
+}
+
+// TestTwoValidators runs a job over two validators that both have to agree on every block. Each checks the other's part of
+// every beacon before it counts the vote.
+func TestTwoValidators(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	n := &network{t: t, ctx: ctx, clients: map[string]*client.Client{}}
+	names := []string{"consumer", "w0", "w1", "v0"}
+	var accounts []chain.Funded
+	for _, name := range names {
+		accounts = append(accounts, chain.Funded{Address: key(name).Address(), Amount: funds})
+	}
+	seeds := [2]canon.Digest{canon.Sum("seed 0"), canon.Sum("seed 1")}
+	keys := []chain.Keys{chain.NewKeys(seeds[0]), chain.NewKeys(seeds[1])}
+	listen := []string{free(t), free(t)}
+	doc, err := chain.Genesis("test", time.Now(), keys, accounts)
+	n.must(err)
+	for i := range keys {
+		v, err := chain.Start(ctx, chain.Config{
+			Home: t.TempDir(), BlockTime: 50 * time.Millisecond, Log: t.Output(), Seed: seeds[i][:], Genesis: doc,
+			Listen: listen[i], Peers: []string{keys[1-i].NodeID() + "@" + listen[1-i]},
+		})
+		n.must(err)
+		defer v.Stop()
+		n.validator = v
+		for j, name := range names {
+			if j%2 == i {
+				n.clients[name] = client.New(v.Client(), key(name))
+				defer n.clients[name].Close()
+			}
+		}
+	}
+	for _, c := range n.clients {
+		n.height(c)
+	}
+	n.enlist("w0", run.Worker, 1)
+	n.enlist("w1", run.Worker, 1)
+	n.enlist("v0", run.Verifier, 1)
+	n.must(n.clients["consumer"].Order(ctx, order("job")))
+	done := make(chan struct{})
+	for _, name := range names[1:] {
+		go func() {
+			defer func() { done <- struct{}{} }()
+			n.play(name, "job")
+		}()
+	}
+	for range names[1:] {
+		<-done
+	}
+	s, err := n.clients["consumer"].Run(ctx, "job")
+	n.must(err)
+	if s.Phase != run.Done {
+		t.Errorf("the run is in phase %d: %s", s.Phase, s.Why)
+	}
+	n.outputs(2)
+}
+
+// outputs checks how many validators have added to the beacon of the last block.
+func (n *network) outputs(want int) {
+	n.t.Helper()
+	r, err := n.validator.Client().BlockResults(n.ctx, nil)
+	n.must(err)
+	for _, e := range r.FinalizeBlockEvents {
+		for _, a := range e.Attributes {
+			if e.Type == "starling.beacon.v1.EventBeacon" && a.Key == "outputs" {
+				if a.Value != fmt.Sprint(want) {
+					n.t.Errorf("%s validators are in the beacon of block %d, want %d", a.Value, r.Height, want)
+				}
+				return
+			}
+		}
+	}
+	n.t.Errorf("block %d has no beacon", r.Height)
 }

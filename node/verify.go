@@ -28,6 +28,7 @@ import (
 type VerifyOptions struct {
 	Round    int                    // one round from 1, or 0 for all
 	JobFile  string                 // in place of the one that the run was started with
+	Shipped  bool                   // take the data from the folder's blobs, not from the files that the job names
 	Progress func(done, rounds int) // may be nil
 }
 

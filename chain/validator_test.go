@@ -1,0 +1,135 @@
+package chain_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"testing"
+	"time"
+
+	cmttypes "github.com/cometbft/cometbft/types"
+
+	"github.com/starling-network/starling/chain"
+)
+
+const childHome = "STARLING_TEST_CHILD_HOME"
+
+// TestMain is a validator that says every height, when another test starts the test binary as one.
+func TestMain(m *testing.M) {
+	home := os.Getenv(childHome)
+	if home == "" {
+		os.Exit(m.Run())
+	}
+	v, err := chain.Start(context.Background(), config(home))
+	if err == nil {
+		err = heights(context.Background(), v, func(h int64) bool {
+			fmt.Println(h)
+			return true
+		})
+	}
+	fmt.Fprintln(os.Stderr, err)
+	os.Exit(1)
+}
+
+func config(home string) chain.Config {
+	return chain.Config{Home: home, ChainID: "test", BlockTime: 50 * time.Millisecond}
+}
+
+// heights calls more with the height of every block until it returns false.
+func heights(ctx context.Context, v *chain.Validator, more func(int64) bool) error {
+	events, err := v.Client().Subscribe(ctx, "test", cmttypes.QueryForEvent(cmttypes.EventNewBlockHeader).String(), 100)
+	if err != nil {
+		return err
+	}
+	for {
+		select {
+		case e := <-events:
+			if !more(e.Data.(cmttypes.EventDataNewBlockHeader).Header.Height) {
+				return nil
+			}
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+func TestContinuesAfterAKill(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	home := t.TempDir()
+	child := exec.CommandContext(ctx, os.Args[0])
+	child.Env = append(os.Environ(), childHome+"="+home)
+	child.Stderr = t.Output()
+	out, err := child.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := child.Start(); err != nil {
+		t.Fatal(err)
+	}
+	killed := 0
+	for lines := bufio.NewScanner(out); killed < 5 && lines.Scan(); {
+		if killed, err = strconv.Atoi(lines.Text()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := child.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = child.Wait() // says that it was killed
+	genesis, err := os.ReadFile(filepath.Join(home, "config", "genesis.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	v, err := chain.Start(ctx, config(home))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer v.Stop()
+	err = heights(ctx, v, func(h int64) bool {
+		if h <= int64(killed) {
+			t.Errorf("height %d after a kill at height %d", h, killed)
+		}
+		return false
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again, err := os.ReadFile(filepath.Join(home, "config", "genesis.json")); err != nil || string(again) != string(genesis) {
+		t.Errorf("the genesis changed over the restart (%v)", err)
+	}
+}
+
+func TestFolderOfAnotherChain(t *testing.T) {
+	home := t.TempDir()
+	v, err := chain.Start(t.Context(), config(home))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := chain.Start(t.Context(), config(home)); err == nil {
+		t.Error("two validators run over one folder")
+	}
+	v.Stop()
+	c := config(home)
+	c.ChainID = "other"
+	if _, err := chain.Start(t.Context(), c); !errors.Is(err, chain.ErrOtherChain) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestStopsWithItsContext(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	v, err := chain.Start(ctx, config(t.TempDir()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	cancel()
+	<-v.Client().Quit()
+	v.Stop()
+}
