@@ -76,14 +76,21 @@ func fund(cdc codec.Codec, state map[string]json.RawMessage, accounts []Funded) 
 	var bank banktypes.GenesisState
 	cdc.MustUnmarshalJSON(state[authtypes.ModuleName], &auth)
 	cdc.MustUnmarshalJSON(state[banktypes.ModuleName], &bank)
+	coins := map[string]sdk.Coins{}
 	var list []authtypes.GenesisAccount
 	for _, f := range accounts {
 		address, err := sdk.AccAddressFromBech32(f.Address)
 		if err != nil {
 			return fmt.Errorf("genesis: account %q: %w", f.Address, err)
 		}
-		list = append(list, authtypes.NewBaseAccountWithAddress(address))
-		bank.Balances = append(bank.Balances, banktypes.Balance{Address: f.Address, Coins: adapter.Coins(f.Amount)})
+		if coins[f.Address] == nil {
+			list = append(list, authtypes.NewBaseAccountWithAddress(address))
+		}
+		coins[f.Address] = coins[f.Address].Add(adapter.Coins(f.Amount)...)
+	}
+	for _, account := range list {
+		address := account.GetAddress().String()
+		bank.Balances = append(bank.Balances, banktypes.Balance{Address: address, Coins: coins[address]})
 	}
 	list = authtypes.SanitizeGenesisAccounts(list)
 	packed, err := authtypes.PackAccounts(list)

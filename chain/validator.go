@@ -53,7 +53,7 @@ type Config struct {
 	Peers   []string             // nodeID@host:port of other validators
 	RPC     string               // host:port of the HTTP interface of CometBFT; "": none
 
-	Referee training.Referee // part of the rules of the chain
+	Referee training.Referee // nil: the one that recomputes; all validators of a chain have the same
 }
 
 // Validator is a running validator.

@@ -14,7 +14,7 @@ import (
 	"github.com/cometbft/cometbft/rpc/client/http"
 	sdkclient "github.com/cosmos/cosmos-sdk/client"
 
-	"github.com/starling-network/starling/chain/app"
+	"github.com/starling-network/starling/chain/wire"
 )
 
 // Errors of the client. A message that the chain refused is an *Error.
@@ -31,7 +31,7 @@ type Client struct {
 	rpc      rpcclient.Client
 	signer   Signer
 	name     string // of the subscription
-	encoding *app.Encoding
+	encoding *wire.Encoding
 	conn     sdkclient.Context
 
 	account account
@@ -40,7 +40,7 @@ type Client struct {
 
 var clients atomic.Uint64
 
-var encoding = sync.OnceValues(app.NewEncoding)
+var encoding = sync.OnceValues(wire.NewEncoding)
 
 // New returns a client of the account of a signer over a connection to a validator.
 func New(rpc rpcclient.Client, signer Signer) *Client {

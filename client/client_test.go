@@ -9,8 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/oasisprotocol/curve25519-voi/primitives/ed25519"
-
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/chain"
 	"github.com/starling-network/starling/chain/x/beacon"
@@ -40,6 +38,7 @@ type network struct {
 	config    chain.Config
 	validator *chain.Validator
 	clients   map[string]*client.Client
+	liar      string // account whose work every verifier challenges
 }
 
 func start(t *testing.T, names ...string) *network {
@@ -153,13 +152,18 @@ func (n *network) play(name, job string) {
 			continue
 		}
 		n.must(err)
-		if s.Phase == run.Done || s.Phase == run.Halted {
+		if m, _ := s.Member(c.Address()); !m.Active || s.Phase == run.Done || s.Phase == run.Halted {
 			return
 		}
 		for _, u := range s.Work(c.Address()) {
 			n.must(c.Commit(ctx, job, s.Round, u.Index, u.Attempt, commitment(s.Round, u.Index)))
 		}
 		for _, u := range s.Audits(c.Address()) {
+			if u.Worker == n.liar {
+				n.must(c.Challenge(ctx, job, s.Round, u.Index, 0, []byte("opening")))
+				n.must(c.Move(ctx, job, s.Round, u.Index, dispute.Move{Leaf: &dispute.Leaf{Payload: []byte("leaf")}}))
+				break // the verdict changed the other duties
+			}
 			n.must(c.Pass(ctx, job, s.Round, u.Index, canon.Sum("seal", []byte(name))))
 		}
 		if s.Phase == run.Attest && !s.Voted(c.Address()) {
@@ -185,6 +189,14 @@ func TestRunFromOrderToReceipts(t *testing.T) {
 		t.Errorf("placed: %+v", placed)
 	}
 	members := []string{"w0", "w1", "v0"}
+	s := n.finish(members...)
+	n.checkLineage(consumer, s)
+	n.checkMoney(consumer, members)
+}
+
+// finish lets the members do their duties until the run is done.
+func (n *network) finish(members ...string) run.State {
+	n.t.Helper()
 	done := make(chan struct{})
 	for _, name := range members {
 		go func() {
@@ -192,15 +204,119 @@ func TestRunFromOrderToReceipts(t *testing.T) {
 			n.play(name, "job")
 		}()
 	}
-	s := n.until(consumer, "job", func(s run.State) bool { return s.Phase == run.Done || s.Phase == run.Halted })
 	for range members {
 		<-done
 	}
+	s, err := n.clients[members[0]].Run(n.ctx, "job")
+	n.must(err)
 	if s.Phase != run.Done {
-		t.Fatalf("the run is halted: %s", s.Why)
+		n.t.Fatalf("the run is in phase %d: %s", s.Phase, s.Why)
 	}
-	n.checkLineage(consumer, s)
-	n.checkMoney(consumer, members)
+	return s
+}
+
+// ruling is a referee that knows the answer.
+type ruling bool
+
+func (r ruling) Judge(dispute.Claim, []byte) (dispute.Ruling, error) {
+	return dispute.Ruling{Right: bool(r), What: "as the test wants it"}, nil
+}
+
+func (ruling) Config(s run.State, unit uint32, blocks int64) (dispute.Config, error) {
+	u := s.Units[unit]
+	return dispute.Config{
+		Job: s.Terms.Job, Round: s.Round, Unit: unit, Attempt: u.Attempt, Asserter: u.Worker, Challenger: u.Verifier,
+		Base: s.Base.Root, Segments: u.Commit.Segments, Update: u.Commit.Update,
+		Steps: []uint32{1, 1}, Operators: 1, Parameters: 1, MoveBlocks: blocks,
+	}, nil
+}
+
+func (r ruling) open(spec canon.Digest, opening []byte) (training.Case, error) {
+	if string(opening) != "opening" || spec != terms("").Spec {
+		return nil, errors.New("not an opening")
+	}
+	return r, nil
+}
+
+func TestLiarIsConvicted(t *testing.T) {
+	n := start(t, "consumer", "w0", "w1", "v0")
+	n.referee(ruling(false))
+	n.liar = key("w0").Address()
+	n.enlist("w0", run.Worker, 500)
+	n.enlist("w1", run.Worker, 500)
+	n.enlist("v0", run.Verifier, 500)
+	consumer := n.clients["consumer"]
+	n.must(consumer.Order(n.ctx, order("job")))
+	n.finish("v0", "w0", "w1")
+	games, err := consumer.Disputes(n.ctx, "job")
+	n.must(err)
+	left := uint64(stake)
+	for _, g := range games {
+		if g.Loser() != n.liar {
+			t.Errorf("a dispute that the liar does not lose: %+v", g)
+		}
+		left -= left / 2
+	}
+	p, err := consumer.Participant(n.ctx, n.liar)
+	n.must(err)
+	if len(games) == 0 || !p.Jailed || p.Stake != left || p.Slashed != stake-left {
+		t.Errorf("the liar after the verdict: %+v", p)
+	}
+	n.balance("w0", funds-stake)
+	n.checkMoney(consumer, []string{"w0", "w1", "v0"})
+	n.refused(n.clients["w0"].Offer(n.ctx, run.Worker, 1, 1), chainmarket.ErrRole, "market", 4)
+}
+
+func TestFalseChallenge(t *testing.T) {
+	n := start(t, "consumer", "w0", "w1", "v0")
+	n.referee(ruling(true))
+	n.liar = key("w0").Address()
+	n.enlist("w0", run.Worker, 500)
+	n.enlist("w1", run.Worker, 500)
+	n.enlist("v0", run.Verifier, 500)
+	consumer := n.clients["consumer"]
+	n.must(consumer.Order(n.ctx, order("job")))
+	s := n.until(consumer, "job", func(s run.State) bool {
+		for _, name := range []string{"w0", "w1"} {
+			for _, u := range s.Work(key(name).Address()) {
+				n.must(n.clients[name].Commit(n.ctx, "job", s.Round, u.Index, u.Attempt, commitment(s.Round, u.Index)))
+			}
+		}
+		return len(s.Audits(key("v0").Address())) > 0
+	})
+	v0, unit := n.clients["v0"], s.Audits(key("v0").Address())[0]
+	n.refused(v0.Challenge(n.ctx, "job", 0, unit.Index, 0, []byte("nonsense")), training.ErrOpening, "training", 16)
+	n.refused(v0.Challenge(n.ctx, "job", 0, unit.Index, 99, []byte("opening")), dispute.ErrConfig, "training", 18)
+	n.must(v0.Challenge(n.ctx, "job", 0, unit.Index, 0, []byte("opening")))
+	leaf := dispute.Move{Leaf: &dispute.Leaf{Payload: []byte("leaf")}}
+	n.refused(n.clients["w0"].Move(n.ctx, "job", 0, unit.Index, leaf), dispute.ErrNotYours, "training", 20)
+	n.refused(v0.Move(n.ctx, "job", 0, unit.Index, dispute.Move{Pick: &dispute.Pick{}}), dispute.ErrMove, "training", 22)
+	n.must(v0.Move(n.ctx, "job", 0, unit.Index, leaf))
+	p, err := v0.Participant(n.ctx, v0.Address())
+	n.must(err)
+	if !p.Jailed || p.Stake != stake/2 {
+		t.Errorf("the false challenger after the verdict: %+v", p)
+	}
+	n.refused(v0.Move(n.ctx, "job", 0, unit.Index, leaf), training.ErrNoDispute, "training", 17)
+	// It was the only verifier of a run that wants audits.
+	n.refused(v0.Pass(n.ctx, "job", 0, unit.Index, canon.Sum("seal")), run.ErrHalted, "training", 4)
+	e, err := consumer.Escrow(n.ctx, "job")
+	n.must(err)
+	if e.Remaining() != 0 || e.Refunded != e.Budget {
+		t.Errorf("escrow of the halted run: %+v", e)
+	}
+}
+
+// referee restarts the chain with a referee.
+func (n *network) referee(r ruling) {
+	n.t.Helper()
+	n.validator.Stop()
+	n.config.Referee = r.open
+	var names []string
+	for name := range n.clients {
+		names = append(names, name)
+	}
+	n.open(names...)
 }
 
 // checkLineage verifies every signature of every attested checkpoint, as somebody without the chain would.
@@ -245,7 +361,9 @@ func (n *network) checkMoney(c *client.Client, members []string) {
 		if r.Seq != uint64(i) {
 			n.t.Errorf("receipt %d has number %d", i, r.Seq)
 		}
-		earned[r.Who] += r.Amount
+		if r.Kind != reward.Slash {
+			earned[r.Who] += r.Amount
+		}
 		fee += r.Fee
 	}
 	last := receipts[len(receipts)-1]
@@ -412,7 +530,7 @@ func TestBeaconOfEveryBlock(t *testing.T) {
 		n.must(err)
 		// The votes for the last block, each over the beacon of the block before it.
 		alpha := beacon.Alpha("test", b.Height-1, before)
-		beta, ok := beacon.Verify(ed25519.PublicKey(keys.VRF[32:]), alpha, beacon.Prove(keys.VRF, alpha))
+		beta, ok := beacon.Verify(keys.VRF[32:], alpha, beacon.Prove(keys.VRF, alpha))
 		output := beacon.Output{Validator: keys.Consensus.PubKey().Address(), Beta: beta}
 		if !ok || beacon.Combine("test", b.Height, last, []beacon.Output{output}) != value {
 			t.Errorf("the beacon of block %d is not what the validator's output makes", b.Height)
@@ -578,21 +696,7 @@ func TestTwoValidators(t *testing.T) {
 	n.enlist("w1", run.Worker, 1)
 	n.enlist("v0", run.Verifier, 1)
 	n.must(n.clients["consumer"].Order(ctx, order("job")))
-	done := make(chan struct{})
-	for _, name := range names[1:] {
-		go func() {
-			defer func() { done <- struct{}{} }()
-			n.play(name, "job")
-		}()
-	}
-	for range names[1:] {
-		<-done
-	}
-	s, err := n.clients["consumer"].Run(ctx, "job")
-	n.must(err)
-	if s.Phase != run.Done {
-		t.Errorf("the run is in phase %d: %s", s.Phase, s.Why)
-	}
+	n.finish(names[1:]...)
 	n.outputs(2)
 }
 

@@ -8,7 +8,7 @@ import (
 	sdk "github.com/cosmos/cosmos-sdk/types"
 
 	"github.com/starling-network/starling/canon"
-	_ "github.com/starling-network/starling/chain/app" // the prefix of addresses
+	_ "github.com/starling-network/starling/chain/wire" // the prefix of addresses
 )
 
 // Signer holds the key of an account.

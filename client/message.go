@@ -4,6 +4,7 @@ import (
 	"context"
 
 	sdk "github.com/cosmos/cosmos-sdk/types"
+
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/chain/x/market/marketpb"
 	"github.com/starling-network/starling/chain/x/registry/registrypb"

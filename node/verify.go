@@ -2,7 +2,6 @@ package node
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -261,12 +260,12 @@ func (v *verification) round(ctx context.Context, base *train.Checkpoint) (*trai
 	line := v.lines[base.Round]
 	deltas := make([][]*tensor.Tensor, v.b.Spec.Units)
 	updates := make([]string, v.b.Spec.Units)
-	g, ctx := errgroup.WithContext(ctx)
+	g, working := errgroup.WithContext(ctx)
 	for unit := range v.b.Spec.Units {
 		g.Go(func() error {
 			task := <-v.tasks
 			defer func() { v.tasks <- task }()
-			r, err := task.Run(base, unit, func(uint32, float32) error { return ctx.Err() })
+			r, err := task.Run(base, unit, func(uint32, float32) error { return working.Err() })
 			if err != nil {
 				return err
 			}
@@ -294,8 +293,12 @@ func (v *verification) round(ctx context.Context, base *train.Checkpoint) (*trai
 		return nil, mismatch(line.Round, "the state root is %s, attested was %s", root.Short(), line.StateRoot.Short())
 	}
 	memory := blob.NewMemory()
-	if name, err := saveCheckpoint(ctx, memory, v.out.Run.ID, next); err != nil || name.CID != line.Checkpoint {
-		return nil, errors.Join(err, mismatch(line.Round, "the checkpoint's CID is %s, attested was %s", name.CID, line.Checkpoint))
+	name, err := saveCheckpoint(ctx, memory, v.out.Run.ID, next)
+	if err != nil {
+		return nil, err
+	}
+	if name.CID != line.Checkpoint {
+		return nil, mismatch(line.Round, "the checkpoint's CID is %s, attested was %s", name.CID, line.Checkpoint)
 	}
 	return next, nil
 }

@@ -2,6 +2,7 @@ package adapter
 
 import (
 	"context"
+	"fmt"
 
 	sdkmath "cosmossdk.io/math"
 	"github.com/cosmos/cosmos-sdk/client"
@@ -56,9 +57,14 @@ func Coins(amount uint64) sdk.Coins {
 	return sdk.NewCoins(sdk.NewCoin(Denom, sdkmath.NewIntFromUint64(amount)))
 }
 
-// Isolate runs f on a copy of the state, and keeps what it wrote and emitted only if it succeeds: a fault in one job
-// must not stop the block of all the others.
-func Isolate(ctx context.Context, f func(context.Context) error) error {
+// Isolate runs f on a copy of the state, and keeps what it wrote and emitted only if it succeeds: a fault in one job, even
+// a panic, must not stop the blocks of all the others.
+func Isolate(ctx context.Context, f func(context.Context) error) (err error) {
+	defer func() {
+		if fault := recover(); fault != nil {
+			err = fmt.Errorf("adapter: panic: %v", fault)
+		}
+	}()
 	copied, write := sdk.UnwrapSDKContext(ctx).CacheContext()
 	if err := f(copied); err != nil {
 		return err

@@ -1,3 +1,6 @@
+// Package app wires the modules of the SDK and our own into one application for CometBFT: accounts, coins, staking,
+// slashing, governance and fees are the SDK's, the rest is chain/x. It decides which modules there are and in which
+// order they run; it holds no rule, and starts no process.
 package app
 
 import (
@@ -31,7 +34,10 @@ import (
 	stakingtypes "github.com/cosmos/cosmos-sdk/x/staking/types"
 	"github.com/oasisprotocol/curve25519-voi/primitives/ed25519"
 
+	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/chain/adapter"
+	"github.com/starling-network/starling/chain/referee"
+	"github.com/starling-network/starling/chain/wire"
 	"github.com/starling-network/starling/chain/x/beacon"
 	"github.com/starling-network/starling/chain/x/market"
 	"github.com/starling-network/starling/chain/x/registry"
@@ -48,26 +54,30 @@ type Validator struct {
 // App is the application.
 type App struct {
 	*baseapp.BaseApp
-	*Encoding
+	*wire.Encoding
 
 	keepers keepers
 	modules *module.Manager
 	basics  module.BasicManager
 }
 
-// New opens the application over its database, which closes with it. All validators of a chain have the same referee.
-func New(logger log.Logger, db dbm.DB, chainID string, v Validator, referee training.Referee) (*App, error) {
-	e, err := NewEncoding()
+// New opens the application over its database, which closes with it. The referee is part of the rules: all validators of a
+// chain have the same. nil is the one that recomputes.
+func New(logger log.Logger, db dbm.DB, chainID string, v Validator, judge training.Referee) (*App, error) {
+	e, err := wire.NewEncoding()
 	if err != nil {
 		return nil, err
 	}
-	a := &App{Encoding: e, BaseApp: baseapp.NewBaseApp(Name, logger, db, e.Tx.TxDecoder(),
+	a := &App{Encoding: e, BaseApp: baseapp.NewBaseApp(wire.Name, logger, db, e.Tx.TxDecoder(),
 		baseapp.SetChainID(chainID), baseapp.SetMinGasPrices("0"+adapter.Denom),
 		baseapp.SetPruning(pruning.NewCustomPruningOptions(100, 100)))}
 	a.SetInterfaceRegistry(e.Registry)
 	a.SetTxEncoder(e.Tx.TxEncoder())
+	if judge == nil {
+		judge = recompute
+	}
 	stores := storetypes.NewKVStoreKeys(storeNames...)
-	if a.keepers, err = newKeepers(a, stores, logger, referee); err != nil {
+	if a.keepers, err = newKeepers(a, stores, logger, judge); err != nil {
 		return nil, err
 	}
 	a.SetParamStore(a.keepers.consensus.ParamsStore)
@@ -80,6 +90,14 @@ func New(logger log.Logger, db dbm.DB, chainID string, v Validator, referee trai
 		return nil, err
 	}
 	return a, a.LoadLatestVersion()
+}
+
+func recompute(spec canon.Digest, opening []byte) (training.Case, error) {
+	r, err := referee.Open(spec, opening)
+	if err != nil {
+		return nil, err
+	}
+	return r, nil
 }
 
 // arrange makes the modules and the orders in which they run.

@@ -22,6 +22,7 @@ import (
 	stakingkeeper "github.com/cosmos/cosmos-sdk/x/staking/keeper"
 	stakingtypes "github.com/cosmos/cosmos-sdk/x/staking/types"
 
+	"github.com/starling-network/starling/chain/wire"
 	"github.com/starling-network/starling/chain/x/beacon"
 	"github.com/starling-network/starling/chain/x/market"
 	"github.com/starling-network/starling/chain/x/registry"
@@ -61,13 +62,13 @@ type keepers struct {
 	training *training.Keeper
 }
 
-func newKeepers(a *App, stores map[string]*storetypes.KVStoreKey, logger log.Logger, referee training.Referee) (k keepers, err error) {
+func newKeepers(a *App, stores map[string]*storetypes.KVStoreKey, logger log.Logger, judge training.Referee) (k keepers, err error) {
 	cdc := a.Codec
 	store := func(name string) corestore.KVStoreService { return runtime.NewKVStoreService(stores[name]) }
 	government := authtypes.NewModuleAddress(govtypes.ModuleName).String()
 
 	k.consensus = consensuskeeper.NewKeeper(cdc, store(consensustypes.StoreKey), government, runtime.EventService{})
-	k.accounts = authkeeper.NewAccountKeeper(cdc, store(authtypes.StoreKey), authtypes.ProtoBaseAccount, permissions, a.Accounts, Name, government)
+	k.accounts = authkeeper.NewAccountKeeper(cdc, store(authtypes.StoreKey), authtypes.ProtoBaseAccount, permissions, a.Accounts, wire.Name, government)
 	// No account is closed to payments: an amount that cannot be paid out would hold up a run.
 	k.bank = bankkeeper.NewBaseKeeper(cdc, store(banktypes.StoreKey), k.accounts, nil, government, logger)
 	k.staking = stakingkeeper.NewKeeper(cdc, store(stakingtypes.StoreKey), k.accounts, k.bank, government, a.Validators, a.Consensus)
@@ -81,7 +82,7 @@ func newKeepers(a *App, stores map[string]*storetypes.KVStoreKey, logger log.Log
 	k.beacon, errs[0] = beacon.NewKeeper(store(beacon.Name), k.staking)
 	k.registry, errs[1] = registry.NewKeeper(store(registry.Name), authtypes.NewModuleAddress(registry.Name), k.bank, k.distribution)
 	k.market, errs[2] = market.NewKeeper(store(market.Name), authtypes.NewModuleAddress(market.Name), k.bank, k.distribution, k.registry, k.beacon)
-	k.training, errs[3] = training.NewKeeper(store(training.Name), k.market, k.registry, k.beacon, k.accounts, referee)
+	k.training, errs[3] = training.NewKeeper(store(training.Name), k.market, k.registry, k.beacon, k.accounts, judge)
 	k.market.Connect(k.training)
 	return k, errors.Join(errs[:]...)
 }

@@ -144,6 +144,9 @@ func TestOverrides(t *testing.T) {
 	if j.Training.LearningRate != 1e-4 || j.Datasets[0].Format != "jsonl" || j.Budget.MaxCost != 1 || j.Labels["team"] != "x" {
 		t.Errorf("not applied: %+v", j.Spec)
 	}
+	if j = parse(t, minimal, "datasets.0.format=parquet"); j.Datasets[0].Format != "parquet" || j.Datasets[0].Field != "text" {
+		t.Errorf("parquet: %+v", j.Datasets[0])
+	}
 	for o, code := range map[string]string{
 		"training.learning_rat=1": CodeUnknownKey,
 		"training.max_steps=no":   CodeWrongType,

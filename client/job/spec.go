@@ -56,11 +56,11 @@ type LoRA struct {
 	TargetModules []string `job:"target_modules"`
 }
 
-// Dataset is one source of training text.
+// Dataset is one source of training text. Files of text and jsonl whose names end in .gz or .zst are unpacked.
 type Dataset struct {
 	Path   string  `job:"path,required,local"` // glob, relative to the folder of the job file; ** spans folders
-	Format string  `job:"format" one:"text jsonl" later:"parquet webdataset nanogpt-bin llmc-bin"`
-	Field  string  `job:"field"` // of a jsonl object
+	Format string  `job:"format" one:"text jsonl parquet" later:"webdataset nanogpt-bin llmc-bin"`
+	Field  string  `job:"field"` // of a jsonl object, or column of a parquet file
 	Split  string  `job:"split" one:"train" later:"validation test"`
 	Weight float64 `job:"weight" in:"(0,inf)"`
 }

@@ -108,9 +108,9 @@ func (c *cli) benchTrain() *cobra.Command {
 		Use:   "train",
 		Short: "Measure training steps",
 		Long: `Measure forward pass, backward pass and AdamW in float32 on random tokens. Tokens a second are those of
-the median step; one step before it is not counted.
+the median step, CPU seconds those of the cheapest, all threads together; the first step is not counted.
 
-With -o json: {"preset","tokens_per_second","peak_mib","parameters","threads"}.`,
+With -o json: {"preset","tokens_per_second","cpu_seconds","peak_mib","parameters","threads"}.`,
 		Example: `  starling bench train
   starling bench train --preset llama-10m --threads 1 --steps 20
   starling bench train --preset gpt2-124m -o json`,
@@ -128,8 +128,8 @@ With -o json: {"preset","tokens_per_second","peak_mib","parameters","threads"}.`
 				return terminal.PrintJSON(os.Stdout, r)
 			}
 			w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
-			fmt.Fprintf(w, "PRESET\tPARAMETERS\tBATCH\tTHREADS\tTOKENS/S\tPEAK MIB\n%s\t%s\t%d x %d\t%d\t%.1f\t%d\n",
-				r.Preset, terminal.Number(float64(r.Parameters)), p.Batch, p.Length, r.Threads, r.TokensPerSecond, r.PeakMiB)
+			fmt.Fprintf(w, "PRESET\tPARAMETERS\tBATCH\tTHREADS\tTOKENS/S\tCPU S/STEP\tPEAK MIB\n%s\t%s\t%d x %d\t%d\t%.1f\t%.3f\t%d\n",
+				r.Preset, terminal.Number(float64(r.Parameters)), p.Batch, p.Length, r.Threads, r.TokensPerSecond, r.CPUSeconds, r.PeakMiB)
 			return w.Flush()
 		},
 	}

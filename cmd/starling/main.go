@@ -57,6 +57,13 @@ one operator that the chain recomputes, liars lose their stake, and pay follows 
 		Example: `  starling train examples/quickstart.yaml
   starling verify out/quickstart
   starling generate out/quickstart --prompt "func " --tokens 100`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return nil
+			}
+			return usage(cmd, fmt.Errorf("there is no command %q%s", args[0], didYouMean(cmd.SuggestionsFor(args[0]))))
+		},
+		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 		SilenceUsage:      true,
 		SilenceErrors:     true,
 		PersistentPreRunE: func(*cobra.Command, []string) error { return c.prepare() },
@@ -89,6 +96,13 @@ func usage(cmd *cobra.Command, err error) error {
 	return terminal.WithExit(&terminal.Problem{
 		Code: "USAGE", What: err.Error(), Fix: fmt.Sprintf("see `%s --help`", cmd.CommandPath()),
 	}, terminal.ExitUsage)
+}
+
+func didYouMean(names []string) string {
+	if len(names) == 0 {
+		return ""
+	}
+	return "; did you mean " + strings.Join(names, " or ") + "?"
 }
 
 // exactly is cobra.ExactArgs with our errors.

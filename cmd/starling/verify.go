@@ -43,8 +43,8 @@ With -o json: {"job","rounds","units","signers","state_root","complete"}.`,
 			if c.output == outputJSON {
 				return terminal.PrintJSON(os.Stdout, v)
 			}
-			fmt.Printf("verified    %d rounds of %d units, bit for bit; signed by %d members\nstate root  %s\n",
-				len(v.Rounds), v.Units/max(1, len(v.Rounds)), len(v.Signers), v.StateRoot)
+			fmt.Printf("verified    %d rounds, bit for bit (%d units computed again); signed by %d members\nstate root  %s\n",
+				len(v.Rounds), v.Units, len(v.Signers), v.StateRoot)
 			return nil
 		},
 	}

@@ -80,7 +80,8 @@ func TestBuildRefuses(t *testing.T) {
 
 func wideTokenizer(t *testing.T) *tokenizer.Tokenizer {
 	t.Helper()
-	text := strings.Replace(string(tokenizer.Bytes().JSON()), `"added_tokens": [`, `"added_tokens": [{"id":70000,"content":"<far>"}`, 1)
+	text := strings.NewReplacer(`"added_tokens": [`, `"added_tokens": [{"id":70000,"content":"<far>"}`, `"vocab": {`, `"vocab": {"<far>": 70000,`).
+		Replace(string(tokenizer.Bytes().JSON()))
 	tok, err := tokenizer.Parse([]byte(text))
 	if err != nil {
 		t.Fatal(err)

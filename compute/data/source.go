@@ -10,22 +10,26 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
+
+	"github.com/starling-network/starling/compute/data/parquet"
 )
 
-// The formats of a Source.
+// The formats of a Source. Text and JSONL whose names end in .gz or .zst are unpacked.
 const (
-	Text  = "text"  // the whole of Data is one document, of any bytes
-	JSONL = "jsonl" // one JSON object a line, of which one field is the document
+	Text    = "text"    // the whole of Data is one document, of any bytes
+	JSONL   = "jsonl"   // one JSON object a line, of which one field is the document
+	Parquet = "parquet" // one document a row, in a column of strings; rows without a value are left out
 )
 
-// DefaultField is the field of a JSONL source that names none.
+// DefaultField is the field or column of a source that names none.
 const DefaultField = "text"
 
 // Source is one input file.
 type Source struct {
-	Format string // Text or JSONL
-	Field  string // for JSONL; "" is DefaultField
-	Name   string // for errors: the path as the user gave it
+	Format string // Text, JSONL or Parquet
+	Field  string // of a JSONL object, or column of Parquet; "" is DefaultField
+	Name   string // the path as the user gave it: for errors, and for its ending
 	Data   []byte
 }
 
@@ -47,31 +51,44 @@ func (e *SourceError) Unwrap() error { return e.Err }
 
 // What is wrong with a source.
 var (
-	ErrFormat = errors.New("unknown format: use text or jsonl")
+	ErrFormat = errors.New("unknown format: use text, jsonl or parquet")
 	ErrLine   = errors.New("not a JSON object: every line must be one, such as {\"text\": \"...\"}")
 	ErrField  = errors.New("no such text")
 )
 
 // Documents returns the documents of a source that are not empty, in order. Errors are of type *SourceError and wrap
-// ErrFormat, ErrLine or ErrField.
+// ErrFormat, ErrLine, ErrField, ErrPacked, ErrTooLarge or an error of package parquet.
 func Documents(s Source) ([]string, error) {
+	if s.Field == "" {
+		s.Field = DefaultField
+	}
+	fail := func(err error) ([]string, error) { return nil, &SourceError{Name: s.Name, Err: err} }
 	switch s.Format {
-	case Text:
-		if len(s.Data) == 0 {
-			return nil, nil
+	case Text, JSONL:
+		text, err := unpacked(s, MaxUnpacked)
+		if err != nil {
+			return fail(err)
 		}
-		return []string{string(s.Data)}, nil
-	case JSONL:
+		s.Data = text
+	case Parquet:
+		docs, err := parquet.Strings(s.Data, s.Field, MaxUnpacked)
+		if err != nil {
+			return fail(err)
+		}
+		return slices.DeleteFunc(docs, func(doc string) bool { return doc == "" }), nil
+	default:
+		return fail(fmt.Errorf("%q: %w", s.Format, ErrFormat))
+	}
+	if s.Format == JSONL {
 		return jsonLines(s)
 	}
-	return nil, &SourceError{Name: s.Name, Err: fmt.Errorf("%q: %w", s.Format, ErrFormat)}
+	if len(s.Data) == 0 {
+		return nil, nil
+	}
+	return []string{string(s.Data)}, nil
 }
 
 func jsonLines(s Source) ([]string, error) {
-	field := s.Field
-	if field == "" {
-		field = DefaultField
-	}
 	var docs []string
 	line := 0
 	for raw := range bytes.Lines(bytes.TrimPrefix(s.Data, []byte("\ufeff"))) {
@@ -79,7 +96,7 @@ func jsonLines(s Source) ([]string, error) {
 		if raw = bytes.TrimSpace(raw); len(raw) == 0 {
 			continue
 		}
-		doc, err := textField(raw, field)
+		doc, err := textField(raw, s.Field)
 		if err != nil {
 			return nil, &SourceError{Name: s.Name, Line: line, Err: err}
 		}

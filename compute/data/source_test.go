@@ -1,10 +1,52 @@
 package data
 
 import (
+	"bytes"
+	"compress/gzip"
 	"errors"
+	"io"
 	"slices"
+	"strings"
 	"testing"
+
+	"github.com/klauspost/compress/zstd"
+	reference "github.com/parquet-go/parquet-go"
+
+	"github.com/starling-network/starling/compute/data/parquet"
 )
+
+const lines = "{\"text\":\"a\"}\n{\"text\":\"\"}\n{\"text\":\"é\"}\n"
+
+func gzipped(text string) []byte {
+	var out bytes.Buffer
+	w := gzip.NewWriter(&out)
+	io.WriteString(w, text)
+	w.Close()
+	return out.Bytes()
+}
+
+func zstandard(text string) []byte {
+	w, err := zstd.NewWriter(nil)
+	if err != nil {
+		panic(err)
+	}
+	return w.EncodeAll([]byte(text), nil)
+}
+
+func column(t testing.TB, docs ...string) []byte {
+	type row struct {
+		Text string `parquet:"text"`
+	}
+	var out bytes.Buffer
+	rows := make([]row, len(docs))
+	for i, d := range docs {
+		rows[i].Text = d
+	}
+	if err := reference.Write(&out, rows); err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
+}
 
 func TestDocuments(t *testing.T) {
 	for _, c := range []struct {
@@ -18,6 +60,12 @@ func TestDocuments(t *testing.T) {
 		{"lines", Source{Format: JSONL, Data: []byte("{\"text\":\"a\\nb\"}\r\n\n{\"n\":1,\"text\":\"é\"}")}, []string{"a\nb", "é"}},
 		{"another field", Source{Format: JSONL, Field: "body", Data: []byte(`{"text":"a","body":"b"}`)}, []string{"b"}},
 		{"empty documents are left out", Source{Format: JSONL, Data: []byte("{\"text\":\"\"}\n{\"text\":\"a\"}\n")}, []string{"a"}},
+		{"gzip", Source{Format: JSONL, Name: "x.jsonl.gz", Data: gzipped(lines)}, []string{"a", "é"}},
+		{"gzip in two parts", Source{Format: Text, Name: "x.gz", Data: append(gzipped("a"), gzipped("b")...)}, []string{"ab"}},
+		{"zstd", Source{Format: JSONL, Name: "x.jsonl.zst", Data: zstandard(lines)}, []string{"a", "é"}},
+		{"zstd of text", Source{Format: Text, Name: "dir/x.txt.zst", Data: zstandard("a\n")}, []string{"a\n"}},
+		{"the name decides", Source{Format: Text, Name: "x.txt", Data: zstandard("")}, []string{string(zstandard(""))}},
+		{"parquet", Source{Format: Parquet, Data: column(t, "a", "", "é\n")}, []string{"a", "é\n"}},
 		{"byte order mark", Source{Format: JSONL, Data: []byte("\ufeff{\"text\":\"a\"}\n")}, []string{"a"}},
 	} {
 		got, err := Documents(c.in)
@@ -28,12 +76,15 @@ func TestDocuments(t *testing.T) {
 }
 
 func TestDocumentsSaysWhereAndWhat(t *testing.T) {
+	file := string(column(t, "a", "b"))
 	for _, c := range []struct {
 		format, data string
 		line         int
 		want         error
 	}{
 		{"csv", "a,b", 0, ErrFormat},
+		{Parquet, file[:len(file)/2], 0, parquet.ErrMalformed},
+		{Parquet, strings.ReplaceAll(file, "text", "body"), 0, parquet.ErrColumn},
 		{JSONL, "{\"text\":\"a\"}\n\nnope\n", 3, ErrLine},
 		{JSONL, "{\"text\":\"a\"} {\"text\":\"b\"}\n", 1, ErrLine},
 		{JSONL, "null", 1, ErrLine},
@@ -48,6 +99,41 @@ func TestDocumentsSaysWhereAndWhat(t *testing.T) {
 			t.Errorf("%q: got %v, want line %d, %v", c.data, err, c.line, c.want)
 		}
 	}
+}
+
+func TestPackedSourcesAreRefused(t *testing.T) {
+	for ending, pack := range map[string]func(string) []byte{".gz": gzipped, ".zst": zstandard} {
+		whole := pack(strings.Repeat(lines, 1000))
+		for _, data := range [][]byte{nil, []byte("no archive"), whole[:len(whole)/2], whole[:len(whole)-1], append(bytes.Clone(whole), 'x')} {
+			_, err := Documents(Source{Format: JSONL, Name: "f" + ending, Data: data})
+			var at *SourceError
+			if len(data) == 0 && ending == ".zst" && err == nil {
+				continue // no frames are a valid file
+			}
+			if !errors.As(err, &at) || at.Name != "f"+ending || !errors.Is(err, ErrPacked) {
+				t.Errorf("%s, %d bytes: %v", ending, len(data), err)
+			}
+		}
+		if _, err := unpacked(Source{Name: ending, Data: whole}, 1000); !errors.Is(err, ErrTooLarge) {
+			t.Errorf("%s: above the limit: %v", ending, err)
+		}
+		if got, err := unpacked(Source{Name: ending, Data: pack("0123456789")}, 10); err != nil || len(got) != 10 {
+			t.Errorf("%s: at the limit: %q, %v", ending, got, err)
+		}
+	}
+}
+
+func FuzzUnpacked(f *testing.F) {
+	f.Add(gzipped(lines))
+	f.Add(zstandard(lines))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		for _, name := range []string{"f.gz", "f.zst"} {
+			out, err := unpacked(Source{Name: name, Data: data}, 1<<16)
+			if err != nil && !errors.Is(err, ErrPacked) && !errors.Is(err, ErrTooLarge) || len(out) > 1<<16 {
+				t.Fatalf("%d bytes, %v", len(out), err)
+			}
+		}
+	})
 }
 
 func FuzzDocuments(f *testing.F) {

@@ -43,7 +43,7 @@ type Key struct {
 }
 
 // At is the key for the votes of a height; nil if there is none.
-func (k Key) At(height int64) ed25519.PublicKey {
+func (k Key) At(height int64) []byte {
 	if height >= k.From {
 		return k.Next
 	}
@@ -65,7 +65,7 @@ func Alpha(chainID string, height int64, previous canon.Digest) []byte {
 func Prove(private ed25519.PrivateKey, alpha []byte) []byte { return ecvrf.Prove(private, alpha) }
 
 // Verify returns the output (64 bytes) that a proof shows, and whether the proof is right.
-func Verify(public ed25519.PublicKey, alpha, proof []byte) ([]byte, bool) {
+func Verify(public, alpha, proof []byte) ([]byte, bool) {
 	if len(public) != ed25519.PublicKeySize || len(proof) != ecvrf.ProofSize {
 		return nil, false
 	}

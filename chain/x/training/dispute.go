@@ -19,12 +19,11 @@ var (
 	ErrNoDispute = errors.New("training: no open dispute about this unit")
 )
 
-// Case is the work of a job as the referee knows it.
-type Case struct {
-	Steps      []uint32        // inner steps of every segment
-	Operators  uint32          // of the program of one step
-	Parameters uint32          // tensors of the update
-	Referee    dispute.Referee // answers the last question about this work
+// Case is the work of one job as a referee knows it.
+type Case interface {
+	dispute.Referee
+	// Config is the dispute about a unit of the current round, in which a party has some blocks for a move.
+	Config(s run.State, unit uint32, blocks int64) (dispute.Config, error)
 }
 
 // Referee reads the opening of a dispute, which anybody may have written: the work with the given digest, or an error.
@@ -56,12 +55,11 @@ func (k *Keeper) game(s run.State, env run.Env, m *trainingpb.MsgChallenge) (dis
 	if err != nil {
 		return dispute.Game{}, fmt.Errorf("%w: %w", ErrOpening, err)
 	}
-	u := s.Units[m.Unit]
-	return dispute.Open(dispute.Config{
-		Job: m.Job, Round: m.Round, Unit: m.Unit, Attempt: u.Attempt, Asserter: u.Worker, Challenger: m.Sender,
-		Base: s.Base.Root, Segments: u.Commit.Segments, Update: u.Commit.Update,
-		Steps: work.Steps, Operators: work.Operators, Parameters: work.Parameters, MoveBlocks: s.AuditDeadline(),
-	}, m.Segment, env.Height)
+	config, err := work.Config(s, m.Unit, s.AuditDeadline())
+	if err != nil {
+		return dispute.Game{}, err
+	}
+	return dispute.Open(config, m.Segment, env.Height)
 }
 
 // open stores a new dispute. The opening is kept until the verdict, for the referee.
@@ -98,7 +96,7 @@ func (k *Keeper) Move(ctx context.Context, m *trainingpb.MsgMove) (*trainingpb.M
 	if err != nil {
 		return nil, err
 	}
-	var work Case
+	var work dispute.Referee
 	if move.Final() {
 		opening, err := k.openings.Get(ctx, key)
 		if err != nil {
@@ -112,7 +110,7 @@ func (k *Keeper) Move(ctx context.Context, m *trainingpb.MsgMove) (*trainingpb.M
 	if err != nil {
 		return nil, err
 	}
-	after, err := g.Apply(env.Height, m.Sender, move, work.Referee)
+	after, err := g.Apply(env.Height, m.Sender, move, work)
 	if err != nil {
 		return nil, Refusals.Wrap(err)
 	}

@@ -171,12 +171,7 @@ func (m matcher) each(text string, special func(id uint32), plain func(text stri
 func isolated(text string, from, to int) bool {
 	before, _ := utf8.DecodeLastRuneInString(text[:from])
 	after, _ := utf8.DecodeRuneInString(text[to:])
-	return !ofWord(before) && !ofWord(after)
-}
-
-// ofWord is \w of Unicode Technical Standard 18, annex C.
-func ofWord(r rune) bool {
-	return unicode.In(r, unicode.L, unicode.Nl, unicode.Other_Alphabetic, unicode.M, unicode.Nd, unicode.Pc, unicode.Join_Control)
+	return !unicode.In(before, ofWords...) && !unicode.In(after, ofWords...)
 }
 
 func (m matcher) at(text string) (addedToken, bool) {

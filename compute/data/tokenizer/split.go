@@ -160,9 +160,9 @@ func firstClass(s string) (c class, width int) {
 
 func classOf(r rune) class {
 	switch {
-	case unicode.IsLetter(r):
+	case unicode.In(r, letters...):
 		return letter
-	case unicode.IsNumber(r):
+	case unicode.In(r, numbers...):
 		return number
 	case unicode.IsSpace(r):
 		return space

@@ -1,7 +1,6 @@
-// Package app wires the modules of the SDK and our own into one application for CometBFT: accounts, coins, staking,
-// slashing, governance and fees are the SDK's, the rest is chain/x. It decides which modules there are and in which
-// order they run; it holds no rule, and starts no process.
-package app
+// Package wire is how messages, transactions and addresses of the chain are written: what the application and every client
+// of it must agree on. It executes nothing; that is chain/app.
+package wire
 
 import (
 	"cosmossdk.io/core/address"

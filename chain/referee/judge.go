@@ -1,0 +1,296 @@
+package referee
+
+import (
+	"fmt"
+
+	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/compute/data"
+	"github.com/starling-network/starling/compute/program"
+	"github.com/starling-network/starling/compute/tensor"
+	"github.com/starling-network/starling/compute/train"
+	"github.com/starling-network/starling/exchange/codec"
+	"github.com/starling-network/starling/protocol/dispute"
+)
+
+// The payloads. Lists of roots are in the order in which train.StateRoot and train.CheckpointRoot take them.
+type (
+	startPayload struct {
+		Checkpoint []canon.Digest `cbor:"1,keyasint"` // roots of its tensors
+	}
+	bindingPayload struct {
+		Outputs []canon.Digest `cbor:"1,keyasint"` // roots of the outputs of all operators
+	}
+	statePayload struct { // for an Input that is a tensor of the state
+		State []canon.Digest `cbor:"1,keyasint"` // roots of the tensors of the agreed state
+	}
+	tokensPayload struct { // for the Input of tokens
+		Manifest []byte   `cbor:"1,keyasint"`
+		Shards   [][]byte `cbor:"2,keyasint"` // all of them
+	}
+	operatorPayload struct { // for every other operator
+		Operands []operand `cbor:"1,keyasint,omitempty"` // distinct ones, in order of appearance
+	}
+	updatePayload struct {
+		Checkpoint []canon.Digest `cbor:"1,keyasint"` // as above
+		State      []canon.Digest `cbor:"2,keyasint"` // roots of the tensors of the last state
+		Base       []byte         `cbor:"3,keyasint"` // of the parameter in the checkpoint
+		End        []byte         `cbor:"4,keyasint"` // of the parameter in the last state
+	}
+)
+
+type operand struct {
+	Value []byte      `cbor:"1,keyasint"`
+	Proof canon.Proof `cbor:"2,keyasint"` // of its root in the asserter's trace
+}
+
+var _ dispute.Referee = (*Referee)(nil)
+
+// Judge implements dispute.Referee. Errors wrap ErrPayload or ErrTooLarge.
+func (r *Referee) Judge(c dispute.Claim, payload []byte) (dispute.Ruling, error) {
+	switch c.Kind {
+	case dispute.Start:
+		return r.start(c, payload)
+	case dispute.Binding:
+		return r.binding(c, payload)
+	case dispute.Update:
+		return r.update(c, payload)
+	case dispute.Operator:
+		if uint64(c.Index) >= uint64(len(r.step.Ops)) {
+			return dispute.Ruling{}, wrong("the program has no operator %d", c.Index)
+		}
+		if op := &r.step.Ops[c.Index]; op.Kind == program.Input {
+			return r.input(c, op.Name, payload)
+		}
+		return r.operator(c, payload)
+	}
+	return dispute.Ruling{}, wrong("nothing answers a question of kind %q", c.Kind)
+}
+
+func wrong(format string, args ...any) error {
+	return fmt.Errorf("%w: "+format, append([]any{ErrPayload}, args...)...)
+}
+
+func decode(payload []byte, v any) error {
+	if err := canon.Unmarshal(payload, v); err != nil {
+		return fmt.Errorf("%w: %w", ErrPayload, err)
+	}
+	return nil
+}
+
+// rule compares what follows with what is claimed.
+func rule(what string, right, claimed canon.Digest) dispute.Ruling {
+	r := dispute.Ruling{Right: right == claimed}
+	if r.Right {
+		r.What = fmt.Sprintf("%s is %s, as the worker claims", what, right.Short())
+	} else {
+		r.What = fmt.Sprintf("%s is %s, the worker claims %s", what, right.Short(), claimed.Short())
+	}
+	return r
+}
+
+func (r *Referee) start(c dispute.Claim, payload []byte) (dispute.Ruling, error) {
+	var p startPayload
+	if err := decode(payload, &p); err != nil {
+		return dispute.Ruling{}, err
+	}
+	if err := r.isCheckpoint(c, p.Checkpoint); err != nil {
+		return dispute.Ruling{}, err
+	}
+	return rule("the state at the start", r.startRoot(p.Checkpoint[:len(r.names)]), c.After), nil
+}
+
+// startRoot is the root of the first inner state: the parameters of the checkpoint, and moments of zero.
+func (r *Referee) startRoot(params []canon.Digest) canon.Digest {
+	roots := append([]canon.Digest{}, params...)
+	shapes := r.shapes()
+	for _, prefix := range []string{train.First, train.Second} {
+		for _, n := range r.names {
+			roots = append(roots, zeroRoot(shapes[prefix+n]))
+		}
+	}
+	return train.StateRoot(0, roots)
+}
+
+// shapes of the inputs by name.
+func (r *Referee) shapes() map[string]tensor.Shape {
+	out := map[string]tensor.Shape{}
+	for _, in := range r.step.Inputs() {
+		out[in.Name] = in.Shape
+	}
+	return out
+}
+
+func (r *Referee) isCheckpoint(c dispute.Claim, roots []canon.Digest) error {
+	if len(roots) != 2*len(r.names) || train.CheckpointRoot(c.Round, roots) != c.Base {
+		return wrong("these are not the tensors of the checkpoint %s", c.Base.Short())
+	}
+	return nil
+}
+
+func (r *Referee) isPrior(c dispute.Claim, roots []canon.Digest) error {
+	if len(roots) != 3*len(r.names) || train.StateRoot(c.Step, roots) != c.Prior {
+		return wrong("these are not the tensors of the agreed state %s", c.Prior.Short())
+	}
+	return nil
+}
+
+func (r *Referee) binding(c dispute.Claim, payload []byte) (dispute.Ruling, error) {
+	var p bindingPayload
+	if err := decode(payload, &p); err != nil {
+		return dispute.Ruling{}, err
+	}
+	if len(p.Outputs) != len(r.step.Ops) || canon.NewTree(p.Outputs).Root() != c.Trace {
+		return dispute.Ruling{}, wrong("these are not the outputs of the trace %s", c.Trace.Short())
+	}
+	roots := make([]canon.Digest, len(r.index))
+	for _, o := range r.step.Outputs {
+		if i, ok := r.index[o.Name]; ok {
+			roots[i] = p.Outputs[o.Value]
+		}
+	}
+	return rule(fmt.Sprintf("the state that the outputs of step %d make", c.Step+1), train.StateRoot(c.Step+1, roots), c.After), nil
+}
+
+// input answers for operators that read what is given to a step.
+func (r *Referee) input(c dispute.Claim, name string, payload []byte) (dispute.Ruling, error) {
+	what := fmt.Sprintf("input %q of step %d", name, c.Step+1)
+	lr, c1, c2 := r.spec.Scalars(c.Round, c.Step)
+	switch name {
+	case "tokens":
+		tokens, err := r.tokens(c, payload)
+		if err != nil {
+			return dispute.Ruling{}, err
+		}
+		return rule(what, tokens.Root(), c.Output), nil
+	case "lr":
+		return rule(what, tensor.Scalar(lr).Root(), c.Output), nil
+	case "c1":
+		return rule(what, tensor.Scalar(c1).Root(), c.Output), nil
+	case "c2":
+		return rule(what, tensor.Scalar(c2).Root(), c.Output), nil
+	}
+	i, ok := r.index[name]
+	if !ok {
+		return dispute.Ruling{}, wrong("the step has no input %q", name)
+	}
+	var p statePayload
+	if err := decode(payload, &p); err != nil {
+		return dispute.Ruling{}, err
+	}
+	if err := r.isPrior(c, p.State); err != nil {
+		return dispute.Ruling{}, err
+	}
+	return rule(what, p.State[i], c.Output), nil
+}
+
+func (r *Referee) tokens(c dispute.Claim, payload []byte) (*tensor.Tensor, error) {
+	var p tokensPayload
+	if err := decode(payload, &p); err != nil {
+		return nil, err
+	}
+	m, err := data.DecodeManifest(p.Manifest)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrPayload, err)
+	}
+	if m.Digest() != r.spec.Data {
+		return nil, wrong("this is not the manifest of the job's data")
+	}
+	corpus, err := data.Assemble(m, p.Shards)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrPayload, err)
+	}
+	shape := r.shapes()["tokens"]
+	if n := shape.Bytes(); n > maxValues {
+		return nil, fmt.Errorf("%w: a batch of %d bytes, at most %d are taken", ErrTooLarge, n, maxValues)
+	}
+	t := tensor.New(shape)
+	if err := corpus.Batch(t.I32(), r.spec.Address(c.Round, c.Unit, c.Step), int(r.spec.Length)); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrPayload, err)
+	}
+	return t, nil
+}
+
+// operator recomputes one operator from the operands in the asserter's trace.
+func (r *Referee) operator(c dispute.Claim, payload []byte) (dispute.Ruling, error) {
+	var p operatorPayload
+	if err := decode(payload, &p); err != nil {
+		return dispute.Ruling{}, err
+	}
+	if err := fits(r.step, int(c.Index)); err != nil {
+		return dispute.Ruling{}, err
+	}
+	op := &r.step.Ops[c.Index]
+	operands := distinct(op.In)
+	if len(p.Operands) != len(operands) {
+		return dispute.Ruling{}, wrong("%d operands, operator %d has %d", len(p.Operands), c.Index, len(operands))
+	}
+	values := map[int32]*tensor.Tensor{}
+	for k, v := range operands {
+		t, err := tensor.FromBytes(r.step.Ops[v].Out, p.Operands[k].Value)
+		if err != nil {
+			return dispute.Ruling{}, fmt.Errorf("%w: operand %d: %w", ErrPayload, k, err)
+		}
+		if !p.Operands[k].Proof.Verify(c.Trace, len(r.step.Ops), int(v), t.Root()) {
+			return dispute.Ruling{}, wrong("operand %d is not what operator %d made in the trace %s", k, v, c.Trace.Short())
+		}
+		values[v] = t
+	}
+	in := make([]*tensor.Tensor, len(op.In))
+	for k, v := range op.In {
+		in[k] = values[v]
+	}
+	out, err := program.Eval(op, in)
+	if err != nil {
+		// The operands are the asserter's own, so there is no output that it could have claimed.
+		return dispute.Ruling{What: fmt.Sprintf("%s, operator %d of step %d, has no value: %v", op.Kind, c.Index, c.Step+1, err)}, nil
+	}
+	return rule(fmt.Sprintf("the output of %s, operator %d of step %d,", op.Kind, c.Index, c.Step+1), out.Root(), c.Output), nil
+}
+
+// update compresses the change of one parameter again.
+func (r *Referee) update(c dispute.Claim, payload []byte) (dispute.Ruling, error) {
+	if uint64(c.Index) >= uint64(len(r.names)) {
+		return dispute.Ruling{}, wrong("there is no parameter %d", c.Index)
+	}
+	var p updatePayload
+	if err := decode(payload, &p); err != nil {
+		return dispute.Ruling{}, err
+	}
+	if err := r.isCheckpoint(c, p.Checkpoint); err != nil {
+		return dispute.Ruling{}, err
+	}
+	if err := r.isPrior(c, p.State); err != nil {
+		return dispute.Ruling{}, err
+	}
+	name := r.names[c.Index]
+	shape := r.shapes()[train.Param+name]
+	base, err := proven(shape, p.Base, p.Checkpoint[c.Index])
+	if err != nil {
+		return dispute.Ruling{}, err
+	}
+	end, err := proven(shape, p.End, p.State[c.Index])
+	if err != nil {
+		return dispute.Ruling{}, err
+	}
+	delta := tensor.New(shape)
+	for i := range delta.F32() {
+		delta.F32()[i] = base.F32()[i] - end.F32()[i]
+	}
+	encoded, err := codec.Encode(r.spec.Exchange.Codec, delta)
+	if err != nil {
+		return dispute.Ruling{What: fmt.Sprintf("the update of %q has no payload: %v", name, err)}, nil
+	}
+	return rule(fmt.Sprintf("the payload of %q", name), canon.Leaf(encoded), c.Output), nil
+}
+
+// proven returns the tensor with these bytes if it has the root.
+func proven(s tensor.Shape, b []byte, root canon.Digest) (*tensor.Tensor, error) {
+	t, err := tensor.FromBytes(s, b)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrPayload, err)
+	}
+	if t.Root() != root {
+		return nil, wrong("a tensor is not the one with root %s", root.Short())
+	}
+	return t, nil
+}

@@ -1,0 +1,181 @@
+// Package referee answers the last question of a dispute. A party presents it as a Witness, which executes the disputed
+// unit again; every validator answers it as a Referee, which recomputes one operator with the portable kernels from
+// operands that are proven under digests both parties agree on.
+//
+// How the parties get to that question is protocol/dispute; what follows from the answer is protocol/run and reward. A
+// leaf is one whole operator; a tile of one would be another payload for the same question.
+package referee
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/compute/program"
+	"github.com/starling-network/starling/compute/tensor"
+	"github.com/starling-network/starling/compute/train"
+	"github.com/starling-network/starling/exchange/outer"
+	"github.com/starling-network/starling/protocol/dispute"
+	"github.com/starling-network/starling/protocol/run"
+)
+
+// Errors of this package.
+var (
+	ErrOpening  = errors.New("referee: this does not open the job")                  // not the specification or the program of the job
+	ErrPayload  = errors.New("referee: the payload does not answer the question")    // malformed, or not what is agreed
+	ErrTooLarge = errors.New("referee: too large to be recomputed inside a dispute") // see Check
+)
+
+// MaxOpening is the largest size of an opening, in bytes.
+const MaxOpening = 2 << 20
+
+// limits of a program bound what a challenge costs the chain.
+var limits = program.Limits{MaxOps: 1 << 15, MaxBytes: MaxOpening, MaxMemory: 16 << 30, MaxFlops: 1e16}
+
+// opening is what a challenger shows of a job, so that the chain knows the shape of its units.
+type opening struct {
+	Spec    []byte `cbor:"1,keyasint"`
+	Program []byte `cbor:"2,keyasint"`
+}
+
+// Opening returns the bytes that Open reads. They are the same for every dispute about a job.
+func Opening(s *train.Spec, p *program.Program) []byte {
+	return canon.MustMarshal(opening{Spec: s.Encode(), Program: p.Encode()})
+}
+
+// Referee judges disputes about the units of one job.
+type Referee struct {
+	spec  *train.Spec
+	step  *program.Program
+	names []string // of the parameters
+	index map[string]int
+}
+
+// Open reads an opening from anybody; spec is the digest in the terms of the run. The error wraps ErrOpening.
+func Open(spec canon.Digest, b []byte) (*Referee, error) {
+	fail := func(err error) (*Referee, error) { return nil, fmt.Errorf("%w: %w", ErrOpening, err) }
+	if len(b) > MaxOpening {
+		return fail(fmt.Errorf("%w: %d bytes, at most %d are taken", ErrTooLarge, len(b), MaxOpening))
+	}
+	var o opening
+	if err := canon.Unmarshal(b, &o); err != nil {
+		return fail(err)
+	}
+	s, err := train.DecodeSpec(o.Spec)
+	if err != nil {
+		return fail(err)
+	}
+	if d := s.Digest(); d != spec {
+		return fail(fmt.Errorf("the work specification is %s, that of the run is %s", d.Short(), spec.Short()))
+	}
+	if err := outer.Check(s.Exchange); err != nil {
+		return fail(err)
+	}
+	p, err := program.Decode(o.Program, limits)
+	if err != nil {
+		return fail(err)
+	}
+	if err := train.CheckProgram(s, p); err != nil {
+		return fail(err)
+	}
+	return newReferee(s, p), nil
+}
+
+func newReferee(s *train.Spec, p *program.Program) *Referee {
+	r := &Referee{spec: s, step: p, names: train.Params(p), index: map[string]int{}}
+	for i, prefix := range []string{train.Param, train.First, train.Second} {
+		for j, n := range r.names {
+			r.index[prefix+n] = i*len(r.names) + j
+		}
+	}
+	return r
+}
+
+// Config is the dispute about a unit of the current round of a run, in which a party has some blocks for a move.
+func (r *Referee) Config(s run.State, unit uint32, blocks int64) (dispute.Config, error) {
+	if uint64(unit) >= uint64(len(s.Units)) {
+		return dispute.Config{}, fmt.Errorf("%w: unit %d, the round has %d", dispute.ErrConfig, unit, len(s.Units))
+	}
+	u := s.Units[unit]
+	c := dispute.Config{
+		Job: s.Terms.Job, Round: s.Round, Unit: unit, Attempt: u.Attempt, Asserter: u.Worker, Challenger: u.Verifier,
+		Base: s.Base.Root, Segments: u.Commit.Segments, Update: u.Commit.Update,
+		Operators: uint32(len(r.step.Ops)), Parameters: uint32(len(r.names)), MoveBlocks: blocks,
+	}
+	for k := range r.spec.Segments() {
+		c.Steps = append(c.Steps, r.spec.SegmentSteps(k+1))
+	}
+	return c, nil
+}
+
+// Check reports, as an error that wraps ErrTooLarge, why a dispute about a job might end in a question that cannot be
+// answered: a program beyond the limits of an opening, or an operator, a parameter or a corpus beyond dispute.MaxLeaf. Whoever
+// lies there could not be convicted.
+func Check(s *train.Spec, p *program.Program, corpusBytes int64) error {
+	if n := len(Opening(s, p)); n > MaxOpening {
+		return fmt.Errorf("%w: a program of %d bytes, at most %d are taken", ErrTooLarge, n, MaxOpening)
+	}
+	if err := p.Verify(limits); err != nil {
+		return fmt.Errorf("%w: %w", ErrTooLarge, err)
+	}
+	for i := range p.Ops {
+		if err := fits(p, i); err != nil {
+			return err
+		}
+	}
+	for _, in := range p.Inputs() {
+		if n := 2 * in.Shape.Bytes(); n > maxValues {
+			return fmt.Errorf("%w: the update of %q needs %d bytes, at most %d are taken", ErrTooLarge, in.Name, n, maxValues)
+		}
+	}
+	if corpusBytes > maxValues {
+		return fmt.Errorf("%w: a corpus of %d bytes, at most %d are taken", ErrTooLarge, corpusBytes, maxValues)
+	}
+	return nil
+}
+
+// maxValues is the room for values in a payload, beside proofs and digests.
+const maxValues = dispute.MaxLeaf - 256<<10
+
+// fits reports whether an operator can be recomputed.
+func fits(p *program.Program, i int) error {
+	op := &p.Ops[i]
+	if op.Kind == program.Input {
+		return nil
+	}
+	sum := 0
+	for _, v := range distinct(op.In) {
+		sum = min(sum, maxValues) + p.Ops[v].Out.Bytes()
+	}
+	if n := max(sum, op.Out.Bytes()); n > maxValues {
+		return fmt.Errorf("%w: operator %d (%s to %v) needs %d bytes, at most %d are taken", ErrTooLarge, i, op.Kind, op.Out, n, maxValues)
+	}
+	return nil
+}
+
+// distinct returns the operands of an operator, each once, in order of appearance.
+func distinct(in []int32) []int32 {
+	var out []int32
+	seen := map[int32]bool{}
+	for _, v := range in {
+		if !seen[v] {
+			seen[v] = true
+			out = append(out, v)
+		}
+	}
+	return out
+}
+
+// zeroRoot is the root of a tensor of zeros.
+func zeroRoot(s tensor.Shape) canon.Digest {
+	n := s.Bytes()
+	leaves := make([]canon.Digest, (n+tensor.LeafBytes-1)/tensor.LeafBytes)
+	full := canon.Leaf(make([]byte, tensor.LeafBytes))
+	for i := range leaves {
+		leaves[i] = full
+	}
+	if rest := n % tensor.LeafBytes; rest > 0 {
+		leaves[len(leaves)-1] = canon.Leaf(make([]byte, rest))
+	}
+	return tensor.RootOf(s, canon.NewTree(leaves).Root())
+}

@@ -1,0 +1,502 @@
+package referee
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/compute/data"
+	"github.com/starling-network/starling/compute/data/tokenizer"
+	"github.com/starling-network/starling/compute/kernel"
+	"github.com/starling-network/starling/compute/model"
+	"github.com/starling-network/starling/compute/program"
+	"github.com/starling-network/starling/compute/tensor"
+	"github.com/starling-network/starling/compute/train"
+	"github.com/starling-network/starling/exchange/aggregate"
+	"github.com/starling-network/starling/exchange/codec"
+	"github.com/starling-network/starling/exchange/outer"
+	"github.com/starling-network/starling/protocol/dispute"
+	"github.com/starling-network/starling/protocol/run"
+)
+
+const (
+	worker      = "starling1worker"
+	verifier    = "starling1verifier"
+	shardTokens = 1000
+	unit        = 1
+)
+
+// size of a test job.
+type size struct{ layers, width, heads, batch, length, steps, segment int }
+
+var tiny = size{layers: 1, width: 16, heads: 2, batch: 2, length: 8, steps: 7, segment: 3}
+
+func corpus(t testing.TB, seed int) *data.Corpus {
+	text := strings.Repeat(fmt.Sprintf("%d: the quick brown fox jumps over the lazy dog. ", seed), 60)
+	c, err := data.Build([]data.Source{{Format: "text", Name: "t", Data: []byte(text)}}, tokenizer.Bytes(), 0.1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// job makes a task, and a checkpoint in the middle of the job.
+func job(t testing.TB, z size) (*train.Task, *train.Checkpoint) {
+	cfg, err := model.Parse(model.GPT2, map[string]any{
+		"n_layer": z.layers, "n_embd": z.width, "n_head": z.heads, "n_positions": z.length, "vocab_size": 256,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	step, err := model.TrainStep(cfg, model.AdamW{Beta1: 0.9, Beta2: 0.95, Eps: 1e-8, WeightDecay: 0.1, MaxGradNorm: 1}, z.batch, z.length)
+	if err != nil {
+		t.Fatal(err)
+	}
+	words := corpus(t, 1)
+	spec := &train.Spec{
+		Version: 1, Numerics: kernel.Version, Name: "test", Seed: 5, Program: step.Digest(), Data: words.Manifest(shardTokens).Digest(),
+		Rounds: 4, Steps: uint32(z.steps), Segment: uint32(z.segment), Units: 2, Batch: uint32(z.batch), Length: uint32(z.length),
+		Rate: train.Rate{Kind: train.Cosine, Peak: 1e-2, Warmup: 3, Floor: 0.1}, Beta1: 0.9, Beta2: 0.95,
+		Exchange: train.Exchange{Codec: codec.Int8, Rule: aggregate.Mean, Outer: outer.Nesterov, Rate: 0.7, Momentum: 0.9},
+	}
+	if err := spec.Check(); err != nil {
+		t.Fatal(err)
+	}
+	base, err := train.Genesis(train.Params(step), cfg.Init(3))
+	if err != nil {
+		t.Fatal(err)
+	}
+	base.Round = 2
+	for i, m := range base.Momentum {
+		kernel.NormalTo(m.F32(), 9, uint64(i))
+	}
+	return compile(t, &train.Task{Spec: spec, Step: step, Corpus: words}), base
+}
+
+func compile(t testing.TB, task *train.Task) *train.Task {
+	x, err := program.Compile(task.Step, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	task.Exec = x
+	return task
+}
+
+// party is an execution that somebody vouches for: an honest one, or one in which something is changed.
+type party struct {
+	*Witness
+	commit run.Commitment
+
+	skip   int // step that only pretends to be done; -1: none
+	forged int // parameter whose payload is not that of the work; -1: none
+}
+
+func vouch(t testing.TB, task *train.Task, base *train.Checkpoint, unit uint32, change func(p *party)) *party {
+	p := &party{Witness: NewWitness(task, base, unit, shardTokens), skip: -1, forged: -1}
+	if change != nil {
+		change(p)
+	}
+	var at []uint32
+	for k, s := uint32(1), uint32(0); k <= task.Spec.Segments(); k++ {
+		s += task.Spec.SegmentSteps(k)
+		at = append(at, s)
+	}
+	segments, err := p.Steps(append([]uint32{0}, at...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	u, err := p.Update()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.commit = run.Commitment{Segments: segments, Update: u.Root()}
+	return p
+}
+
+func (p *party) Steps(after []uint32) ([]canon.Digest, error) {
+	out, err := p.Witness.Steps(after)
+	for i, s := range after {
+		if p.skip >= 0 && int(s) > p.skip {
+			out[i] = canon.Hash("skipped", []any{out[i], p.skip})
+		}
+	}
+	return out, err
+}
+
+func (p *party) Update() (*canon.Tree, error) {
+	t, err := p.Witness.Update()
+	if err != nil || p.forged < 0 {
+		return t, err
+	}
+	list := leaves(t)
+	list[p.forged] = canon.Leaf([]byte("forged"))
+	return canon.NewTree(list), nil
+}
+
+// differ is what a verifier finds when it compares its own execution with a commitment.
+func differ(mine, theirs run.Commitment) uint32 {
+	for i := range mine.Segments {
+		if mine.Segments[i] != theirs.Segments[i] {
+			return uint32(i)
+		}
+	}
+	return uint32(len(mine.Segments))
+}
+
+func state(task *train.Task, base *train.Checkpoint, c run.Commitment) run.State {
+	u := run.Unit{Index: unit, Status: run.Auditing, Worker: worker, Verifier: verifier, Commit: c}
+	return run.State{
+		Terms: run.Terms{Job: "job", Spec: task.Spec.Digest()}, Round: base.Round,
+		Base: run.Checkpoint{Round: base.Round, Root: base.Root()}, Units: []run.Unit{{}, u},
+	}
+}
+
+// play disputes a commitment to its end, as the chain would: everything passes through bytes.
+func play(t testing.TB, task *train.Task, base *train.Checkpoint, c run.Commitment, segment uint32, asserter, challenger dispute.Oracle) dispute.Game {
+	t.Helper()
+	r, err := Open(task.Spec.Digest(), Opening(task.Spec, task.Step))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return playWith(t, task, base, c, segment, asserter, challenger, r)
+}
+
+func playWith(t testing.TB, task *train.Task, base *train.Checkpoint, c run.Commitment, segment uint32, asserter, challenger dispute.Oracle, r dispute.Referee) dispute.Game {
+	t.Helper()
+	config, err := newReferee(task.Spec, task.Step).Config(state(task, base, c), unit, 10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := dispute.Open(config, segment, 1)
+	for height := int64(2); err == nil && g.Stage != dispute.Over; height++ {
+		var m dispute.Move
+		from := worker
+		if g.Turn == dispute.Asserter {
+			m, err = dispute.Answer(g, asserter)
+		} else {
+			from = verifier
+			m, err = dispute.Press(g, challenger)
+		}
+		if err == nil {
+			m, err = dispute.Decode(m.Encode())
+		}
+		if err == nil {
+			g, err = g.Apply(height, from, m, r)
+		}
+	}
+	if err != nil {
+		t.Fatalf("stage %d: %v", g.Stage, err)
+	}
+	return g
+}
+
+// lie is a dishonest execution, and where a dispute about it must end.
+type lie struct {
+	name   string
+	kind   dispute.Kind
+	what   string // part of the ruling
+	worker *party
+}
+
+// tampered is a job whose program computes something else at the first operator of a kind.
+func tampered(t testing.TB, task *train.Task, k program.Kind, change func(op *program.Operator)) *train.Task {
+	p, err := program.Decode(task.Step.Encode(), program.DefaultLimits)
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := slices.IndexFunc(p.Ops, func(op program.Operator) bool { return op.Kind == k })
+	if i < 0 {
+		t.Fatalf("the program has no %s", k)
+	}
+	change(&p.Ops[i])
+	other := *task
+	other.Step = p
+	return compile(t, &other)
+}
+
+func respecified(task *train.Task, change func(s *train.Spec)) *train.Task {
+	other, spec := *task, *task.Spec
+	change(&spec)
+	other.Spec = &spec
+	return &other
+}
+
+func lies(t testing.TB, task *train.Task, base *train.Checkpoint) []lie {
+	wrongData := *task
+	wrongData.Corpus = corpus(t, 2)
+	warm := *base
+	warm.Params = slices.Clone(base.Params)
+	warm.Params[2] = base.Params[2].Clone()
+	warm.Params[2].F32()[0] += 1e-6
+	pow := func(op *program.Operator) { op.Kind = program.Sin }
+	return []lie{
+		{"one step skipped", dispute.Binding, "outputs of step 5", vouch(t, task, base, unit, func(p *party) { p.skip = 4 })},
+		{"last step skipped", dispute.Binding, "outputs of step 7", vouch(t, task, base, unit, func(p *party) { p.skip = 6 })},
+		{"other data", dispute.Operator, `input "tokens"`, vouch(t, &wrongData, base, unit, nil)},
+		{"work of another unit", dispute.Operator, `input "tokens" of step 1`, vouch(t, task, base, 0, nil)},
+		{"learning rate", dispute.Operator, `input "lr" of step 1`, vouch(t, respecified(task, func(s *train.Spec) { s.Rate.Floor = 0.2 }), base, unit, nil)},
+		{"bias correction", dispute.Operator, `input "c2" of step 1`, vouch(t, respecified(task, func(s *train.Spec) { s.Beta2 = 0.96 }), base, unit, nil)},
+		{"other start", dispute.Start, "state at the start", vouch(t, task, &warm, unit, nil)},
+		{"one operator", dispute.Operator, "the output of Tanh", vouch(t, tampered(t, task, program.Tanh, pow), base, unit, nil)},
+		{"optimizer", dispute.Operator, "the output of AdamM", vouch(t, tampered(t, task, program.AdamM, func(op *program.Operator) { op.Ints = []int64{op.Ints[0] + 1} }), base, unit, nil)},
+		{"constant", dispute.Operator, "the output of Constant", vouch(t, tampered(t, task, program.Constant, func(op *program.Operator) { op.Data[0] ^= 1 }), base, unit, nil)},
+		{"first parameter of the update", dispute.Update, "the payload of", vouch(t, task, base, unit, func(p *party) { p.forged = 0 })},
+		{"last parameter of the update", dispute.Update, "the payload of", vouch(t, task, base, unit, func(p *party) { p.forged = len(base.Names) - 1 })},
+	}
+}
+
+func TestWholeDisputes(t *testing.T) {
+	task, base := job(t, tiny)
+	honest := vouch(t, task, base, unit, nil)
+	for _, l := range lies(t, task, base) {
+		g := play(t, task, base, l.worker.commit, differ(honest.commit, l.worker.commit), l.worker, honest)
+		said := g.Log[len(g.Log)-1].Line
+		if v := g.Verdict; !v.AsserterLies || v.Reason != dispute.Recomputed || v.Leaf != string(l.kind) || !strings.Contains(said, l.what) {
+			t.Errorf("%s: verdict %+v: %s", l.name, *v, said)
+		}
+		t.Logf("%-30s %d+%d moves, %5d bytes of digests, leaf %6d bytes: %s", l.name, g.Moves[0], g.Moves[1], g.HashBytes, g.Verdict.LeafBytes, said)
+
+		g = play(t, task, base, honest.commit, differ(honest.commit, l.worker.commit), honest, l.worker)
+		if g.Verdict.AsserterLies {
+			t.Errorf("%s: an honest worker lost to a verifier that lies: %+v", l.name, *g.Verdict)
+		}
+	}
+}
+
+// operatorClaim is the question about one operator of an honest worker's step.
+func operatorClaim(t testing.TB, w *Witness, base *train.Checkpoint, step uint32, op int) (dispute.Claim, func(int) (canon.Proof, error)) {
+	tree, err := w.Trace(step)
+	if err != nil {
+		t.Fatal(err)
+	}
+	prior, err := w.Steps([]uint32{step})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := dispute.Claim{
+		Kind: dispute.Operator, Round: base.Round, Unit: unit, Base: base.Root(), Step: step, Prior: prior[0],
+		Trace: tree.Root(), Index: uint32(op), Output: leaves(tree)[op],
+	}
+	return c, tree.Proof
+}
+
+// Every kind of operator of a real step is recomputed: an honest output holds, another does not.
+func TestEveryKindOfOperator(t *testing.T) {
+	task, base := job(t, tiny)
+	w := NewWitness(task, base, unit, shardTokens)
+	r := newReferee(task.Spec, task.Step)
+	seen := map[string]bool{}
+	for i, op := range task.Step.Ops {
+		key := op.Kind.String() + strings.SplitN(op.Name, "/", 2)[0]
+		if seen[key] {
+			continue
+		}
+		seen[key] = true
+		c, prove := operatorClaim(t, w, base, 2, i)
+		payload, err := w.Leaf(c, prove)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if ruling, err := r.Judge(c, payload); err != nil || !ruling.Right {
+			t.Errorf("%s, operator %d: an honest output was refused: %v, %v", key, i, ruling, err)
+		}
+		c.Output[0] ^= 1
+		if ruling, err := r.Judge(c, payload); err != nil || ruling.Right {
+			t.Errorf("%s, operator %d: a false output was accepted: %v, %v", key, i, ruling, err)
+		}
+	}
+	if len(seen) < 20 {
+		t.Fatalf("only %d kinds", len(seen))
+	}
+}
+
+// A payload that was changed anywhere is refused, whatever it is about.
+func TestChangedPayloads(t *testing.T) {
+	task, base := job(t, tiny)
+	honest := vouch(t, task, base, unit, nil)
+	r := newReferee(task.Spec, task.Step)
+	for _, l := range lies(t, task, base) {
+		if strings.Contains(l.what, "input \"lr") || strings.Contains(l.what, "input \"c2") || strings.Contains(l.what, "Constant") {
+			continue // recomputed from the specification or the program alone
+		}
+		var last dispute.Claim
+		var payload []byte
+		spy := judge(func(c dispute.Claim, p []byte) (dispute.Ruling, error) {
+			last, payload = c, p
+			return r.Judge(c, p)
+		})
+		playWith(t, task, base, l.worker.commit, differ(honest.commit, l.worker.commit), l.worker, honest, spy)
+		for i := 0; i < len(payload); i += 1 + len(payload)/97 {
+			bad := slices.Clone(payload)
+			bad[i] ^= 0x10
+			if ruling, err := r.Judge(last, bad); !errors.Is(err, ErrPayload) {
+				t.Fatalf("%s: byte %d of %d changed: %+v, %v", l.name, i, len(payload), ruling, err)
+			}
+		}
+		for _, bad := range [][]byte{nil, {0xa0}, payload[:len(payload)-1], append(slices.Clone(payload), 0)} {
+			if _, err := r.Judge(last, bad); !errors.Is(err, ErrPayload) {
+				t.Fatalf("%s: %d bytes: %v", l.name, len(bad), err)
+			}
+		}
+	}
+}
+
+type judge func(c dispute.Claim, payload []byte) (dispute.Ruling, error)
+
+func (j judge) Judge(c dispute.Claim, payload []byte) (dispute.Ruling, error) { return j(c, payload) }
+
+func TestOpenRefuses(t *testing.T) {
+	task, _ := job(t, tiny)
+	good := Opening(task.Spec, task.Step)
+	other := respecified(task, func(s *train.Spec) { s.Seed++ })
+	wrongProgram := tampered(t, task, program.Tanh, func(op *program.Operator) { op.Kind = program.Sin })
+	for name, b := range map[string][]byte{
+		"empty": nil, "truncated": good[:len(good)-1], "trailing": append(slices.Clone(good), 0),
+		"another job": Opening(other.Spec, task.Step), "another program": Opening(task.Spec, wrongProgram.Step), "too long": make([]byte, MaxOpening+1),
+	} {
+		if _, err := Open(task.Spec.Digest(), b); !errors.Is(err, ErrOpening) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestCheckNamesWhatIsTooLarge(t *testing.T) {
+	task, _ := job(t, tiny)
+	if err := Check(task.Spec, task.Step, 1<<20); err != nil {
+		t.Error(err)
+	}
+	if err := Check(task.Spec, task.Step, dispute.MaxLeaf); !errors.Is(err, ErrTooLarge) || !strings.Contains(err.Error(), "corpus") {
+		t.Errorf("a large corpus: %v", err)
+	}
+	b := program.NewBuilder()
+	x := b.Input("x", tensor.Make(tensor.Float32, 1<<20))
+	y := b.Input("y", tensor.Make(tensor.Float32, 1<<20))
+	z, err := b.Binary(program.Add, x, y)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.Output("z", z)
+	p, err := b.Finish()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := Check(task.Spec, p, 0); !errors.Is(err, ErrTooLarge) || !strings.Contains(err.Error(), "Add") {
+		t.Errorf("a large operator: %v", err)
+	}
+}
+
+func TestZeroRoot(t *testing.T) {
+	for _, n := range []int{1, 7, 1023, 1024, 1025, 20000} {
+		s := tensor.Make(tensor.Float32, n)
+		if zeroRoot(s) != tensor.New(s).Root() {
+			t.Errorf("%d zeros", n)
+		}
+	}
+}
+
+// What the largest leaf of a job costs: bytes, and time of the referee.
+func BenchmarkLeaf(b *testing.B) {
+	task, base := job(b, size{layers: 1, width: 128, heads: 4, batch: 4, length: 128, steps: 2, segment: 1})
+	w := NewWitness(task, base, unit, shardTokens)
+	r := newReferee(task.Spec, task.Step)
+	worst := map[string]int{}
+	for i, op := range task.Step.Ops {
+		j, ok := worst[op.Kind.String()]
+		if !ok || cost(task.Step, i) > cost(task.Step, j) {
+			worst[op.Kind.String()] = i
+		}
+	}
+	for _, name := range []string{"Dot", "Add", "AdamP", "Exp", "ReduceSum", "Input"} {
+		c, prove := operatorClaim(b, w, base, 1, worst[name])
+		payload, err := w.Leaf(c, prove)
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				if ruling, err := r.Judge(c, payload); err != nil || !ruling.Right {
+					b.Fatal(ruling, err)
+				}
+			}
+			b.ReportMetric(float64(len(payload)), "leaf-bytes")
+		})
+	}
+	b.Run("Open", func(b *testing.B) {
+		opening := Opening(task.Spec, task.Step)
+		for b.Loop() {
+			if _, err := Open(task.Spec.Digest(), opening); err != nil {
+				b.Fatal(err)
+			}
+		}
+		b.ReportMetric(float64(len(opening)), "opening-bytes")
+	})
+}
+
+func cost(p *program.Program, i int) (n uint64) {
+	single := program.Program{Ops: p.Ops[:i+1]}
+	before := program.Program{Ops: p.Ops[:i]}
+	n = single.Flops() - before.Flops()
+	for _, v := range distinct(p.Ops[i].In) {
+		n += uint64(p.Ops[v].Out.Bytes())
+	}
+	return n
+}
+
+func FuzzOpen(f *testing.F) {
+	task, _ := job(f, tiny)
+	f.Add(Opening(task.Spec, task.Step))
+	f.Add([]byte{0xa0})
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if _, err := Open(task.Spec.Digest(), b); err != nil && !errors.Is(err, ErrOpening) {
+			t.Fatal(err)
+		}
+	})
+}
+
+// No payload whatever refutes what an honest worker claims.
+func FuzzJudge(f *testing.F) {
+	task, base := job(f, tiny)
+	honest := vouch(f, task, base, unit, nil)
+	r := newReferee(task.Spec, task.Step)
+	first := func(k program.Kind, name string) int {
+		return slices.IndexFunc(task.Step.Ops, func(op program.Operator) bool { return op.Kind == k && strings.HasPrefix(op.Name, name) })
+	}
+	var claims []dispute.Claim
+	add := func(c dispute.Claim, prove func(int) (canon.Proof, error)) {
+		payload, err := honest.Leaf(c, prove)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(uint8(len(claims)), payload)
+		claims = append(claims, c)
+	}
+	for _, op := range []int{first(program.Dot, ""), first(program.Constant, ""), first(program.TakeRows, ""), first(program.Input, "tokens"), first(program.Input, "m/")} {
+		add(operatorClaim(f, honest.Witness, base, 2, op))
+	}
+	c, _ := operatorClaim(f, honest.Witness, base, 2, 0)
+	ends, _ := honest.Steps([]uint32{0, 3, task.Spec.Steps})
+	c.Kind, c.After = dispute.Binding, ends[1]
+	add(c, nil)
+	c.Kind, c.After = dispute.Start, ends[0]
+	add(c, nil)
+	update, _ := honest.Update()
+	c.Kind, c.Step, c.Prior, c.Index, c.Output = dispute.Update, task.Spec.Steps, ends[2], 1, leaves(update)[1]
+	add(c, nil)
+	f.Fuzz(func(t *testing.T, i uint8, payload []byte) {
+		begin := time.Now()
+		ruling, err := r.Judge(claims[int(i)%len(claims)], payload)
+		if err == nil && !ruling.Right {
+			t.Fatalf("an honest claim was refuted: %s", ruling.What)
+		}
+		if err != nil && !errors.Is(err, ErrPayload) {
+			t.Fatal(err)
+		}
+		if took := time.Since(begin); took > 5*time.Second {
+			t.Fatalf("took %v", took)
+		}
+	})
+}

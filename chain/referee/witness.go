@@ -1,0 +1,195 @@
+package referee
+
+import (
+	"fmt"
+
+	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/compute/program"
+	"github.com/starling-network/starling/compute/tensor"
+	"github.com/starling-network/starling/compute/train"
+	"github.com/starling-network/starling/exchange/outer"
+	"github.com/starling-network/starling/protocol/dispute"
+)
+
+// Witness is a party's own execution of a disputed unit. What it has computed it keeps, so that a whole dispute costs
+// two executions of the unit and the traces of one step. It is for one goroutine, and uses the Exec of its task.
+type Witness struct {
+	task        *train.Task
+	base        *train.Checkpoint
+	unit        uint32
+	shardTokens int
+
+	roots   []canon.Digest // inner state roots after 0, 1, ... steps
+	session *train.Session
+	done    uint32      // steps of session
+	trace   *canon.Tree // of the step traced
+	traced  uint32
+	payload *canon.Tree // over the payloads of the update
+}
+
+// NewWitness returns the witness of a unit of the round after base. The manifest of the job's data is that of the task's
+// corpus in shards of shardTokens.
+func NewWitness(task *train.Task, base *train.Checkpoint, unit uint32, shardTokens int) *Witness {
+	return &Witness{task: task, base: base, unit: unit, shardTokens: shardTokens}
+}
+
+var _ dispute.Oracle = (*Witness)(nil)
+
+// Steps implements dispute.Oracle.
+func (w *Witness) Steps(after []uint32) ([]canon.Digest, error) {
+	out := make([]canon.Digest, len(after))
+	for i, step := range after {
+		for uint32(len(w.roots)) <= step {
+			if err := w.at(uint32(len(w.roots))); err != nil {
+				return nil, err
+			}
+			w.roots = append(w.roots, w.session.Root())
+		}
+		out[i] = w.roots[step]
+	}
+	return out, nil
+}
+
+// at brings the session to the state after some steps.
+func (w *Witness) at(step uint32) (err error) {
+	if w.session == nil || w.done > step {
+		w.done = 0
+		if w.session, err = w.task.Begin(w.base, w.unit); err != nil {
+			return err
+		}
+	}
+	for ; w.done < step; w.done++ {
+		if _, err := w.session.Advance(); err != nil {
+			w.session = nil
+			return err
+		}
+	}
+	return nil
+}
+
+// Trace implements dispute.Oracle.
+func (w *Witness) Trace(step uint32) (*canon.Tree, error) {
+	if w.trace != nil && w.traced == step {
+		return w.trace, nil
+	}
+	if err := w.at(step); err != nil {
+		return nil, err
+	}
+	t, err := w.session.Trace(nil)
+	if err != nil {
+		return nil, err
+	}
+	w.trace, w.traced = t, step
+	return t, nil
+}
+
+// Update implements dispute.Oracle.
+func (w *Witness) Update() (*canon.Tree, error) {
+	if w.payload != nil {
+		return w.payload, nil
+	}
+	r, err := w.task.Run(w.base, w.unit, nil)
+	if err != nil {
+		return nil, err
+	}
+	u, err := outer.Commit(w.task.Spec, w.base.Round, w.unit, r)
+	if err != nil {
+		return nil, err
+	}
+	leaves := make([]canon.Digest, len(u.Payloads))
+	for i, p := range u.Payloads {
+		leaves[i] = canon.Leaf(p)
+	}
+	w.payload = canon.NewTree(leaves)
+	return w.payload, nil
+}
+
+// Leaf implements dispute.Oracle. A payload beyond dispute.MaxLeaf is ErrTooLarge.
+func (w *Witness) Leaf(c dispute.Claim, prove func(operator int) (canon.Proof, error)) ([]byte, error) {
+	p, err := w.answer(c, prove)
+	if err != nil {
+		return nil, err
+	}
+	b, err := canon.Marshal(p)
+	if err == nil && len(b) > dispute.MaxLeaf {
+		err = fmt.Errorf("%w: a payload of %d bytes, at most %d are taken", ErrTooLarge, len(b), dispute.MaxLeaf)
+	}
+	return b, err
+}
+
+func (w *Witness) answer(c dispute.Claim, prove func(operator int) (canon.Proof, error)) (any, error) {
+	switch c.Kind {
+	case dispute.Start:
+		return startPayload{Checkpoint: w.checkpoint()}, nil
+	case dispute.Binding:
+		t, err := w.Trace(c.Step)
+		if err != nil {
+			return nil, err
+		}
+		return bindingPayload{Outputs: leaves(t)}, nil
+	case dispute.Update:
+		if err := w.at(c.Step); err != nil {
+			return nil, err
+		}
+		end := w.session.Tensors()
+		return updatePayload{
+			Checkpoint: w.checkpoint(), State: roots(end), Base: w.base.Params[c.Index].Bytes(), End: end[c.Index].Bytes(),
+		}, nil
+	}
+	if err := w.at(c.Step); err != nil {
+		return nil, err
+	}
+	switch op := &w.task.Step.Ops[c.Index]; {
+	case op.Kind == program.Input && op.Name == "tokens":
+		corpus := w.task.Corpus
+		return tokensPayload{Manifest: corpus.Manifest(w.shardTokens).Encode(), Shards: corpus.Shards(w.shardTokens)}, nil
+	case op.Kind == program.Input:
+		return statePayload{State: roots(w.session.Tensors())}, nil
+	default:
+		return w.operands(distinct(op.In), prove)
+	}
+}
+
+// operands brings the values that an operator of the current step reads.
+func (w *Witness) operands(in []int32, prove func(operator int) (canon.Proof, error)) (p operatorPayload, err error) {
+	values := map[int]*tensor.Tensor{}
+	for _, v := range in {
+		values[int(v)] = nil
+	}
+	_, err = w.session.Trace(func(op int, value *tensor.Tensor) {
+		if _, ok := values[op]; ok {
+			values[op] = value
+		}
+	})
+	if err != nil {
+		return p, err
+	}
+	for _, v := range in {
+		proof, err := prove(int(v))
+		if err != nil {
+			return p, err
+		}
+		p.Operands = append(p.Operands, operand{Value: values[int(v)].Bytes(), Proof: proof})
+	}
+	return p, nil
+}
+
+func (w *Witness) checkpoint() []canon.Digest {
+	return append(roots(w.base.Params), roots(w.base.Momentum)...)
+}
+
+func roots(ts []*tensor.Tensor) []canon.Digest {
+	out := make([]canon.Digest, len(ts))
+	for i, t := range ts {
+		out[i] = t.Root()
+	}
+	return out
+}
+
+func leaves(t *canon.Tree) []canon.Digest {
+	out := make([]canon.Digest, t.Len())
+	for i := range out {
+		out[i], _ = t.Node(0, i) // every leaf exists
+	}
+	return out
+}

@@ -1,0 +1,222 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/starling-network/starling/node"
+)
+
+// The test binary is the program itself when this variable is set, so that the tests run real processes.
+const asProgram = "STARLING_TEST_AS_PROGRAM"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asProgram) != "" {
+		main()
+	}
+	os.Exit(m.Run())
+}
+
+func command(t *testing.T, args ...string) *exec.Cmd {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := exec.Command(self, args...)
+	c.Env = append(os.Environ(), asProgram+"=1")
+	return c
+}
+
+// starling runs the program to its end.
+func starling(t *testing.T, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	c := command(t, args...)
+	c.Stdout, c.Stderr = &out, &errs
+	err := c.Run()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		t.Fatal(err)
+	}
+	return c.ProcessState.ExitCode(), out.String(), errs.String()
+}
+
+func writeJob(t *testing.T, extra string) string {
+	t.Helper()
+	dir := t.TempDir()
+	file := `apiVersion: starling/v1
+kind: TrainingJob
+model:
+  architecture: llama
+  config: {hidden_size: 16, num_hidden_layers: 1, num_attention_heads: 4, num_key_value_heads: 2, intermediate_size: 32, max_position_embeddings: 16}
+  tokenizer: {train: {type: bpe, vocab_size: 300}}
+datasets: [{path: "*.jsonl", format: jsonl}]
+val_set_size: 0.1
+sequence_len: 16
+training: {max_steps: 16, global_batch_size: 6, learning_rate: 1.0e-2}
+strategy: {sync_steps: 4, workers: 3}
+` + extra
+	var text strings.Builder
+	for i := range 1500 {
+		fmt.Fprintf(&text, "{\"text\": \"number %d follows %d and so on\"}\n", i+1, i)
+	}
+	if err := errors.Join(os.WriteFile(filepath.Join(dir, "job.yaml"), []byte(file), 0o644), os.WriteFile(filepath.Join(dir, "text.jsonl"), []byte(text.String()), 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	return filepath.Join(dir, "job.yaml")
+}
+
+func summary(t *testing.T, stdout string) (s node.Summary) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(stdout), &s); err != nil || strings.Count(stdout, "\n") != 1 {
+		t.Fatalf("standard output is not one line of JSON: %v\n%s", err, stdout)
+	}
+	return s
+}
+
+// untilRound waits until the program says that it is in a round, from its plain progress lines.
+func untilRound(t *testing.T, c *exec.Cmd, round int) {
+	t.Helper()
+	pipe, err := c.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	seen := fmt.Sprintf(" round=%d ", round)
+	var lines []string
+	s := bufio.NewScanner(pipe)
+	for s.Scan() {
+		lines = append(lines, s.Text())
+		if strings.Contains(s.Text(), seen) {
+			go func() { // keep the pipe empty until the process ends
+				for s.Scan() {
+				}
+			}()
+			return
+		}
+	}
+	t.Fatalf("the program ended before round %d:\n%s", round, strings.Join(lines, "\n"))
+}
+
+// A run that is killed without warning goes on from its last attested checkpoint, and ends as if nothing had happened.
+func TestKilledRunResumes(t *testing.T) {
+	job, dir := writeJob(t, ""), t.TempDir()
+	code, stdout, stderr := starling(t, "train", job, "--dir", filepath.Join(dir, "whole"), "-o", "json")
+	if code != 0 {
+		t.Fatalf("exit %d\n%s", code, stderr)
+	}
+	whole := summary(t, stdout)
+	killed := filepath.Join(dir, "killed")
+	c := command(t, "train", job, "--dir", killed)
+	untilRound(t, c, 2)
+	if err := c.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = c.Wait()
+	if code, _, stderr := starling(t, "train", job, "--dir", killed, "--no-input"); code != 5 || !strings.Contains(stderr, "--resume") {
+		t.Errorf("an unfinished run, without --resume: exit %d\n%s", code, stderr)
+	}
+	code, stdout, stderr = starling(t, "train", job, "--dir", killed, "--resume", "-o", "json")
+	if code != 0 {
+		t.Fatalf("resume: exit %d\n%s", code, stderr)
+	}
+	if s := summary(t, stdout); s.StateRoot != whole.StateRoot || s.Rounds != whole.Rounds || s.BudgetUzen != s.PaidUzen+s.FeeUzen+s.RefundedUzen {
+		t.Errorf("resumed: %+v\nundisturbed: %+v", s, whole)
+	}
+	if code, stdout, stderr := starling(t, "verify", killed, "-o", "json"); code != 0 || !strings.Contains(stdout, whole.StateRoot.String()) {
+		t.Errorf("verify: exit %d\n%s%s", code, stdout, stderr)
+	}
+	if code, stdout, _ := starling(t, "generate", killed, "--prompt", "number 7", "--tokens", "8", "--seed", "3", "-o", "json"); code != 0 || !strings.Contains(stdout, `"prompt":"number 7"`) {
+		t.Errorf("generate: exit %d\n%s", code, stdout)
+	}
+}
+
+func TestInterruptStopsCleanly(t *testing.T) {
+	job, dir := writeJob(t, ""), filepath.Join(t.TempDir(), "out")
+	c := command(t, "train", job, "--dir", dir)
+	untilRound(t, c, 1)
+	if err := c.Process.Signal(syscall.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+	_ = c.Wait()
+	if code := c.ProcessState.ExitCode(); code != 130 {
+		t.Errorf("exit %d after Ctrl-C", code)
+	}
+	if err := node.Probe(dir); !errors.Is(err, node.ErrUnfinished) {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestErrors(t *testing.T) {
+	job := writeJob(t, "")
+	typo := writeJob(t, "bugdet: {max_cost: 5}\n")
+	poor := writeJob(t, "budget: {max_cost: 0.000001}\n")
+	for name, c := range map[string]struct {
+		args []string
+		code int
+		say  []string
+	}{
+		"unknown key":     {[]string{"train", typo}, 2, []string{"job.yaml:12:1", "bugdet", "budget", "JOB_UNKNOWN_KEY"}},
+		"no such file":    {[]string{"train", "nowhere.yaml"}, 2, []string{"JOB_FILE_NOT_FOUND"}},
+		"override":        {[]string{"train", job, "--set", "training.max_steps=ten"}, 2, []string{"JOB_WRONG_TYPE"}},
+		"too small":       {[]string{"train", poor}, 6, []string{"BUDGET_TOO_SMALL"}},
+		"no argument":     {[]string{"train"}, 2, []string{"JOB.yaml"}},
+		"unknown flag":    {[]string{"train", job, "--worker", "3"}, 2, []string{"USAGE"}},
+		"unknown command": {[]string{"trian"}, 2, []string{"train"}},
+		"not a run":       {[]string{"verify", t.TempDir()}, 3, []string{"NOT_A_RUN"}},
+		"not a model":     {[]string{"generate", t.TempDir()}, 3, []string{"MODEL_UNREADABLE"}},
+		"output":          {[]string{"version", "-o", "xml"}, 2, []string{"xml"}},
+	} {
+		out := filepath.Join(t.TempDir(), "out")
+		args := c.args
+		if args[0] == "train" && len(args) > 1 {
+			args = append(args, "--dir", out)
+		}
+		code, stdout, stderr := starling(t, args...)
+		if code != c.code || stdout != "" {
+			t.Errorf("%s: exit %d, want %d; standard output %q\n%s", name, code, c.code, stdout, stderr)
+		}
+		for _, s := range c.say {
+			if !strings.Contains(stderr, s) {
+				t.Errorf("%s: the error does not say %q:\n%s", name, s, stderr)
+			}
+		}
+		if _, err := os.Stat(filepath.Join(out, "network")); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("%s: something was started", name)
+		}
+	}
+	if _, _, stderr := starling(t, "train", typo, "-o", "json"); !json.Valid([]byte(stderr)) {
+		t.Errorf("with -o json, the error is not JSON: %s", stderr)
+	}
+}
+
+func TestHelpHasExamples(t *testing.T) {
+	c := &cli{}
+	for _, sub := range c.root().Commands() {
+		if sub.Name() == "exit-codes" || sub.Name() == "version" {
+			continue
+		}
+		if sub.Example == "" || sub.Long == "" || sub.Short == "" {
+			t.Errorf("%s has no examples or no description", sub.Name())
+		}
+	}
+}
+
+func TestExecuteWithoutArgumentsShowsHelp(t *testing.T) {
+	if code := run(context.Background(), nil); code != 0 {
+		t.Errorf("exit %d", code)
+	}
+}

@@ -1,0 +1,238 @@
+// Package parquet reads one column of strings out of an Apache Parquet file, which may come from anybody: what it
+// allocates and how long it takes are bounded by the limit that the caller gives, whatever the file says of itself.
+//
+// It is not a Parquet library: it has no writer, no other column types, no nested or repeated columns and no statistics.
+// Pages may be PLAIN, dictionary or delta encoded, and packed with snappy, gzip, zstd or not at all, which is what
+// the usual writers make of text. Format: github.com/apache/parquet-format.
+package parquet
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// What is wrong with a file.
+var (
+	ErrMalformed   = errors.New("not a valid parquet file")
+	ErrUnsupported = errors.New("a form of parquet that is not read")
+	ErrColumn      = errors.New("no such column of text")
+	ErrTooLarge    = errors.New("the column is larger than the limit: split the file")
+)
+
+// Strings returns the values of a top-level column in the order of the rows. Rows without a value are left out. At most
+// limit bytes of text, with 16 more for every row, are returned, and at most limit bytes are unpacked. Errors wrap
+// ErrMalformed, ErrUnsupported, ErrColumn or ErrTooLarge and say where in the file.
+func Strings(data []byte, column string, limit int64) ([]string, error) {
+	f, err := readFooter(data, column)
+	if err != nil {
+		return nil, err
+	}
+	optional, err := f.find(column)
+	if err != nil {
+		return nil, err
+	}
+	r := &reader{data: data, optional: optional, text: limit, unpacked: limit}
+	for i, c := range f.chunks {
+		if c == nil {
+			return nil, malformed("row group %d has no column %q", i, column)
+		}
+		if err := r.chunk(c); err != nil {
+			return nil, fmt.Errorf("row group %d: %w", i, err)
+		}
+	}
+	return r.out, nil
+}
+
+func malformed(format string, args ...any) error {
+	return fmt.Errorf("%w: "+format, append([]any{ErrMalformed}, args...)...)
+}
+
+func unsupported(format string, args ...any) error {
+	return fmt.Errorf("%w: "+format, append([]any{ErrUnsupported}, args...)...)
+}
+
+// The numbers below are the enumerations of parquet.thrift.
+const (
+	typeByteArray = 6
+
+	required = 0
+	optional = 1
+
+	convertedUTF8 = 0
+)
+
+const absent = -1
+
+type footer struct {
+	schema []element
+	chunks []*chunk // of the one column, by row group
+}
+
+// element is a node of the schema, which is a tree in pre-order; the root comes first.
+type element struct {
+	name                                  string
+	kind, repetition, children, converted int64
+}
+
+// chunk is one column of one row group.
+type chunk struct {
+	path                                []string
+	kind, codec, values                 int64
+	size, dataOffset, dictOffset, start int64
+	elsewhere                           bool // in another file, or encrypted
+}
+
+const (
+	magic     = "PAR1"
+	encrypted = "PARE"
+	maxSchema = 1 << 20 // elements
+)
+
+func readFooter(data []byte, column string) (*footer, error) {
+	n := len(data)
+	if n < 3*len(magic) || string(data[:4]) != magic {
+		if n >= 4 && string(data[:4]) == encrypted {
+			return nil, unsupported("the file is encrypted")
+		}
+		return nil, malformed("it does not begin with %s", magic)
+	}
+	if string(data[n-4:]) != magic {
+		return nil, malformed("it does not end with %s: is it cut off?", magic)
+	}
+	size := int64(binary.LittleEndian.Uint32(data[n-8:]))
+	if size > int64(n-12) {
+		return nil, malformed("a footer of %d bytes in a file of %d", size, n)
+	}
+	f := &footer{}
+	t := &thrift{data: data[n-8-int(size) : n-8]}
+	t.fields(func(id int64, kind byte) bool {
+		switch id {
+		case 2:
+			return t.list(kind, func(kind byte) {
+				if t.expect(len(f.schema) < maxSchema) {
+					f.schema = append(f.schema, readElement(t, kind))
+				}
+			})
+		case 4:
+			return t.list(kind, func(kind byte) { f.chunks = append(f.chunks, readGroup(t, kind, column)) })
+		}
+		return false
+	})
+	if err := t.err(); err != nil {
+		return nil, malformed("byte %d, in the footer: %v", n-8-int(size)+t.at, err)
+	}
+	return f, nil
+}
+
+func readElement(t *thrift, kind byte) element {
+	e := element{kind: absent, repetition: absent, converted: absent}
+	t.structure(kind, func(id int64, kind byte) bool {
+		switch id {
+		case 1:
+			return t.int(kind, &e.kind)
+		case 3:
+			return t.int(kind, &e.repetition)
+		case 4:
+			return t.text(kind, &e.name)
+		case 5:
+			return t.int(kind, &e.children)
+		case 6:
+			return t.int(kind, &e.converted)
+		}
+		return false
+	})
+	return e
+}
+
+// readGroup returns the column of a row group, or nil.
+func readGroup(t *thrift, kind byte, column string) (found *chunk) {
+	t.structure(kind, func(id int64, kind byte) bool {
+		if id != 1 {
+			return false
+		}
+		return t.list(kind, func(kind byte) {
+			if c := readChunk(t, kind); found == nil && len(c.path) == 1 && c.path[0] == column {
+				found = &c
+			}
+		})
+	})
+	return found
+}
+
+func readChunk(t *thrift, kind byte) (c chunk) {
+	t.structure(kind, func(id int64, kind byte) bool {
+		switch id {
+		case 1, 8, 9: // file_path, crypto_metadata, encrypted_column_metadata
+			c.elsewhere = true
+		case 3:
+			return t.structure(kind, func(id int64, kind byte) bool { return c.readMeta(t, id, kind) })
+		}
+		return false
+	})
+	c.start = c.dataOffset
+	if c.dictOffset > 0 {
+		c.start = min(c.start, c.dictOffset)
+	}
+	return c
+}
+
+func (c *chunk) readMeta(t *thrift, id int64, kind byte) bool {
+	switch id {
+	case 1:
+		return t.int(kind, &c.kind)
+	case 3:
+		return t.list(kind, func(kind byte) {
+			var name string
+			t.text(kind, &name)
+			c.path = append(c.path, name)
+		})
+	case 4:
+		return t.int(kind, &c.codec)
+	case 5:
+		return t.int(kind, &c.values)
+	case 7:
+		return t.int(kind, &c.size)
+	case 9:
+		return t.int(kind, &c.dataOffset)
+	case 11:
+		return t.int(kind, &c.dictOffset)
+	}
+	return false
+}
+
+// find reports whether the values of a column are optional.
+func (f *footer) find(column string) (isOptional bool, err error) {
+	if len(f.schema) == 0 {
+		return false, malformed("the schema is empty")
+	}
+	var names []string
+	rest := f.schema[1:]
+	for n := f.schema[0].children; n > 0 && len(rest) > 0; n-- {
+		e := rest[0]
+		if e.children == 0 && e.name == column {
+			return e.repetition == optional, e.check()
+		}
+		if e.children == 0 && e.check() == nil && len(names) < 8 {
+			names = append(names, fmt.Sprintf("%.32q", e.name))
+		}
+		rest = rest[1:]
+		for skip := e.children; skip > 0 && len(rest) > 0; skip-- {
+			skip += rest[0].children
+			rest = rest[1:]
+		}
+	}
+	return false, fmt.Errorf("%w: %q; the file has %s", ErrColumn, column, strings.Join(names, ", "))
+}
+
+// check makes sure that a leaf of the schema is text.
+func (e *element) check() error {
+	switch {
+	case e.kind != typeByteArray || e.converted != absent && e.converted != convertedUTF8:
+		return fmt.Errorf("%w: %q has another type than string", ErrColumn, e.name)
+	case e.repetition != required && e.repetition != optional:
+		return fmt.Errorf("%w: %q is a list", ErrColumn, e.name)
+	}
+	return nil
+}

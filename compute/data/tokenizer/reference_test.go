@@ -1,0 +1,116 @@
+package tokenizer
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// testdata/llama3.json has everything that tokenizer.json files of Llama 3 have, with a small vocabulary, and added
+// tokens with every flag. testdata/llama3.ids.json holds texts with the ids that Hugging Face tokenizers gives them
+// for that file, without special tokens around the text.
+func TestEncodeMatchesReference(t *testing.T) {
+	tok := parseFile(t, "testdata/llama3.json")
+	raw, err := os.ReadFile("testdata/llama3.ids.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var cases []struct {
+		Text string
+		IDs  []uint32
+	}
+	if err := json.Unmarshal(raw, &cases); err != nil {
+		t.Fatal(err)
+	}
+	if len(cases) < 50 {
+		t.Fatalf("%d cases", len(cases))
+	}
+	for _, c := range cases {
+		if got := tok.Encode(c.Text); !slices.Equal(got, c.IDs) {
+			t.Errorf("%q: got %v, want %v", c.Text, got, c.IDs)
+		}
+	}
+}
+
+func parseFile(t testing.TB, path string) *Tokenizer {
+	t.Helper()
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tok, err := Parse(raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tok
+}
+
+func TestJSONKeepsLlama3(t *testing.T) {
+	want, err := os.ReadFile("testdata/llama3.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tok := parseFile(t, "testdata/llama3.json")
+	if got := tok.JSON(); !bytes.Equal(got, want) {
+		t.Errorf("the file reads back as %s", got)
+	}
+	if id, ok := tok.EndOfText(); !ok || tok.Decode([]uint32{id}) != Llama3EndOfText {
+		t.Errorf("a document ends with %d, %t", id, ok)
+	}
+}
+
+func TestParseRefusesOtherComponents(t *testing.T) {
+	raw, err := os.ReadFile("testdata/llama3.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	good := string(raw)
+	for _, c := range []struct {
+		name, from, to string
+		want           error
+	}{
+		{"another pattern", `{1,3}`, `{1,2}`, ErrUnsupported},
+		{"a pattern that is no regex", `"Regex"`, `"String"`, ErrUnsupported},
+		{"another behaviour", `"Isolated"`, `"Removed"`, ErrUnsupported},
+		{"inverted", `"invert": false`, `"invert": true`, ErrUnsupported},
+		{"split twice", `"use_regex": false`, `"use_regex": true`, ErrUnsupported},
+		{"space before every word", `"add_prefix_space": false`, `"add_prefix_space": true`, ErrUnsupported},
+		{"another first part", `"type": "Split"`, `"type": "Digits"`, ErrUnsupported},
+		{"another pre-tokenizer", `"type": "Sequence"`, `"type": "Metaspace"`, ErrUnsupported},
+		{"unknown field of a part", `"invert"`, `"inverse"`, ErrMalformed},
+		{"pre-tokenizer without a type", `"type": "Sequence"`, `"tipe": "Sequence"`, ErrMalformed},
+		{"another post-processor", `"type": "TemplateProcessing"`, `"type": "BertProcessing"`, ErrUnsupported},
+		{"nested post-processor", `"type": "TemplateProcessing"`, `"type": "Sequence"`, ErrUnsupported},
+		{"a template without the text", `"Sequence": {`, `"SpecialToken": {`, ErrUnsupported},
+		{"a template of a pair", `"id": "A"`, `"id": "B"`, ErrMalformed},
+		{"another decoder", `"decoder": {`, `"decoder": {"type": "Fuse"}, "post_processor": {`, ErrUnsupported},
+		{"an id the reference would not give", `"id": 312`, `"id": 412`, ErrUnsupported},
+	} {
+		text := strings.Replace(good, c.from, c.to, 1)
+		if text == good {
+			t.Fatalf("%s: %q is not in the file", c.name, c.from)
+		}
+		if _, err := Parse([]byte(text)); !errors.Is(err, c.want) {
+			t.Errorf("%s: got %v, want %v", c.name, err, c.want)
+		}
+	}
+}
+
+// A token that takes white space must not make a text quadratic.
+func TestStrippingIsLinear(t *testing.T) {
+	tok := parseFile(t, "testdata/llama3.json")
+	n := 1 << 20
+	if got := len(tok.Encode(strings.Repeat("<r>", 3) + strings.Repeat("\t", n) + "<l>")); got != 4 {
+		t.Errorf("%d tokens, want 4", got)
+	}
+	var all matcher = map[byte][]addedToken{' ': {{ID: 1, Content: " ", RStrip: true, LStrip: true}}, '\t': {{ID: 2, Content: "\t"}}}
+	count := 0
+	all.each(strings.Repeat(" \t", n), func(uint32) { count++ }, func(text string) { t.Fatalf("%q is left over", text) })
+	if count != 2*n {
+		t.Errorf("%d tokens, want %d", count, 2*n)
+	}
+}

@@ -1,0 +1,98 @@
+package node
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/starling-network/starling/chain/referee"
+	"github.com/starling-network/starling/compute/data"
+	"github.com/starling-network/starling/compute/data/tokenizer"
+	"github.com/starling-network/starling/compute/kernel"
+	"github.com/starling-network/starling/compute/model"
+	"github.com/starling-network/starling/compute/train"
+	"github.com/starling-network/starling/exchange/aggregate"
+	"github.com/starling-network/starling/exchange/codec"
+	"github.com/starling-network/starling/exchange/outer"
+	"github.com/starling-network/starling/protocol/dispute"
+	"github.com/starling-network/starling/protocol/run"
+)
+
+// smallEngine is a party's engine for a tiny job, with its first checkpoint in memory.
+func smallEngine(t *testing.T) (*engine, run.Checkpoint) {
+	t.Helper()
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	cfg, err := model.Parse(model.GPT2, map[string]any{"n_layer": 1, "n_embd": 16, "n_head": 2, "n_positions": 8, "vocab_size": 256})
+	must(err)
+	step, err := model.TrainStep(cfg, model.AdamW{Beta1: 0.9, Beta2: 0.95, Eps: 1e-8, WeightDecay: 0.1, MaxGradNorm: 1}, 2, 8)
+	must(err)
+	text := []byte(strings.Repeat("the quick brown fox jumps over the lazy dog. ", 40))
+	corpus, err := data.Build([]data.Source{{Format: "text", Name: "t", Data: text}}, tokenizer.Bytes(), 0)
+	must(err)
+	manifest, shards := corpus.Manifest(shardTokens), corpus.Shards(shardTokens)
+	spec := &train.Spec{
+		Version: 1, Numerics: kernel.Version, Name: "test", Program: step.Digest(), Data: manifest.Digest(),
+		Rounds: 2, Steps: 50, Segment: 25, Units: 2, Batch: 2, Length: 8,
+		Rate: train.Rate{Kind: train.Constant, Peak: 1e-3}, Beta1: 0.9, Beta2: 0.95,
+		Exchange: train.Exchange{Codec: codec.Int8, Rule: aggregate.Mean, Outer: outer.SGD, Rate: 1},
+	}
+	task, err := newTask(spec.Encode(), step.Encode(), manifest.Encode(), func(i int) ([]byte, error) { return shards[i], nil }, spec.Digest(), 1)
+	must(err)
+	genesis, err := train.Genesis(train.Params(step), cfg.Init(1))
+	must(err)
+	e := &engine{jobID: "job", task: task}
+	name := run.Checkpoint{Root: genesis.Root(), CID: "genesis"}
+	e.hold(name, genesis)
+	return e, name
+}
+
+func TestFabricatedWorkIsRefutedByOneOperator(t *testing.T) {
+	e, base := smallEngine(t)
+	made, err := e.fabricate(context.Background(), base, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	right, differ, _, err := e.check(context.Background(), base, 1, "verifier", made.commit)
+	if err != nil || right || differ != 1 {
+		t.Fatalf("audit of fabricated work: right %v, differs at %d, %v", right, differ, err)
+	}
+	r, err := referee.Open(e.task.Spec.Digest(), e.opening())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := run.State{Base: base, Units: []run.Unit{{}, {Index: 1, Worker: "worker", Verifier: "verifier", Commit: made.commit}}}
+	config, err := r.Config(s, 1, 10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := dispute.Open(config, differ, 1)
+	for height := int64(2); err == nil && g.Stage != dispute.Over; height++ {
+		from, next := "worker", dispute.Answer
+		if g.Turn == dispute.Challenger {
+			from, next = "verifier", dispute.Press
+		}
+		var o dispute.Oracle
+		var m dispute.Move
+		if o, err = e.oracle(base, g, from == "worker"); err == nil {
+			m, err = next(g, o)
+		}
+		if err == nil {
+			g, err = g.Apply(height, from, m, r)
+		}
+	}
+	if err != nil {
+		t.Fatalf("stage %d: %v", g.Stage, err)
+	}
+	for _, l := range g.Log {
+		t.Logf("%s: %s", l.Party, l.Line)
+	}
+	v := g.Verdict
+	if !v.AsserterLies || v.Leaf != "operator" || v.Reason != dispute.Recomputed || !strings.Contains(g.Log[len(g.Log)-1].Line, "Dot") {
+		t.Fatalf("verdict %+v", *v)
+	}
+}
