@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/chain/referee"
 	"github.com/starling-network/starling/compute/data"
 	"github.com/starling-network/starling/compute/program"
 	"github.com/starling-network/starling/compute/tensor"
@@ -27,8 +28,9 @@ type engine struct {
 	fetch func(ctx context.Context, c blob.CID, holders []string) ([]byte, error)
 
 	computing sync.Mutex // guards task.Exec
-	mu        sync.Mutex // guards held
+	mu        sync.Mutex // guards what follows
 	held      map[run.Checkpoint]*train.Checkpoint
+	witnesses map[disputed]*referee.Witness
 }
 
 // newTask decodes and checks what a job ships, as a party gets it from strangers.
@@ -242,7 +244,7 @@ func (e *engine) check(ctx context.Context, name run.Checkpoint, unit uint32, ve
 			return false, uint32(i), seal, nil
 		}
 	}
-	if c.Update != mine.commit.Update || c.UpdateCID != mine.commit.UpdateCID {
+	if c.Update != mine.commit.Update {
 		return false, uint32(len(mine.commit.Segments)), seal, nil
 	}
 	end := c.Segments[len(c.Segments)-1]

@@ -153,11 +153,9 @@ func (k *Keeper) tick(ctx context.Context, job string) error {
 	if err != nil {
 		return err
 	}
-	after, events := before, []run.Event(nil)
+	after, events := before.Tick(env)
 	if before.Phase == run.Assign && rules.RoundCost(before) > escrow.Remaining() {
 		after, events = before.Halt(env, run.WhyBudgetExhausted)
-	} else {
-		after, events = before.Tick(env)
 	}
 	if len(events) == 0 && reflect.DeepEqual(before, after) {
 		return nil

@@ -49,13 +49,17 @@ func (k *Keeper) Challenge(ctx context.Context, m *trainingpb.MsgChallenge) (*tr
 	return &trainingpb.MsgChallengeResponse{}, k.open(ctx, game, m.Opening)
 }
 
+// movePatience is how many times the deadline of an audit a party has for a move: it executes the unit again, traces a
+// step, and may first have to finish what it is computing. Silence convicts, so the honest must never run out of time.
+const movePatience = 4
+
 // game is the dispute that a challenge opens.
 func (k *Keeper) game(s run.State, env run.Env, m *trainingpb.MsgChallenge) (dispute.Game, error) {
 	work, err := k.referee(s.Terms.Spec, m.Opening)
 	if err != nil {
 		return dispute.Game{}, fmt.Errorf("%w: %w", ErrOpening, err)
 	}
-	config, err := work.Config(s, m.Unit, s.AuditDeadline())
+	config, err := work.Config(s, m.Unit, movePatience*s.AuditDeadline())
 	if err != nil {
 		return dispute.Game{}, err
 	}

@@ -14,25 +14,69 @@ import (
 	"github.com/starling-network/starling/compute/tensor"
 )
 
-// Decode reads a whole file. Tensors of F32 keep their bits; F16 and BF16 become float32, which holds them exactly. A
-// tensor without elements is refused. The memory used is proportional to the length of data. Errors wrap ErrMalformed or ErrDType.
-func Decode(data []byte) (tensors map[string]*tensor.Tensor, meta map[string]string, err error) {
+// File is a file that has been checked: its tensors lie where its header says. It keeps the bytes it was made of.
+type File struct {
+	Meta map[string]string // the table of strings
+
+	names   []string
+	entries map[string]entry
+	body    []byte
+}
+
+// Open reads the header of a whole file. Errors wrap ErrMalformed or ErrDType.
+func Open(data []byte) (*File, error) {
 	header, body, err := split(data)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	entries, meta, err := readHeader(header)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	if err := checkLayout(entries, uint64(len(body))); err != nil {
+		return nil, err
+	}
+	f := &File{Meta: meta, entries: make(map[string]entry, len(entries)), body: body}
+	for _, e := range entries {
+		f.names = append(f.names, e.name)
+		f.entries[e.name] = e
+	}
+	return f, nil
+}
+
+// Names returns the names of the tensors in the order of the header.
+func (f *File) Names() []string { return f.names }
+
+// DType returns the element type of a tensor as the file writes it, such as "BF16"; "" if there is no such tensor.
+func (f *File) DType(name string) string { return f.entries[name].DType }
+
+// Tensor returns a tensor as float32: F32 keeps its bits; F16 and BF16 become float32, which holds them exactly. Errors
+// wrap ErrDType, or ErrTensor if there is no such tensor.
+func (f *File) Tensor(name string) (*tensor.Tensor, error) {
+	e, ok := f.entries[name]
+	if !ok {
+		return nil, fmt.Errorf("%w: there is none of the name %q", ErrTensor, name)
+	}
+	if !readable(e.DType) {
+		return nil, fmt.Errorf("%w: tensor %q is %s; F32, F16 and BF16 are read", ErrDType, name, e.DType)
+	}
+	return e.read(f.body[e.Offsets[0]:e.Offsets[1]]), nil
+}
+
+// Decode reads a whole file: all its tensors, as Tensor returns them, and its table of strings. A tensor without elements
+// is refused. The memory used is proportional to the length of data. Errors wrap ErrMalformed or ErrDType.
+func Decode(data []byte) (tensors map[string]*tensor.Tensor, meta map[string]string, err error) {
+	f, err := Open(data)
+	if err != nil {
 		return nil, nil, err
 	}
-	tensors = make(map[string]*tensor.Tensor, len(entries))
-	for _, e := range entries {
-		tensors[e.name] = e.read(body[e.Offsets[0]:e.Offsets[1]])
+	tensors = make(map[string]*tensor.Tensor, len(f.names))
+	for _, name := range f.names {
+		if tensors[name], err = f.Tensor(name); err != nil {
+			return nil, nil, err
+		}
 	}
-	return tensors, meta, nil
+	return tensors, f.Meta, nil
 }
 
 func split(data []byte) (header, body []byte, err error) {
@@ -150,12 +194,16 @@ func readEntry(name string, value json.RawMessage) (entry, error) {
 func (e *entry) check() error {
 	size, ok := sizes[e.DType]
 	if !ok {
-		return fmt.Errorf("%w: tensor %q is %.16q; F32, F16 and BF16 are read", ErrDType, e.name, e.DType)
+		return fmt.Errorf("%w: tensor %q is %.16q", ErrDType, e.name, e.DType)
 	}
 	if err := e.float32Shape().Check(math.MaxInt); err != nil {
 		return malformed("tensor %q: %v", e.name, err)
 	}
-	want := uint64(e.float32Shape().Elements()) * size // the float32 bytes fit an int
+	elements := uint64(e.float32Shape().Elements()) // four bytes each fit an int
+	if elements > math.MaxInt/size {
+		return malformed("tensor %q: %v has too many elements", e.name, e.Shape)
+	}
+	want := elements * size
 	if begin, end := e.Offsets[0], e.Offsets[1]; end < begin || end-begin != want {
 		return malformed("tensor %q: data_offsets %d do not fit %s %v", e.name, e.Offsets, e.DType, e.Shape)
 	}
@@ -195,18 +243,4 @@ func (e *entry) read(raw []byte) *tensor.Tensor {
 		}
 	}
 	return t
-}
-
-// fromF16 widens IEEE-754 binary16, which has 5 bits of exponent with bias 15 and 10 of fraction. Every value is exact;
-// a NaN keeps its sign and payload.
-func fromF16(h uint16) float32 {
-	sign, exponent, fraction := uint32(h>>15)<<31, uint32(h>>10)&31, uint32(h)&1023
-	switch exponent {
-	case 0: // zero or subnormal: fraction * 2^-24
-		magnitude := float32(fraction) * 0x1p-24
-		return math.Float32frombits(sign | math.Float32bits(magnitude))
-	case 31: // infinity or NaN
-		return math.Float32frombits(sign | 0xff<<23 | fraction<<13)
-	}
-	return math.Float32frombits(sign | (exponent+127-15)<<23 | fraction<<13)
 }

@@ -2,6 +2,7 @@ package safetensors
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
@@ -17,7 +18,14 @@ import (
 // is the file's table of strings: transformers wants {"format": "pt"}. The same values have the same bytes. The elements
 // are written from the tensors' own memory. Errors wrap ErrTensor, ErrDType or what w returned.
 func Encode(w io.Writer, names []string, tensors map[string]*tensor.Tensor, meta map[string]string) error {
-	header, err := encodeHeader(names, tensors, meta)
+	return EncodeAs(w, names, tensors, nil, meta)
+}
+
+// EncodeAs is Encode with the element type of each tensor in the file: F32, F16 or BF16; F32 for a name that dtypes does
+// not have. No value is rounded: one that the type does not hold is an error that wraps ErrInexact, before anything is
+// written.
+func EncodeAs(w io.Writer, names []string, tensors map[string]*tensor.Tensor, dtypes map[string]string, meta map[string]string) error {
+	header, err := encodeHeader(names, tensors, dtypes, meta)
 	if err != nil {
 		return err
 	}
@@ -28,15 +36,60 @@ func Encode(w io.Writer, names []string, tensors map[string]*tensor.Tensor, meta
 		return fmt.Errorf("safetensors: write: %w", err)
 	}
 	for _, name := range names {
-		if _, err := w.Write(tensors[name].Bytes()); err != nil {
+		if err := writeTensor(w, tensors[name], dtypes[name]); err != nil {
 			return fmt.Errorf("safetensors: write %s: %w", name, err)
 		}
 	}
 	return nil
 }
 
+// narrow returns the conversion to a type of two bytes, nil for F32.
+func narrow(dtype string) func(float32) (uint16, bool) {
+	switch dtype {
+	case "F16":
+		return toF16
+	case "BF16":
+		return toBF16
+	}
+	return nil
+}
+
+func writeTensor(w io.Writer, t *tensor.Tensor, dtype string) error {
+	convert := narrow(dtype)
+	if convert == nil {
+		_, err := w.Write(t.Bytes())
+		return err
+	}
+	raw := make([]byte, 0, min(len(t.Bytes())/2, 1<<16))
+	for part := range slices.Chunk(t.F32(), cap(raw)/2) {
+		raw = raw[:0]
+		for _, x := range part {
+			bits, _ := convert(x)
+			raw = binary.LittleEndian.AppendUint16(raw, bits)
+		}
+		if _, err := w.Write(raw); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkExact makes sure that the type of a tensor in the file holds all its values.
+func checkExact(name string, t *tensor.Tensor, dtype string) error {
+	convert := narrow(dtype)
+	if convert == nil {
+		return nil
+	}
+	for i, x := range t.F32() {
+		if _, exact := convert(x); !exact {
+			return fmt.Errorf("%w: element %d of %s is %v, which %s does not hold; write it as F32", ErrInexact, i, name, x, dtype)
+		}
+	}
+	return nil
+}
+
 // encodeHeader returns the header padded with spaces, as the format allows, so that the elements are aligned.
-func encodeHeader(names []string, tensors map[string]*tensor.Tensor, meta map[string]string) ([]byte, error) {
+func encodeHeader(names []string, tensors map[string]*tensor.Tensor, dtypes, meta map[string]string) ([]byte, error) {
 	var out bytes.Buffer
 	out.WriteByte('{')
 	if len(meta) > 0 {
@@ -45,7 +98,7 @@ func encodeHeader(names []string, tensors map[string]*tensor.Tensor, meta map[st
 	end := uint64(0)
 	seen := make(map[string]bool, len(names))
 	for _, name := range names {
-		t := tensors[name]
+		t, dtype := tensors[name], cmp.Or(dtypes[name], "F32")
 		switch {
 		case t == nil:
 			return nil, fmt.Errorf("%w: there is none of the name %q", ErrTensor, name)
@@ -53,11 +106,16 @@ func encodeHeader(names []string, tensors map[string]*tensor.Tensor, meta map[st
 			return nil, fmt.Errorf("%w: the name %q is taken, or not UTF-8", ErrTensor, name)
 		case t.Shape.DType != tensor.Float32:
 			return nil, fmt.Errorf("%w: %s is %s, only float32 is written", ErrDType, name, t.Shape.DType)
+		case !readable(dtype):
+			return nil, fmt.Errorf("%w: %s as %.16q, only F32, F16 and BF16 are written", ErrDType, name, dtype)
+		}
+		if err := checkExact(name, t, dtype); err != nil {
+			return nil, err
 		}
 		seen[name] = true
 		begin := end
-		end += uint64(t.Shape.Bytes())
-		writeField(&out, name, entry{DType: "F32", Shape: append([]int{}, t.Shape.Dims...), Offsets: [2]uint64{begin, end}})
+		end += uint64(t.Shape.Elements()) * sizes[dtype]
+		writeField(&out, name, entry{DType: dtype, Shape: append([]int{}, t.Shape.Dims...), Offsets: [2]uint64{begin, end}})
 	}
 	out.WriteByte('}')
 	for out.Len()%lengthBytes != 0 {

@@ -1,7 +1,8 @@
 // Package safetensors writes and reads the file format of the same name (huggingface/safetensors): eight bytes of header
 // length, a JSON header, and the little-endian elements of the tensors without holes. It reads files of strangers.
 //
-// It deals in float32 tensors, the one form in which weights leave a run; half-precision files are converted when read.
+// It deals in float32 tensors, the one form in which weights leave a run; half-precision files are converted when read,
+// and may be written again as they were.
 // It does not map memory, and knows nothing of models split over several files.
 package safetensors
 
@@ -25,6 +26,8 @@ var (
 	ErrDType = errors.New("safetensors: unsupported element type")
 	// ErrTensor is returned by Encode for names and tensors that make no file.
 	ErrTensor = errors.New("safetensors: invalid tensor")
+	// ErrInexact is returned by EncodeAs for a value that would be rounded.
+	ErrInexact = errors.New("safetensors: a value does not fit the element type")
 )
 
 const (
@@ -40,8 +43,14 @@ type entry struct {
 	Offsets [2]uint64 `json:"data_offsets"`
 }
 
-// element sizes of the types that Decode reads.
-var sizes = map[string]uint64{"F32": 4, "F16": 2, "BF16": 2}
+// sizes of the elements of every type of the format that is whole bytes.
+var sizes = map[string]uint64{
+	"F64": 8, "F32": 4, "F16": 2, "BF16": 2, "F8_E5M2": 1, "F8_E4M3": 1,
+	"I64": 8, "I32": 4, "I16": 2, "I8": 1, "U64": 8, "U32": 4, "U16": 2, "U8": 1, "BOOL": 1,
+}
+
+// readable reports whether tensors of a type are converted to and from float32.
+func readable(dtype string) bool { return dtype == "F32" || dtype == "F16" || dtype == "BF16" }
 
 func malformed(format string, args ...any) error {
 	return fmt.Errorf("%w: "+format, append([]any{ErrMalformed}, args...)...)

@@ -1,0 +1,123 @@
+package client_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	chainmarket "github.com/starling-network/starling/chain/x/market"
+	"github.com/starling-network/starling/chain/x/market/marketpb"
+	"github.com/starling-network/starling/chain/x/training"
+	"github.com/starling-network/starling/chain/x/training/runpb"
+	"github.com/starling-network/starling/client"
+	"github.com/starling-network/starling/protocol/dispute"
+	"github.com/starling-network/starling/protocol/market"
+	"github.com/starling-network/starling/protocol/run"
+)
+
+func TestManyAtOnce(t *testing.T) {
+	n := start(t, "consumer")
+	c := n.clients["consumer"]
+	const many = 50
+	var pending []*client.Pending
+	for i := range many {
+		o := order(fmt.Sprintf("job-%d", i))
+		o.Budget = 1000
+		p, err := c.SubmitAsync(n.ctx, message(c, o))
+		n.must(err)
+		pending = append(pending, p)
+	}
+	last := int64(0)
+	for _, p := range pending {
+		r, err := p.Wait(n.ctx)
+		n.must(err)
+		if r.Height < last {
+			t.Errorf("block %d after block %d", r.Height, last)
+		}
+		last = r.Height
+	}
+	// Another process with the same key has used the account: the client finds the sequence again.
+	other := client.New(n.validator.Client(), key("consumer"))
+	defer other.Close()
+	n.must(other.Order(n.ctx, order("other")))
+	n.must(c.Order(n.ctx, order("again")))
+	n.balance("consumer", funds-many*1000-2*order("").Budget)
+}
+
+func message(c *client.Client, o market.Order) *marketpb.MsgOrder {
+	return &marketpb.MsgOrder{
+		Sender: c.Address(), Terms: runpb.FromTerms(o.Terms), Budget: o.Budget, PriceCap: o.PriceCap,
+		WorkersMin: o.Workers.Min, WorkersTarget: o.Workers.Target, WorkersMax: o.Workers.Max, Verifiers: o.Verifiers,
+	}
+}
+
+func TestRestartContinues(t *testing.T) {
+	n := start(t, "consumer", "w0")
+	n.enlist("w0", run.Worker, 7)
+	n.must(n.clients["consumer"].Order(n.ctx, order("job")))
+	height := n.height(n.clients["w0"])
+	n.validator.Stop()
+	if _, err := n.clients["w0"].Blocks(n.ctx); !errors.Is(err, client.ErrClosed) {
+		t.Errorf("after the stop: %v", err)
+	}
+	n.open("consumer", "w0")
+	if after := n.height(n.clients["w0"]); after <= height {
+		t.Errorf("height %d after a restart at height %d", after, height)
+	}
+	offers, err := n.clients["w0"].Offers(n.ctx)
+	n.must(err)
+	if len(offers) != 1 || offers[0].Price != 7 {
+		t.Errorf("offers after the restart: %+v", offers)
+	}
+	n.must(n.clients["consumer"].CancelOrder(n.ctx, "job"))
+	n.balance("consumer", funds)
+}
+
+func TestHostileMessages(t *testing.T) {
+	n := start(t, "consumer")
+	c := n.clients["consumer"]
+	m := message(c, order("job"))
+	m.Terms.SpecCID = "\xff\xfe"
+	if _, err := c.Submit(n.ctx, m); err == nil {
+		t.Error("a string that is not UTF-8 is taken")
+	}
+	m = message(c, order("job"))
+	m.Terms.Spec = make([]byte, 33)
+	_, err := c.Submit(n.ctx, m)
+	n.refused(err, runpb.ErrDigest, "market", 12)
+	m = message(c, order("job"))
+	m.Sender = key("somebody").Address()
+	if _, err := c.Submit(n.ctx, m); err == nil {
+		t.Error("a message in somebody else's name is taken")
+	}
+	n.must(c.Order(n.ctx, order("job")))
+}
+
+func TestOverHTTP(t *testing.T) {
+	n := start(t, "consumer")
+	n.validator.Stop()
+	n.config.RPC = free(t)
+	n.open()
+	rpc, err := client.Dial("http://" + n.config.RPC)
+	n.must(err)
+	defer func() { _ = rpc.Stop() }()
+	c := client.New(rpc, key("consumer"))
+	defer c.Close()
+	n.must(c.Order(n.ctx, order("job")))
+	n.refused(c.Order(n.ctx, order("job")), chainmarket.ErrTaken, "market", 5)
+	if _, err := c.Run(n.ctx, "job"); !errors.Is(err, client.ErrNotFound) {
+		t.Errorf("a run that has not begun: %v", err)
+	}
+}
+
+func TestLargestLeafFits(t *testing.T) {
+	n := start(t, "consumer", "w0", "v0")
+	n.enlist("w0", run.Worker, 1)
+	n.enlist("v0", run.Verifier, 1)
+	o := order("job")
+	o.Workers = market.Workers{Min: 1, Target: 1, Max: 1}
+	n.must(n.clients["consumer"].Order(n.ctx, o))
+	n.until(n.clients["w0"], "job", func(s run.State) bool { return s.Phase == run.Train })
+	leaf := dispute.Move{Leaf: &dispute.Leaf{Payload: make([]byte, dispute.MaxLeaf)}}
+	n.refused(n.clients["v0"].Move(n.ctx, "job", 0, 0, leaf), training.ErrNoDispute, "training", 17)
+}

@@ -1,0 +1,187 @@
+package client_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"testing"
+	"time"
+
+	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/chain"
+	"github.com/starling-network/starling/client"
+	"github.com/starling-network/starling/protocol/dispute"
+	"github.com/starling-network/starling/protocol/market"
+	"github.com/starling-network/starling/protocol/run"
+)
+
+const (
+	funds = 50_000_000
+	stake = 2_000_000
+)
+
+// network is an embedded chain with one client for every name.
+type network struct {
+	t         *testing.T
+	ctx       context.Context
+	config    chain.Config
+	validator *chain.Validator
+	clients   map[string]*client.Client
+	liar      string // account whose work every verifier challenges
+}
+
+func start(t *testing.T, names ...string) *network {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	t.Cleanup(cancel)
+	n := &network{t: t, ctx: ctx, config: chain.Config{Home: t.TempDir(), ChainID: "test", BlockTime: 50 * time.Millisecond, Log: t.Output()}}
+	for _, name := range names {
+		n.config.Accounts = append(n.config.Accounts, chain.Funded{Address: key(name).Address(), Amount: funds})
+	}
+	n.open(names...)
+	t.Cleanup(func() { n.validator.Stop() })
+	return n
+}
+
+func (n *network) open(names ...string) {
+	n.t.Helper()
+	v, err := chain.Start(n.ctx, n.config)
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	n.validator, n.clients = v, map[string]*client.Client{}
+	for _, name := range names {
+		c := client.New(v.Client(), key(name))
+		n.clients[name] = c
+		n.t.Cleanup(c.Close)
+	}
+}
+
+func key(name string) *client.Key { return client.KeyFromSeed(canon.Sum("test", []byte(name))) }
+
+func (n *network) must(err error) {
+	n.t.Helper()
+	if err != nil {
+		n.t.Fatal(err)
+	}
+}
+
+// refused checks that a message was refused by a rule, with the code of a module.
+func (n *network) refused(err error, rule error, space string, code uint32) {
+	n.t.Helper()
+	e, ok := errors.AsType[*client.Error](err)
+	if !ok || !errors.Is(err, rule) || e.Space != space || e.Code != code || e.Fix == "" {
+		n.t.Errorf("got %v, want %s %d: %v", err, space, code, rule)
+	}
+}
+
+func (n *network) enlist(name string, role run.Role, price uint64) {
+	n.t.Helper()
+	c := n.clients[name]
+	n.must(c.Register(n.ctx, []run.Role{role}, "peer-"+name, []string{"/ip4/127.0.0.1/tcp/4001"}, "test", stake))
+	n.must(c.Offer(n.ctx, role, price, 1))
+}
+
+func terms(job string) run.Terms {
+	return run.Terms{
+		Job: job, Spec: canon.Sum("spec"), SpecCID: "spec-cid",
+		Genesis: run.Checkpoint{Root: canon.Sum("genesis"), CID: "genesis-cid"},
+		Rounds:  2, Units: 4, Segments: 2, UnitFlops: 1_000_000_000_000_000, AuditPPM: 100_000,
+		Deadlines: run.Deadlines{Train: 200, Audit: 200, Attest: 200},
+	}
+}
+
+func order(job string) market.Order {
+	return market.Order{
+		ID: job, Terms: terms(job), Budget: 10_000_000, PriceCap: 1000,
+		Workers: market.Workers{Min: 2, Target: 2, Max: 2}, Verifiers: 1,
+	}
+}
+
+// until follows the blocks until the run of a job satisfies a condition.
+func (n *network) until(c *client.Client, job string, done func(run.State) bool) run.State {
+	n.t.Helper()
+	ctx, cancel := context.WithCancel(n.ctx)
+	defer cancel()
+	blocks, err := c.Blocks(ctx)
+	n.must(err)
+	for range blocks {
+		s, err := c.Run(n.ctx, job)
+		if errors.Is(err, client.ErrNotFound) {
+			continue
+		}
+		n.must(err)
+		if done(s) {
+			return s
+		}
+	}
+	n.t.Fatal("the blocks ended")
+	return run.State{}
+}
+
+// commitment of a unit; nothing is computed in these tests.
+func commitment(round, unit uint32) run.Commitment {
+	at := fmt.Appendf(nil, "%d/%d", round, unit)
+	return run.Commitment{
+		Segments: []canon.Digest{canon.Sum("s0", at), canon.Sum("s1", at), canon.Sum("s2", at)},
+		Update:   canon.Sum("update", at), UpdateCID: "update-" + string(at), Bytes: 1000, Loss: 2_500_000,
+	}
+}
+
+// play does every duty of a member until the run ends.
+func (n *network) play(name, job string) {
+	c := n.clients[name]
+	ctx, cancel := context.WithCancel(n.ctx)
+	defer cancel()
+	blocks, err := c.Blocks(ctx)
+	n.must(err)
+	for range blocks {
+		s, err := c.Run(ctx, job)
+		if errors.Is(err, client.ErrNotFound) {
+			continue
+		}
+		n.must(err)
+		if m, _ := s.Member(c.Address()); !m.Active || s.Phase == run.Done || s.Phase == run.Halted {
+			return
+		}
+		for _, u := range s.Work(c.Address()) {
+			n.must(c.Commit(ctx, job, s.Round, u.Index, u.Attempt, commitment(s.Round, u.Index)))
+		}
+		for _, u := range s.Audits(c.Address()) {
+			if u.Worker == n.liar {
+				n.must(c.Challenge(ctx, job, s.Round, u.Index, 0, []byte("opening")))
+				n.must(c.Move(ctx, job, s.Round, u.Index, dispute.Move{Leaf: &dispute.Leaf{Payload: []byte("leaf")}}))
+				break // the verdict changed the other duties
+			}
+			n.must(c.Pass(ctx, job, s.Round, u.Index, canon.Sum("seal", []byte(name))))
+		}
+		if s.Phase == run.Attest && !s.Voted(c.Address()) {
+			next := run.Checkpoint{Round: s.Round + 1, Root: canon.Sum("root", []byte{byte(s.Round)}), CID: "checkpoint"}
+			err := c.Attest(ctx, s.Attestation(next))
+			if !errors.Is(err, run.ErrStale) && !errors.Is(err, run.ErrHalted) { // the quorum was faster
+				n.must(err)
+			}
+		}
+	}
+}
+
+// height waits for the next block.
+func (n *network) height(c *client.Client) int64 {
+	n.t.Helper()
+	ctx, cancel := context.WithCancel(n.ctx)
+	defer cancel()
+	blocks, err := c.Blocks(ctx)
+	n.must(err)
+	return (<-blocks).Height
+}
+
+// free is an address of the loopback where nothing listens.
+func free(t *testing.T) string {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}

@@ -1,0 +1,128 @@
+package client_test
+
+import (
+	"errors"
+	"reflect"
+	"testing"
+
+	"github.com/starling-network/starling/canon"
+	chainmarket "github.com/starling-network/starling/chain/x/market"
+	chainregistry "github.com/starling-network/starling/chain/x/registry"
+	"github.com/starling-network/starling/chain/x/training"
+	"github.com/starling-network/starling/chain/x/training/trainingpb"
+	"github.com/starling-network/starling/client"
+	"github.com/starling-network/starling/protocol/dispute"
+	"github.com/starling-network/starling/protocol/market"
+	"github.com/starling-network/starling/protocol/registry"
+	"github.com/starling-network/starling/protocol/run"
+)
+
+func TestRefusals(t *testing.T) {
+	n := start(t, "consumer", "w0", "w1", "v0", "stranger")
+	stranger, consumer, ctx := n.clients["stranger"], n.clients["consumer"], n.ctx
+	worker := []run.Role{run.Worker}
+
+	n.refused(stranger.Offer(ctx, run.Worker, 1, 1), chainmarket.ErrRole, "market", 4)
+	n.refused(stranger.Register(ctx, worker, "", nil, "", stake), registry.ErrInvalid, "registry", 2)
+	n.refused(stranger.Register(ctx, worker, "peer", nil, "", 1), registry.ErrStake, "registry", 3)
+	n.refused(stranger.Register(ctx, worker, "peer", nil, "", 2*funds), chainregistry.ErrFunds, "registry", 6)
+	n.refused(stranger.UpdateAddresses(ctx, "peer", nil), chainregistry.ErrUnknown, "registry", 5)
+	if _, err := stranger.Participant(ctx, stranger.Address()); !errors.Is(err, client.ErrNotFound) {
+		t.Errorf("a refused registration: %v", err)
+	}
+	n.balance("stranger", funds)
+
+	bad := order("job")
+	bad.Budget = 0
+	n.refused(consumer.Order(ctx, bad), market.ErrOrder, "market", 2)
+	bad = order("job/../x")
+	n.refused(consumer.Order(ctx, bad), chainmarket.ErrJob, "market", 6)
+	bad = order("job")
+	bad.Budget = 2 * funds
+	n.refused(consumer.Order(ctx, bad), chainmarket.ErrFunds, "market", 10)
+	n.must(consumer.Order(ctx, order("job")))
+	n.refused(stranger.Order(ctx, order("job")), chainmarket.ErrTaken, "market", 5)
+	n.refused(stranger.CancelOrder(ctx, "job"), chainmarket.ErrNotYours, "market", 8)
+	n.refused(stranger.CancelOrder(ctx, "other"), chainmarket.ErrNoOrder, "market", 7)
+	n.balance("consumer", funds-order("job").Budget)
+	n.refused(stranger.Missing(ctx, "job", 0, 0), training.ErrNoRun, "training", 2)
+
+	n.enlist("w0", run.Worker, 1)
+	n.enlist("w1", run.Worker, 1)
+	n.enlist("v0", run.Verifier, 1)
+	before := n.until(consumer, "job", func(s run.State) bool { return s.Phase == run.Train })
+	other := "w0"
+	if before.Units[0].Worker == n.clients["w0"].Address() {
+		other = "w1"
+	}
+	n.refused(consumer.CancelOrder(ctx, "job"), chainmarket.ErrNotOpen, "market", 9)
+	n.refused(stranger.Commit(ctx, "job", 0, 0, 0, commitment(0, 0)), run.ErrNotMember, "training", 5)
+	n.refused(n.clients[other].Commit(ctx, "job", 0, 0, 0, commitment(0, 0)), run.ErrNotYours, "training", 10)
+	n.refused(n.clients[other].Commit(ctx, "job", 1, 0, 0, commitment(0, 0)), run.ErrStale, "training", 7)
+	n.refused(n.clients[other].Commit(ctx, "job", 0, 99, 0, commitment(0, 0)), run.ErrNoUnit, "training", 8)
+	n.refused(n.clients["v0"].Pass(ctx, "job", 0, 0, canon.Sum("seal")), run.ErrWrongPhase, "training", 9)
+	n.refused(n.clients["v0"].Attest(ctx, before.Attestation(run.Checkpoint{Round: 1, Root: canon.Sum("r"), CID: "c"})), run.ErrWrongPhase, "training", 9)
+	n.refused(n.clients["v0"].Move(ctx, "job", 0, 0, dispute.Move{Pick: &dispute.Pick{}}), training.ErrNoDispute, "training", 17)
+	after, err := consumer.Run(ctx, "job")
+	n.must(err)
+	if !reflect.DeepEqual(before, after) {
+		t.Errorf("refused messages changed the run from %+v to %+v", before, after)
+	}
+}
+
+func TestAttestationNeedsTheSendersSignature(t *testing.T) {
+	n := start(t, "consumer", "w0", "w1", "v0")
+	n.enlist("w0", run.Worker, 1)
+	n.enlist("w1", run.Worker, 1)
+	n.enlist("v0", run.Verifier, 1)
+	o := order("job")
+	o.Terms.AuditPPM = 0
+	n.must(n.clients["consumer"].Order(n.ctx, o))
+	w0 := n.clients["w0"]
+	s := n.until(w0, "job", func(s run.State) bool {
+		for _, name := range []string{"w0", "w1"} {
+			for _, u := range s.Work(key(name).Address()) {
+				n.must(n.clients[name].Commit(n.ctx, "job", s.Round, u.Index, u.Attempt, commitment(s.Round, u.Index)))
+			}
+		}
+		return s.Phase == run.Attest
+	})
+	next := run.Checkpoint{Round: 1, Root: canon.Sum("r"), CID: "c"}
+	digest := s.Attestation(next).Digest()
+	foreign, err := key("w1").Sign(digest[:])
+	n.must(err)
+	_, err = w0.Submit(n.ctx, &trainingpb.MsgAttest{
+		Sender: w0.Address(), Job: "job", Root: next.Root[:], CID: next.CID, Signature: foreign,
+	})
+	n.refused(err, training.ErrSignature, "training", 14)
+	n.must(w0.Attest(n.ctx, s.Attestation(next)))
+	n.refused(w0.Attest(n.ctx, s.Attestation(next)), run.ErrDuplicate, "training", 11)
+}
+
+func TestOrdersEndWithoutARun(t *testing.T) {
+	n := start(t, "consumer")
+	c := n.clients["consumer"]
+	n.must(c.Order(n.ctx, order("cancelled")))
+	o := order("expired")
+	b := n.height(c)
+	o.Deadline = b + 10
+	n.must(c.Order(n.ctx, o))
+	open, err := c.Orders(n.ctx)
+	n.must(err)
+	if len(open) != 2 || open[0].ID != "cancelled" || open[0].Status != "open" || open[0].Why != string(market.TooFewWorkers) {
+		t.Errorf("open orders: %+v", open)
+	}
+	n.must(c.CancelOrder(n.ctx, "cancelled"))
+	for n.height(c) <= o.Deadline {
+	}
+	for id, why := range map[string]string{"cancelled": chainmarket.Cancelled, "expired": chainmarket.Expired} {
+		p, err := c.PlacedOrder(n.ctx, id)
+		n.must(err)
+		e, err := c.Escrow(n.ctx, id)
+		n.must(err)
+		if p.Status != "ended" || p.Why != why || e.Refunded != e.Budget {
+			t.Errorf("%s: %s %s, %+v", id, p.Status, p.Why, e)
+		}
+	}
+	n.balance("consumer", funds)
+}

@@ -1,0 +1,223 @@
+package client_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/starling-network/starling/canon"
+	chainmarket "github.com/starling-network/starling/chain/x/market"
+	"github.com/starling-network/starling/chain/x/training"
+	"github.com/starling-network/starling/client"
+	"github.com/starling-network/starling/protocol/dispute"
+	"github.com/starling-network/starling/protocol/reward"
+	"github.com/starling-network/starling/protocol/run"
+)
+
+func TestRunFromOrderToReceipts(t *testing.T) {
+	n := start(t, "consumer", "w0", "w1", "v0")
+	n.enlist("w0", run.Worker, 500)
+	n.enlist("w1", run.Worker, 600)
+	n.enlist("v0", run.Verifier, 400)
+	consumer := n.clients["consumer"]
+	n.must(consumer.Order(n.ctx, order("job")))
+	placed, err := consumer.PlacedOrder(n.ctx, "job")
+	n.must(err)
+	if placed.Consumer != consumer.Address() || placed.At == 0 {
+		t.Errorf("placed: %+v", placed)
+	}
+	members := []string{"w0", "w1", "v0"}
+	s := n.finish(members...)
+	n.checkLineage(consumer, s)
+	n.checkMoney(consumer, members)
+}
+
+// finish lets the members do their duties until the run is done.
+func (n *network) finish(members ...string) run.State {
+	n.t.Helper()
+	done := make(chan struct{})
+	for _, name := range members {
+		go func() {
+			defer func() { done <- struct{}{} }()
+			n.play(name, "job")
+		}()
+	}
+	for range members {
+		<-done
+	}
+	s, err := n.clients[members[0]].Run(n.ctx, "job")
+	n.must(err)
+	if s.Phase != run.Done {
+		n.t.Fatalf("the run is in phase %d: %s", s.Phase, s.Why)
+	}
+	return s
+}
+
+// ruling is a referee that knows the answer.
+type ruling bool
+
+func (r ruling) Judge(dispute.Claim, []byte) (dispute.Ruling, error) {
+	return dispute.Ruling{Right: bool(r), What: "as the test wants it"}, nil
+}
+
+func (ruling) Config(s run.State, unit uint32, blocks int64) (dispute.Config, error) {
+	u := s.Units[unit]
+	return dispute.Config{
+		Job: s.Terms.Job, Round: s.Round, Unit: unit, Attempt: u.Attempt, Asserter: u.Worker, Challenger: u.Verifier,
+		Base: s.Base.Root, Segments: u.Commit.Segments, Update: u.Commit.Update,
+		Steps: []uint32{1, 1}, Operators: 1, Parameters: 1, MoveBlocks: blocks,
+	}, nil
+}
+
+func (r ruling) open(spec canon.Digest, opening []byte) (training.Case, error) {
+	if string(opening) != "opening" || spec != terms("").Spec {
+		return nil, errors.New("not an opening")
+	}
+	return r, nil
+}
+
+func TestLiarIsConvicted(t *testing.T) {
+	n := start(t, "consumer", "w0", "w1", "v0")
+	n.referee(ruling(false))
+	n.liar = key("w0").Address()
+	n.enlist("w0", run.Worker, 500)
+	n.enlist("w1", run.Worker, 500)
+	n.enlist("v0", run.Verifier, 500)
+	consumer := n.clients["consumer"]
+	n.must(consumer.Order(n.ctx, order("job")))
+	n.finish("v0", "w0", "w1")
+	games, err := consumer.Disputes(n.ctx, "job")
+	n.must(err)
+	left := uint64(stake)
+	for _, g := range games {
+		if g.Loser() != n.liar {
+			t.Errorf("a dispute that the liar does not lose: %+v", g)
+		}
+		left -= left / 2
+	}
+	p, err := consumer.Participant(n.ctx, n.liar)
+	n.must(err)
+	if len(games) == 0 || !p.Jailed || p.Stake != left || p.Slashed != stake-left {
+		t.Errorf("the liar after the verdict: %+v", p)
+	}
+	n.balance("w0", funds-stake)
+	n.checkMoney(consumer, []string{"w0", "w1", "v0"})
+	n.refused(n.clients["w0"].Offer(n.ctx, run.Worker, 1, 1), chainmarket.ErrRole, "market", 4)
+}
+
+func TestFalseChallenge(t *testing.T) {
+	n := start(t, "consumer", "w0", "w1", "v0")
+	n.referee(ruling(true))
+	n.liar = key("w0").Address()
+	n.enlist("w0", run.Worker, 500)
+	n.enlist("w1", run.Worker, 500)
+	n.enlist("v0", run.Verifier, 500)
+	consumer := n.clients["consumer"]
+	n.must(consumer.Order(n.ctx, order("job")))
+	s := n.until(consumer, "job", func(s run.State) bool {
+		for _, name := range []string{"w0", "w1"} {
+			for _, u := range s.Work(key(name).Address()) {
+				n.must(n.clients[name].Commit(n.ctx, "job", s.Round, u.Index, u.Attempt, commitment(s.Round, u.Index)))
+			}
+		}
+		return len(s.Audits(key("v0").Address())) > 0
+	})
+	v0, unit := n.clients["v0"], s.Audits(key("v0").Address())[0]
+	n.refused(v0.Challenge(n.ctx, "job", 0, unit.Index, 0, []byte("nonsense")), training.ErrOpening, "training", 16)
+	n.refused(v0.Challenge(n.ctx, "job", 0, unit.Index, 99, []byte("opening")), dispute.ErrConfig, "training", 18)
+	n.must(v0.Challenge(n.ctx, "job", 0, unit.Index, 0, []byte("opening")))
+	leaf := dispute.Move{Leaf: &dispute.Leaf{Payload: []byte("leaf")}}
+	n.refused(n.clients["w0"].Move(n.ctx, "job", 0, unit.Index, leaf), dispute.ErrNotYours, "training", 20)
+	n.refused(v0.Move(n.ctx, "job", 0, unit.Index, dispute.Move{Pick: &dispute.Pick{}}), dispute.ErrMove, "training", 22)
+	n.must(v0.Move(n.ctx, "job", 0, unit.Index, leaf))
+	p, err := v0.Participant(n.ctx, v0.Address())
+	n.must(err)
+	if !p.Jailed || p.Stake != stake/2 {
+		t.Errorf("the false challenger after the verdict: %+v", p)
+	}
+	n.refused(v0.Move(n.ctx, "job", 0, unit.Index, leaf), training.ErrNoDispute, "training", 17)
+	// It was the only verifier of a run that wants audits.
+	n.refused(v0.Pass(n.ctx, "job", 0, unit.Index, canon.Sum("seal")), run.ErrHalted, "training", 4)
+	e, err := consumer.Escrow(n.ctx, "job")
+	n.must(err)
+	if e.Remaining() != 0 || e.Refunded != e.Budget {
+		t.Errorf("escrow of the halted run: %+v", e)
+	}
+}
+
+// referee restarts the chain with a referee.
+func (n *network) referee(r ruling) {
+	n.t.Helper()
+	n.validator.Stop()
+	n.config.Referee = r.open
+	var names []string
+	for name := range n.clients {
+		names = append(names, name)
+	}
+	n.open(names...)
+}
+
+// checkLineage verifies every signature of every attested checkpoint, as somebody without the chain would.
+func (n *network) checkLineage(c *client.Client, s run.State) {
+	n.t.Helper()
+	for round := uint32(1); round <= s.Terms.Rounds; round++ {
+		e, err := c.Lineage(n.ctx, "job", round)
+		n.must(err)
+		if len(e.Votes) < 3 || len(e.Workers) != int(s.Terms.Units) {
+			n.t.Errorf("round %d: %d votes, %d workers", round, len(e.Votes), len(e.Workers))
+		}
+		for _, v := range e.Votes {
+			n.must(client.Verify(v.Member, v.PublicKey, e.Attestation.Digest(), v.Signature))
+			if client.Verify(v.Member, v.PublicKey, canon.Sum("other"), v.Signature) == nil {
+				n.t.Error("a signature over something else is taken")
+			}
+		}
+	}
+	if _, err := c.Lineage(n.ctx, "job", s.Terms.Rounds+1); !errors.Is(err, client.ErrNotFound) {
+		n.t.Errorf("a checkpoint after the last: %v", err)
+	}
+	seals, err := c.Seals(n.ctx, "job", 0)
+	n.must(err)
+	if len(seals) != int(s.Terms.Units) {
+		n.t.Errorf("%d seals of round 0, where every unit is audited", len(seals))
+	}
+}
+
+// checkMoney compares receipts, escrow and balances to the last uzen.
+func (n *network) checkMoney(c *client.Client, members []string) {
+	n.t.Helper()
+	escrow, err := c.Escrow(n.ctx, "job")
+	n.must(err)
+	if escrow.Remaining() != 0 || escrow.Paid == 0 || escrow.Fee == 0 || escrow.Refunded == 0 {
+		n.t.Errorf("escrow %+v", escrow)
+	}
+	receipts, err := c.Receipts(n.ctx, "job")
+	n.must(err)
+	earned := map[string]uint64{}
+	var fee uint64
+	for i, r := range receipts {
+		if r.Seq != uint64(i) {
+			n.t.Errorf("receipt %d has number %d", i, r.Seq)
+		}
+		if r.Kind != reward.Slash {
+			earned[r.Who] += r.Amount
+		}
+		fee += r.Fee
+	}
+	last := receipts[len(receipts)-1]
+	if last.Kind != reward.Refund || last.Amount != escrow.Refunded || fee != escrow.Fee {
+		n.t.Errorf("last receipt %+v, fees %d, escrow %+v", last, fee, escrow)
+	}
+	for _, name := range members {
+		n.balance(name, funds-stake+earned[key(name).Address()])
+	}
+	n.balance("consumer", funds-escrow.Paid-escrow.Fee)
+}
+
+func (n *network) balance(name string, want uint64) {
+	n.t.Helper()
+	got, err := n.clients[name].Balance(n.ctx, key(name).Address())
+	n.must(err)
+	if got != want {
+		n.t.Errorf("%s has %d uzen, want %d", name, got, want)
+	}
+}

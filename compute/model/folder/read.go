@@ -1,0 +1,224 @@
+package folder
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"math"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/starling-network/starling/compute/model"
+	"github.com/starling-network/starling/compute/model/safetensors"
+	"github.com/starling-network/starling/compute/tensor"
+)
+
+// Read reads a folder of GPT-2 or Llama. Every tensor of the model must be there once, with the shape that config.json
+// says, and be finite; GPT-2's may lack the prefix "transformer.". Buffers that old files hold besides are left out, and
+// so is a head that is tied to the embedding. Errors are of type *Error.
+func Read(fsys fs.FS) (*Model, error) {
+	c, err := readConfig(fsys)
+	if err != nil {
+		return nil, &Error{File: configFile, Err: err}
+	}
+	r := &reader{
+		fsys:  fsys,
+		gpt2:  c.Architecture() == model.GPT2,
+		want:  make(map[string]tensor.Shape),
+		model: &Model{Config: c, Tensors: make(map[string]*tensor.Tensor), DTypes: make(map[string]string)},
+	}
+	for _, t := range c.Tensors() {
+		r.want[t.Name] = t.Shape
+	}
+	index, err := readIndex(fsys)
+	if err != nil {
+		return nil, &Error{File: indexFile, Err: err}
+	}
+	whole := weightsFile
+	if index != nil {
+		whole = indexFile
+		err = r.shards(index)
+	} else {
+		err = r.file(weightsFile, nil)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return r.model, r.finish(whole)
+}
+
+func readConfig(fsys fs.FS) (model.Config, error) {
+	raw, err := readLimited(fsys, configFile, maxConfig)
+	if err != nil {
+		return model.Config{}, err
+	}
+	var keys map[string]any
+	if err := json.Unmarshal(raw, &keys); err != nil {
+		return model.Config{}, fmt.Errorf("%w (%w)", ErrJSON, err)
+	}
+	architecture, ok := keys["model_type"].(string)
+	if !ok {
+		return model.Config{}, fmt.Errorf("%w: it has no model_type", ErrJSON)
+	}
+	return model.Parse(architecture, keys)
+}
+
+// readIndex returns the file of every tensor, or nil if there is no index.
+func readIndex(fsys fs.FS) (map[string]string, error) {
+	if _, err := fs.Stat(fsys, indexFile); err != nil {
+		return nil, nil
+	}
+	raw, err := readLimited(fsys, indexFile, maxIndex)
+	if err != nil {
+		return nil, err
+	}
+	var index struct {
+		WeightMap map[string]string `json:"weight_map"`
+	}
+	if err := json.Unmarshal(raw, &index); err != nil {
+		return nil, fmt.Errorf("%w (%w)", ErrJSON, err)
+	}
+	if len(index.WeightMap) == 0 {
+		return nil, fmt.Errorf("%w: it has no weight_map", ErrJSON)
+	}
+	for name, file := range index.WeightMap {
+		if !fs.ValidPath(file) || path.Base(file) != file || path.Ext(file) != ".safetensors" {
+			return nil, fmt.Errorf("%w: %q lies in %q, which is no file of this folder", ErrIndex, name, file)
+		}
+	}
+	return index.WeightMap, nil
+}
+
+func readLimited(fsys fs.FS, name string, limit int64) ([]byte, error) {
+	f, err := fsys.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	raw, err := io.ReadAll(io.LimitReader(f, limit+1))
+	if err == nil && int64(len(raw)) > limit {
+		err = fmt.Errorf("%w: more than %d bytes", ErrTooLarge, limit)
+	}
+	return raw, err
+}
+
+// reader collects the tensors of a model.
+type reader struct {
+	fsys  fs.FS
+	gpt2  bool
+	want  map[string]tensor.Shape
+	model *Model
+	head  *tensor.Tensor // the output layer of a model whose config ties it to the embedding
+}
+
+// shards reads the files of an index, each of which must hold exactly what the index says.
+func (r *reader) shards(index map[string]string) error {
+	byFile := map[string]map[string]bool{}
+	for name, file := range index {
+		if byFile[file] == nil {
+			byFile[file] = map[string]bool{}
+		}
+		byFile[file][name] = true
+	}
+	for _, file := range slices.Sorted(maps.Keys(byFile)) {
+		if err := r.file(file, byFile[file]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// file reads one file of tensors; if the names that it must hold are given, no others.
+func (r *reader) file(name string, holds map[string]bool) error {
+	raw, err := fs.ReadFile(r.fsys, name)
+	if err != nil {
+		return &Error{File: name, Err: err}
+	}
+	f, err := safetensors.Open(raw)
+	if err != nil {
+		return &Error{File: name, Err: err}
+	}
+	for _, t := range f.Names() {
+		if holds != nil && !holds[t] {
+			return &Error{File: name, Tensor: t, Err: fmt.Errorf("%w: the index puts it elsewhere", ErrIndex)}
+		}
+		if err := r.tensor(f, t); err != nil {
+			return &Error{File: name, Tensor: t, Err: err}
+		}
+	}
+	if holds != nil && len(holds) != len(f.Names()) {
+		missing := slices.DeleteFunc(slices.Sorted(maps.Keys(holds)), func(t string) bool { return f.DType(t) != "" })
+		return &Error{File: name, Tensor: missing[0], Err: fmt.Errorf("%w: the index puts it here", ErrIndex)}
+	}
+	return nil
+}
+
+const headName = "lm_head.weight"
+
+// tensor takes one tensor of a file.
+func (r *reader) tensor(f *safetensors.File, fileName string) error {
+	name := fileName
+	if r.gpt2 && !strings.HasPrefix(name, "transformer.") && name != headName {
+		name = "transformer." + name
+	}
+	shape, ok := r.want[name]
+	tiedHead := !ok && name == headName
+	switch {
+	case tiedHead:
+		shape = r.want[r.embedding()]
+	case !ok && isBuffer(name):
+		return nil
+	case !ok:
+		return ErrUnknown
+	}
+	t, err := f.Tensor(fileName)
+	if err != nil {
+		return err
+	}
+	if !t.Shape.Equal(shape) {
+		return fmt.Errorf("%w: %v in the file, %v in the model", ErrShape, t.Shape.Dims, shape.Dims)
+	}
+	if i := slices.IndexFunc(t.F32(), func(x float32) bool { return math.Float32bits(x)>>23&255 == 255 }); i >= 0 {
+		return fmt.Errorf("%w: element %d is %v", ErrNotFinite, i, t.F32()[i])
+	}
+	switch {
+	case tiedHead:
+		r.head = t
+	case r.model.Tensors[name] != nil:
+		return fmt.Errorf("%w: it occurs twice", ErrIndex)
+	default:
+		r.model.Tensors[name], r.model.DTypes[name] = t, f.DType(fileName)
+	}
+	return nil
+}
+
+// isBuffer reports whether a tensor is one that transformers used to save and computes anew: the causal mask of GPT-2,
+// the frequencies of rotary positions.
+func isBuffer(name string) bool {
+	return strings.HasSuffix(name, ".attn.bias") || strings.HasSuffix(name, ".attn.masked_bias") ||
+		strings.HasSuffix(name, ".rotary_emb.inv_freq")
+}
+
+func (r *reader) embedding() string {
+	if r.gpt2 {
+		return "transformer.wte.weight"
+	}
+	return "model.embed_tokens.weight"
+}
+
+// finish makes sure that nothing is missing. whole is the file that should have said where it is.
+func (r *reader) finish(whole string) error {
+	for _, t := range r.model.Config.Tensors() {
+		if r.model.Tensors[t.Name] == nil {
+			return &Error{File: whole, Tensor: t.Name, Err: ErrMissing}
+		}
+	}
+	if r.head != nil && !bytes.Equal(r.head.Bytes(), r.model.Tensors[r.embedding()].Bytes()) {
+		return &Error{File: whole, Tensor: headName, Err: ErrNotTied}
+	}
+	return nil
+}
