@@ -59,7 +59,7 @@ func heights(ctx context.Context, v *chain.Validator, more func(int64) bool) err
 }
 
 func TestContinuesAfterAKill(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	home := t.TempDir()
 	child := exec.CommandContext(ctx, os.Args[0])

@@ -89,7 +89,7 @@ func TestSetVRFKey(t *testing.T) {
 // TestTwoValidators runs a job over two validators that both have to agree on every block. Each checks the other's part of
 // every beacon before it counts the vote.
 func TestTwoValidators(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	n := &network{t: t, ctx: ctx, clients: map[string]*client.Client{}}
 	names := []string{"consumer", "w0", "w1", "v0"}

@@ -33,7 +33,7 @@ type network struct {
 
 func start(t *testing.T, names ...string) *network {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	t.Cleanup(cancel)
 	n := &network{t: t, ctx: ctx, config: chain.Config{Home: t.TempDir(), ChainID: "test", BlockTime: 50 * time.Millisecond, Log: t.Output()}}
 	for _, name := range names {

@@ -63,10 +63,11 @@ one operator that the chain recomputes, liars lose their stake, and pay follows 
 			}
 			return usage(cmd, fmt.Errorf("there is no command %q%s", args[0], didYouMean(cmd.SuggestionsFor(args[0]))))
 		},
-		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-		SilenceUsage:      true,
-		SilenceErrors:     true,
-		PersistentPreRunE: func(*cobra.Command, []string) error { return c.prepare() },
+		RunE:                       func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		SuggestionsMinimumDistance: 2,
+		SilenceUsage:               true,
+		SilenceErrors:              true,
+		PersistentPreRunE:          func(*cobra.Command, []string) error { return c.prepare() },
 	}
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return usage(cmd, err) })
 	f := root.PersistentFlags()

@@ -159,11 +159,11 @@ func (t *Tokenizer) readPostProcessor(f *file) error {
 		return nil
 	}
 	t.after = f.PostProcessor
-	return checkPostProcessor(f.PostProcessor, true)
+	return t.readProcessor(f.PostProcessor, true)
 }
 
-// checkPostProcessor refuses what would change the ids of the text itself.
-func checkPostProcessor(raw json.RawMessage, top bool) error {
+// readProcessor refuses what would change the ids of the text itself.
+func (t *Tokenizer) readProcessor(raw json.RawMessage, top bool) error {
 	kind, err := typeOf(raw)
 	if err != nil {
 		return err
@@ -179,10 +179,10 @@ func checkPostProcessor(raw json.RawMessage, top bool) error {
 	case kind == "ByteLevel":
 		return nil
 	case kind == "TemplateProcessing":
-		return checkTemplate(p.Single)
+		return t.readTemplate(p.Single)
 	case kind == "Sequence" && top:
 		for _, part := range p.Processors {
-			if err := checkPostProcessor(part, false); err != nil {
+			if err := t.readProcessor(part, false); err != nil {
 				return err
 			}
 		}
@@ -191,8 +191,11 @@ func checkPostProcessor(raw json.RawMessage, top bool) error {
 	return fmt.Errorf("%w: post_processor %q is not ByteLevel, TemplateProcessing or a Sequence of them", ErrUnsupported, kind)
 }
 
-// checkTemplate makes sure that the text occurs in a template once.
-func checkTemplate(single []templatePiece) error {
+// readTemplate makes sure that the text occurs in a template once.
+func (t *Tokenizer) readTemplate(single []templatePiece) error {
+	if len(single) > 0 && single[0].SpecialToken != nil {
+		t.start = single[0].SpecialToken.ID
+	}
 	texts := 0
 	for _, piece := range single {
 		switch {

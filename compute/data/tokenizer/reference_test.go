@@ -63,6 +63,20 @@ func TestJSONKeepsLlama3(t *testing.T) {
 	}
 }
 
+func TestVocabulary(t *testing.T) {
+	v := parseFile(t, "testdata/llama3.json").Vocabulary()
+	id, ok := v.ID(Llama3EndOfText)
+	if !ok || !v.Tokens[id].Special || v.Start != "<|begin_of_text|>" || v.Pattern != "llama3" || !v.IgnoreMerges || v.PrefixSpace {
+		t.Errorf("%d, %t: %+v", id, ok, v)
+	}
+	if id, ok := v.ID("<r>"); !ok || v.Tokens[id].Special || !v.Tokens[id].Strict {
+		t.Errorf("<r> is %d: %+v", id, v.Tokens[id])
+	}
+	if _, ok := v.ID("the"); ok || v.Tokens[' '].Text != "Ġ" || v.Merges[0] != "t h" {
+		t.Errorf("a space is %q, the first merge %q", v.Tokens[' '].Text, v.Merges[0])
+	}
+}
+
 func TestParseRefusesOtherComponents(t *testing.T) {
 	raw, err := os.ReadFile("testdata/llama3.json")
 	if err != nil {

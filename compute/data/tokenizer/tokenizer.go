@@ -32,6 +32,7 @@ type Tokenizer struct {
 	pattern     pattern           // cuts the text before merging
 	known       map[string]uint32 // by bytes: words that are tokens as they stand, whatever the merges say; or nil
 	after       json.RawMessage   // the file's post-processor, which Encode does not apply
+	start       string            // the special token that it puts before a text, if it does
 }
 
 type pair struct{ left, right uint32 }
