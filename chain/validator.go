@@ -63,8 +63,15 @@ type Validator struct {
 	app  *app.App
 	rpc  *local.Local
 
+	// CometBFT (v0.39.4) does not wait for what it does for every peer before it closes the files that this reads, and
+	// panics if it reads them then. linger is more than one turn of it; zero without peers.
+	linger time.Duration
+
 	stop sync.Once
 }
+
+// queryEvery is how long CometBFT rests between two questions to a peer. It rests up to four times in one turn.
+const queryEvery = 50 * time.Millisecond
 
 // Start starts a validator and returns when it has made a block; one with Peers, when it runs. It ends with Stop or with
 // the context. Over a folder that holds a chain it continues that chain.
@@ -85,6 +92,9 @@ func Start(ctx context.Context, c Config) (*Validator, error) {
 		return nil, err
 	}
 	v := &Validator{keys: NewKeys(seed)}
+	if c.Listen != "" || len(c.Peers) > 0 {
+		v.linger = 6 * queryEvery
+	}
 	doc, err := c.genesis(v.keys)
 	if err != nil {
 		return nil, err
@@ -112,7 +122,11 @@ func (v *Validator) Keys() Keys { return v.keys }
 func (v *Validator) Stop() {
 	v.stop.Do(func() {
 		if v.node.IsRunning() {
-			// Stop fails only for a node that does not run.
+			if v.linger > 0 {
+				_ = v.node.Switch().Stop()
+				time.Sleep(v.linger)
+			}
+			// Stop fails only for what does not run.
 			_ = v.node.Stop()
 			v.node.Wait()
 		}
@@ -169,6 +183,7 @@ func (c Config) comet() *cmtcfg.Config {
 	cfg.P2P.AllowDuplicateIP = true
 	cfg.Consensus.TimeoutCommit = c.BlockTime
 	cfg.Consensus.PeerGossipSleepDuration = 10 * time.Millisecond
+	cfg.Consensus.PeerQueryMaj23SleepDuration = queryEvery
 	cfg.Mempool.Size = 50_000
 	cfg.Mempool.CacheSize = 100_000
 	cfg.Mempool.MaxTxBytes = MaxTxBytes

@@ -12,8 +12,6 @@ import (
 	"github.com/starling-network/starling/compute/program"
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
-	"github.com/starling-network/starling/exchange/codec"
-	"github.com/starling-network/starling/exchange/outer"
 	"github.com/starling-network/starling/network/blob"
 	"github.com/starling-network/starling/network/peer"
 	"github.com/starling-network/starling/protocol/market"
@@ -204,11 +202,7 @@ func (c *collector) collect(ctx context.Context, round uint32) error {
 	if err != nil {
 		return err
 	}
-	losses, err := c.losses(ctx, entry, holders)
-	if err != nil {
-		return err
-	}
-	if err := c.measure(ctx, round, next, losses); err != nil {
+	if err := c.measure(ctx, round, next, c.losses(ctx, entry, holders)); err != nil {
 		return err
 	}
 	line := newLine(entry)
@@ -231,33 +225,47 @@ func (c *collector) holders(ctx context.Context) ([]string, error) {
 	return addrs, nil
 }
 
-// losses returns the mean training loss of every inner step of a round, from the updates of its units.
-func (c *collector) losses(ctx context.Context, e run.Entry, holders []string) ([]float64, error) {
-	sum := make([]float64, c.b.Spec.Steps)
-	for unit, cid := range e.Attestation.Updates {
-		id, err := blob.Parse(cid)
+// losses returns the mean training loss of every inner step of a round, over the units whose log can be had; nil if
+// none can. Logs are for people: a missing one does not hold the run up.
+func (c *collector) losses(ctx context.Context, e run.Entry, holders []string) []float64 {
+	spec := c.b.Spec
+	sum := make([]float64, spec.Steps)
+	n := 0.0
+	for unit, cid := range e.Logs {
+		losses, err := c.unitLog(ctx, e.Attestation.Checkpoint.Round-1, uint32(unit), cid, holders)
 		if err != nil {
-			return nil, err
+			c.log.Warn("no log of a unit", "round", e.Attestation.Checkpoint.Round, "unit", unit, "err", err)
+			continue
 		}
-		raw, err := c.host.Fetch(ctx, id, holders)
-		if err != nil {
-			return nil, err
-		}
-		u, _, err := codec.Unpack(raw, outer.Expect(c.b.Spec, &train.Checkpoint{Round: e.Attestation.Checkpoint.Round - 1, Params: c.b.Genesis.Params}, uint32(unit)))
-		if err != nil {
-			return nil, err
-		}
-		for i, l := range u.StepLosses() {
+		n++
+		for i, l := range losses {
 			sum[i] += float64(l)
 		}
-		if err := c.store.Delete(ctx, id); err != nil {
-			return nil, err
-		}
+	}
+	if n == 0 {
+		return nil
 	}
 	for i := range sum {
-		sum[i] /= float64(len(e.Attestation.Updates))
+		sum[i] /= n
 	}
-	return sum, nil
+	return sum
+}
+
+func (c *collector) unitLog(ctx context.Context, round, unit uint32, cid string, holders []string) ([]float32, error) {
+	ctx, cancel := context.WithTimeout(ctx, fetchPatience)
+	defer cancel()
+	id, err := blob.Parse(cid)
+	if err != nil {
+		return nil, err
+	}
+	b, err := c.host.Fetch(ctx, id, holders)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.store.Delete(ctx, id); err != nil {
+		return nil, err
+	}
+	return train.DecodeLog(b, round, unit, c.b.Spec.Steps)
 }
 
 // measure evaluates a checkpoint, if one is due, and appends the metrics of its round.
@@ -285,7 +293,7 @@ func (c *collector) measure(ctx context.Context, round uint32, ckpt *train.Check
 		m.Seconds = now.Sub(c.mark).Seconds()
 		m.TokensPerSecond = float64(uint64(step-c.markStep)*perStep) / m.Seconds
 		m.BytesUp, m.BytesDown = sent-c.sent, received-c.received
-		m.LearningRate = ms[len(ms)-1].LearningRate
+		m.LearningRate = float64(spec.Rate.At(uint32(step)-1, spec.Rounds*spec.Steps))
 	}
 	if escrow, err := c.chain.Escrow(ctx, c.b.JobID()); err == nil {
 		m.PaidUzen = escrow.Paid + escrow.Fee

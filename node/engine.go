@@ -195,7 +195,8 @@ func saveCheckpoint(ctx context.Context, store blob.Store, jobID string, c *trai
 type work struct {
 	commit run.Commitment
 	update []byte
-	end    []*tensor.Tensor // pseudo-gradient, for the seal
+	log    []byte           // losses, for people
+	delta  []*tensor.Tensor // pseudo-gradient, for the seal
 }
 
 // train computes a unit.
@@ -222,13 +223,13 @@ func newWork(u *codec.Update, r *train.Result) *work {
 	for _, l := range r.Losses {
 		sum += float64(l)
 	}
-	b := u.Encode()
+	b, log := u.Encode(), train.EncodeLog(u.Round, u.Unit, r.Losses)
 	return &work{
 		commit: run.Commitment{
 			Segments: r.Segments, Update: u.Root(), UpdateCID: blob.Of(b).String(), Bytes: uint64(len(b)),
-			Loss: int64(sum / float64(len(r.Losses)) * 1e6),
+			Loss: int64(sum / float64(len(r.Losses)) * 1e6), Log: blob.Of(log).String(),
 		},
-		update: b, end: r.Delta,
+		update: b, log: log, delta: r.Delta,
 	}
 }
 
@@ -249,7 +250,7 @@ func (e *engine) check(ctx context.Context, name run.Checkpoint, unit uint32, ve
 	}
 	end := c.Segments[len(c.Segments)-1]
 	seal = audit.Seal(verifier, e.jobID, name.Round, unit, end, func(yield func([]byte) bool) {
-		for _, t := range mine.end {
+		for _, t := range mine.delta {
 			if !yield(t.Bytes()) {
 				return
 			}

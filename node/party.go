@@ -34,7 +34,7 @@ type party struct {
 
 	engine *engine // once the job's bundle is here
 	mu     sync.Mutex
-	hidden map[role.Work][]byte // updates that others may not read yet
+	hidden map[role.Work]*work // computed units whose update others may not read yet
 }
 
 // fetchPatience is how long a blob that its holder has not published yet is asked for again.
@@ -210,14 +210,14 @@ func (p *party) train(ctx context.Context, base run.Checkpoint, w role.Work) (*w
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.hidden == nil {
-		p.hidden = map[role.Work][]byte{}
+		p.hidden = map[role.Work]*work{}
 	}
 	for k := range p.hidden {
 		if k.Round < w.Round {
 			delete(p.hidden, k)
 		}
 	}
-	p.hidden[w] = done.update
+	p.hidden[w] = done
 	return done, nil
 }
 
@@ -231,16 +231,17 @@ func (p *party) reveal(ctx context.Context, a role.Reveal) error {
 		return err
 	}
 	p.mu.Lock()
-	update, ok := p.hidden[a.Work]
+	w, ok := p.hidden[a.Work]
 	p.mu.Unlock()
 	if !ok {
-		w, err := p.train(ctx, a.Base, a.Work)
-		if err != nil {
+		if w, err = p.train(ctx, a.Base, a.Work); err != nil {
 			return err
 		}
-		update = w.update
 	}
-	got, err := p.store.Put(ctx, update)
+	if _, err := p.store.Put(ctx, w.log); err != nil {
+		return err
+	}
+	got, err := p.store.Put(ctx, w.update)
 	if err == nil && got != id {
 		err = fmt.Errorf("node: computed the update %s again, committed was %s", got, id)
 	}

@@ -228,6 +228,35 @@ func TestSpecIsChecked(t *testing.T) {
 	}
 }
 
+func TestLog(t *testing.T) {
+	losses := []float32{2.5, 1.25, 1}
+	b := train.EncodeLog(3, 1, losses)
+	if got, err := train.DecodeLog(b, 3, 1, 3); err != nil || !slices.Equal(got, losses) {
+		t.Fatalf("%v, %v", got, err)
+	}
+	for name, err := range map[string]error{
+		"another unit":   second(train.DecodeLog(b, 3, 2, 3)),
+		"another length": second(train.DecodeLog(b, 3, 1, 4)),
+		"cut off":        second(train.DecodeLog(b[:len(b)-1], 3, 1, 3)),
+		"not a number":   second(train.DecodeLog(train.EncodeLog(3, 1, []float32{float32(math.NaN())}), 3, 1, 1)),
+	} {
+		if err == nil {
+			t.Errorf("%s was accepted", name)
+		}
+	}
+}
+
+func second[T any](_ T, err error) error { return err }
+
+func FuzzDecodeLog(f *testing.F) {
+	f.Add(train.EncodeLog(0, 0, []float32{1, 2}))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if losses, err := train.DecodeLog(b, 0, 0, 2); err == nil && len(losses) != 2 {
+			t.Fatal("accepted another number of steps")
+		}
+	})
+}
+
 func FuzzDecodeSpec(f *testing.F) {
 	task, _ := newTask(f, tiny, 1)
 	f.Add(task.Spec.Encode())

@@ -83,18 +83,17 @@ func getFloats(dst []float32, b []byte) {
 	}
 }
 
-// Update is the compressed update of one work unit, as it travels.
+// Update is the compressed update of one work unit, as it travels. A commitment binds every byte of it.
 type Update struct {
 	Round    uint32   `cbor:"1,keyasint"`
 	Unit     uint32   `cbor:"2,keyasint"`
 	Codec    string   `cbor:"3,keyasint"`
-	Losses   []byte   `cbor:"4,keyasint"` // little-endian float32 per inner step; informative
-	Payloads [][]byte `cbor:"5,keyasint"` // one per parameter, in order
+	Payloads [][]byte `cbor:"4,keyasint"` // one per parameter, in order
 }
 
 // Pack compresses a pseudo-gradient.
-func Pack(name string, round, unit uint32, losses []float32, delta []*tensor.Tensor) (*Update, error) {
-	u := &Update{Round: round, Unit: unit, Codec: name, Losses: putFloats(nil, losses)}
+func Pack(name string, round, unit uint32, delta []*tensor.Tensor) (*Update, error) {
+	u := &Update{Round: round, Unit: unit, Codec: name}
 	for i, t := range delta {
 		p, err := Encode(name, t)
 		if err != nil {
@@ -117,18 +116,10 @@ func (u *Update) Root() canon.Digest {
 	return canon.NewTree(leaves).Root()
 }
 
-// StepLosses are the training losses of the unit's inner steps.
-func (u *Update) StepLosses() []float32 {
-	out := make([]float32, len(u.Losses)/4)
-	getFloats(out, u.Losses)
-	return out
-}
-
 // Expect is what a receiver knows about an update before it reads it.
 type Expect struct {
 	Round, Unit uint32
 	Codec       string
-	Steps       uint32
 	Shapes      []tensor.Shape
 	Root        canon.Digest // committed; zero to skip the check
 }
@@ -145,8 +136,6 @@ func Unpack(b []byte, want Expect) (*Update, []*tensor.Tensor, error) {
 		return nil, nil, fmt.Errorf("%w: it is %s of unit %d of round %d", ErrPayload, u.Codec, u.Unit, u.Round)
 	case len(u.Payloads) != len(want.Shapes):
 		return nil, nil, fmt.Errorf("%w: %d tensors, want %d", ErrPayload, len(u.Payloads), len(want.Shapes))
-	case len(u.Losses) != 4*int(want.Steps):
-		return nil, nil, fmt.Errorf("%w: %d bytes of losses for %d steps", ErrPayload, len(u.Losses), want.Steps)
 	case !want.Root.IsZero() && u.Root() != want.Root:
 		return nil, nil, fmt.Errorf("%w: not what its worker committed to", ErrPayload)
 	}

@@ -37,7 +37,7 @@ func Check(x train.Exchange) error {
 
 // Commit turns a finished unit into its update.
 func Commit(s *train.Spec, round, unit uint32, r *train.Result) (*codec.Update, error) {
-	return codec.Pack(s.Exchange.Codec, round, unit, r.Losses, r.Delta)
+	return codec.Pack(s.Exchange.Codec, round, unit, r.Delta)
 }
 
 // Expect is what the update of a unit of the round after base must look like.
@@ -46,7 +46,7 @@ func Expect(s *train.Spec, base *train.Checkpoint, unit uint32) codec.Expect {
 	for i, p := range base.Params {
 		shapes[i] = p.Shape
 	}
-	return codec.Expect{Round: base.Round, Unit: unit, Codec: s.Exchange.Codec, Steps: s.Steps, Shapes: shapes}
+	return codec.Expect{Round: base.Round, Unit: unit, Codec: s.Exchange.Codec, Shapes: shapes}
 }
 
 // Advance returns the checkpoint after base. deltas holds the unpacked update of every unit, in unit order.

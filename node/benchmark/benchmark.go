@@ -20,5 +20,8 @@ func positive(name string, n int) error {
 	return nil
 }
 
-// tenth rounds to one decimal.
-func tenth(x float64) float64 { return math.Round(10*x) / 10 }
+// rounded keeps a number of decimals of x.
+func rounded(x float64, decimals int) float64 {
+	scale := math.Pow10(decimals)
+	return math.Round(scale*x) / scale
+}

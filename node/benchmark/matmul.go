@@ -56,7 +56,7 @@ func Matmul(ctx context.Context, products []Product, threads int) (*MatmulReport
 		if err != nil {
 			return nil, err
 		}
-		r.GFLOPS[p.Name] = tenth(speed / 1e9)
+		r.GFLOPS[p.Name] = rounded(speed/1e9, 1)
 	}
 	return r, nil
 }

@@ -94,8 +94,8 @@ func Train(ctx context.Context, p Preset, threads, steps int) (*TrainReport, err
 	slices.Sort(wall)
 	_, peak := usage()
 	return &TrainReport{
-		Preset: p.Name, TokensPerSecond: tenth(float64(p.Batch*p.Length) / wall[len(wall)/2].Seconds()),
-		CPUSeconds: slices.Min(cpu).Seconds(), PeakMiB: peak, Parameters: c.Parameters(), Threads: threads,
+		Preset: p.Name, TokensPerSecond: rounded(float64(p.Batch*p.Length)/wall[len(wall)/2].Seconds(), 1),
+		CPUSeconds: rounded(slices.Min(cpu).Seconds(), 3), PeakMiB: peak, Parameters: c.Parameters(), Threads: threads,
 	}, nil
 }
 

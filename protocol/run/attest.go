@@ -58,6 +58,7 @@ func (d *draft) attested(next Checkpoint) {
 	entry := &Entry{Attestation: d.Attestation(next), Height: d.env.Height}
 	for _, u := range d.Units {
 		entry.Workers = append(entry.Workers, u.Worker)
+		entry.Logs = append(entry.Logs, u.Commit.Log)
 		d.change(u.Worker, func(m *Member) { m.Missed = 0 })
 	}
 	for _, v := range d.Votes {

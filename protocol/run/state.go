@@ -116,6 +116,7 @@ type Commitment struct {
 	UpdateCID string         `cbor:"3,keyasint"`           // of the compressed update, as it will be served
 	Bytes     uint64         `cbor:"4,keyasint"`           // size of the compressed update
 	Loss      int64          `cbor:"5,keyasint"`           // mean training loss of the unit, in millionths
+	Log       string         `cbor:"6,keyasint"`           // CID of the losses of its inner steps; for people, nothing is decided by it
 }
 
 // Attestation is what a member signs: the checkpoint after a round, and the updates that made it.
@@ -158,6 +159,7 @@ type Entry struct {
 	Height      int64       `cbor:"2,keyasint"`
 	Workers     []string    `cbor:"3,keyasint"` // who trained each unit, in unit order
 	Votes       []Vote      `cbor:"4,keyasint"` // the agreeing ones, in order of member
+	Logs        []string    `cbor:"5,keyasint"` // CID of the log of every unit, in unit order
 }
 
 // Env is what a block gives to a transition.

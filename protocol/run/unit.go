@@ -47,6 +47,8 @@ func (t Terms) fits(c Commitment) error {
 		return fmt.Errorf("%w: no digest of the update", ErrBadCommitment)
 	case !validCID(c.UpdateCID):
 		return fmt.Errorf("%w: CID of %d bytes, wanted 1 to %d", ErrBadCommitment, len(c.UpdateCID), MaxCID)
+	case len(c.Log) > MaxCID:
+		return fmt.Errorf("%w: CID of a log of %d bytes, at most %d", ErrBadCommitment, len(c.Log), MaxCID)
 	case c.Bytes == 0:
 		return fmt.Errorf("%w: an update of no bytes", ErrBadCommitment)
 	}

@@ -19,21 +19,26 @@ const (
 	dictionaryPage = 2
 	dataPageV2     = 3
 
-	plain            = 0
-	plainDictionary  = 2
-	rle              = 3
-	deltaLength      = 6
-	deltaStrings     = 7
-	rleDictionary    = 8
-	codecNone        = 0
-	codecSnappy      = 1
-	codecGzip        = 2
-	codecZstd        = 6
-	rowBytes         = 16 // that a row costs besides its text
-	maxPage          = 1 << 30
-	maxZstdWindow    = 128 << 20
-	lengthBytes      = 4
-	definitionLevels = 1 // bits of a level: a value is there or not
+	plain           = 0
+	plainDictionary = 2
+	rle             = 3
+	deltaLength     = 6
+	deltaStrings    = 7
+	rleDictionary   = 8
+
+	codecNone   = 0
+	codecSnappy = 1
+	codecGzip   = 2
+	codecZstd   = 6
+)
+
+const (
+	rowBytes      = 16        // that a row costs besides its text
+	maxPage       = 1 << 30   // bytes, unpacked
+	maxZstdWindow = 128 << 20 // bytes
+
+	lengthBytes = 4 // of the length before a string or levels
+	levelBits   = 1 // of a definition level: a value is there or not
 )
 
 // reader collects the values of one column.
@@ -43,6 +48,7 @@ type reader struct {
 	out      []string
 	text     int64 // bytes that may still be returned
 	unpacked int64 // and unpacked
+	packed   int64 // and read: no byte of the file is in two pages
 	dict     []string
 	hasDict  bool
 }
@@ -77,7 +83,9 @@ func (r *reader) chunk(c *chunk) error {
 		if err != nil {
 			return fmt.Errorf("page at byte %d: %w", place, err)
 		}
-		at += n
+		if at, r.packed = at+n, r.packed-int64(n); r.packed < 0 {
+			return malformed("page at byte %d: row groups overlap", place)
+		}
 		if values += p.values; values > c.values {
 			return malformed("page at byte %d: more than the %d values of the column", place, c.values)
 		}
@@ -102,12 +110,12 @@ func readPage(data []byte) (p *page, n int, err error) {
 			return t.int(kind, &p.crc)
 		case 5:
 			return t.structure(kind, func(id int64, kind byte) bool { return p.readDataHeader(t, id, kind) })
-		case 8:
-			return t.structure(kind, func(id int64, kind byte) bool { return p.readDataHeaderV2(t, id, kind) })
 		case 7:
 			return t.structure(kind, func(id int64, kind byte) bool {
 				return id == 2 && t.int(kind, &p.encoding)
 			})
+		case 8:
+			return t.structure(kind, func(id int64, kind byte) bool { return p.readDataHeaderV2(t, id, kind) })
 		}
 		return false
 	})
@@ -193,7 +201,7 @@ func (r *reader) dataPage(p *page, codec int64) error {
 	present := p.values
 	if r.optional {
 		present = 0
-		err := eachHybrid(levels, definitionLevels, p.values, func(level uint32, times int64) error {
+		err := eachHybrid(levels, levelBits, p.values, func(level uint32, times int64) error {
 			present += int64(level) * times
 			return nil
 		})

@@ -33,7 +33,7 @@ func Strings(data []byte, column string, limit int64) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &reader{data: data, optional: optional, text: limit, unpacked: limit}
+	r := &reader{data: data, optional: optional, text: limit, unpacked: limit, packed: int64(len(data))}
 	for i, c := range f.chunks {
 		if c == nil {
 			return nil, malformed("row group %d has no column %q", i, column)

@@ -158,6 +158,25 @@ func TestTruncatedAndDamagedFilesAreRefusedWithAPlace(t *testing.T) {
 	}
 }
 
+// Row groups that all point to the same pages must not multiply the work.
+func TestRowGroupsMustNotOverlap(t *testing.T) {
+	many, _, _ := rows(50)
+	file := write(t, many)
+	f, err := readFooter(file, "text")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &reader{data: file, text: 1 << 40, unpacked: 1 << 40, packed: int64(len(file))}
+	for range 100 {
+		if err = r.chunk(f.chunks[0]); err != nil {
+			break
+		}
+	}
+	if !errors.Is(err, ErrMalformed) {
+		t.Errorf("the same pages were read a hundred times: %v", err)
+	}
+}
+
 func damaged(file []byte, at int) []byte {
 	file = bytes.Clone(file)
 	file[at] ^= 0x55

@@ -2,8 +2,8 @@ package tokenizer
 
 import "unicode"
 
-// The reference implementation knows the characters of Unicode 16, package unicode those of 15. The tables below are the
-// difference, so that both, and every release of Go, cut a text alike.
+// The reference implementation knows the characters of Unicode 16, package unicode of Go 1.26 those of 15. The tables
+// below are the difference, so that both cut a text alike.
 var (
 	letters = []*unicode.RangeTable{unicode.L, letters16}
 	numbers = []*unicode.RangeTable{unicode.N, numbers16}

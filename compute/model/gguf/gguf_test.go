@@ -257,8 +257,11 @@ func TestRotaryPositionsSurviveThePermutation(t *testing.T) {
 		}
 		return sum
 	}
-	ours := [2][]float64{project(wide(m.Tensors["model.layers.1.self_attn.q_proj.weight"].F32())), project(wide(m.Tensors["model.layers.1.self_attn.k_proj.weight"].F32()))}
-	theirs := [2][]float64{project(tensors["blk.1.attn_q.weight"].values()), project(tensors["blk.1.attn_k.weight"].values())}
+	ours, theirs := [2][]float64{}, [2][]float64{}
+	for i, part := range []string{"q", "k"} {
+		ours[i] = project(wide(m.Tensors["model.layers.1.self_attn."+part+"_proj.weight"].F32()))
+		theirs[i] = project(tensors["blk.1.attn_"+part+".weight"].values())
+	}
 	for head := range 4 {
 		q, k := head*headDim, head/2*headDim
 		for position := range 5 {
@@ -306,13 +309,11 @@ func llama3(t *testing.T, changes ...string) *tokenizer.Tokenizer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text := strings.NewReplacer(`"single_word": true`, `"single_word": false`, `"lstrip": true`, `"lstrip": false`, `"rstrip": true`, `"rstrip": false`).
-		Replace(string(raw))
-	tok, err := tokenizer.Parse([]byte(strings.NewReplacer(changes...).Replace(text)))
-	if err != nil {
-		t.Fatal(err)
+	text := string(raw)
+	for _, flag := range []string{"single_word", "lstrip", "rstrip"} {
+		text = strings.ReplaceAll(text, `"`+flag+`": true`, `"`+flag+`": false`)
 	}
-	return tok
+	return parse(t, strings.NewReplacer(changes...).Replace(text))
 }
 
 func TestTokenizers(t *testing.T) {

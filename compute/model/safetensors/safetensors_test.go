@@ -291,13 +291,15 @@ func TestEncodeAsNeverRounds(t *testing.T) {
 			}
 		}
 	}
-	if err := EncodeAs(io.Discard, []string{"a"}, map[string]*tensor.Tensor{"a": tensor.Scalar(1)}, map[string]string{"a": "I32"}, nil); !errors.Is(err, ErrDType) {
+	one := map[string]*tensor.Tensor{"a": tensor.Scalar(1)}
+	if err := EncodeAs(io.Discard, []string{"a"}, one, map[string]string{"a": "I32"}, nil); !errors.Is(err, ErrDType) {
 		t.Errorf("as integers: %v", err)
 	}
 }
 
 func TestTensorsOfOtherTypesMayBeLeftAlone(t *testing.T) {
-	f, err := Open(file(`{"a":{"dtype":"U8","shape":[4],"data_offsets":[0,4]},"b":{"dtype":"F32","shape":[],"data_offsets":[4,8]}}`, 1, 2, 3, 4, 0, 0, 0x80, 0x3f))
+	header := `{"a":{"dtype":"U8","shape":[4],"data_offsets":[0,4]},"b":{"dtype":"F32","shape":[],"data_offsets":[4,8]}}`
+	f, err := Open(file(header, 1, 2, 3, 4, 0, 0, 0x80, 0x3f))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -54,7 +54,7 @@ func (c Commitment) Rule() (run.Commitment, error) {
 	if err != nil {
 		return run.Commitment{}, fmt.Errorf("update: %w", err)
 	}
-	r := run.Commitment{Update: update, UpdateCID: c.UpdateCID, Bytes: c.Bytes, Loss: c.Loss}
+	r := run.Commitment{Update: update, UpdateCID: c.UpdateCID, Bytes: c.Bytes, Loss: c.Loss, Log: c.Log}
 	for i, b := range c.Segments {
 		root, err := Digest(b)
 		if err != nil {
@@ -67,7 +67,7 @@ func (c Commitment) Rule() (run.Commitment, error) {
 
 // FromCommitment is the inverse of Commitment.Rule.
 func FromCommitment(c run.Commitment) Commitment {
-	m := Commitment{Update: c.Update[:], UpdateCID: c.UpdateCID, Bytes: c.Bytes, Loss: c.Loss}
+	m := Commitment{Update: c.Update[:], UpdateCID: c.UpdateCID, Bytes: c.Bytes, Loss: c.Loss, Log: c.Log}
 	for _, root := range c.Segments {
 		m.Segments = append(m.Segments, root[:])
 	}

@@ -1,0 +1,55 @@
+package runpb
+
+import (
+	"reflect"
+	"testing"
+
+	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/protocol/run"
+)
+
+// full gives every field of a value, at any depth, something that is not zero.
+func full(v reflect.Value) {
+	switch {
+	case v.Type() == reflect.TypeFor[canon.Digest]():
+		v.Set(reflect.ValueOf(canon.Sum("full")))
+	case v.Kind() == reflect.Struct:
+		for i := range v.NumField() {
+			full(v.Field(i))
+		}
+	case v.Kind() == reflect.Slice:
+		v.Set(reflect.MakeSlice(v.Type(), 2, 2))
+		full(v.Index(0))
+		full(v.Index(1))
+	case v.Kind() == reflect.String:
+		v.SetString("full")
+	case v.CanUint():
+		v.SetUint(7)
+	case v.CanInt():
+		v.SetInt(-7)
+	default:
+		panic(v.Type())
+	}
+}
+
+// TestNoFieldIsLost fails when a field of the rules is not carried by the messages.
+func TestNoFieldIsLost(t *testing.T) {
+	var terms run.Terms
+	full(reflect.ValueOf(&terms).Elem())
+	if back, err := FromTerms(terms).Rule(); err != nil || !reflect.DeepEqual(back, terms) {
+		t.Errorf("terms %+v become %+v (%v)", terms, back, err)
+	}
+	var commitment run.Commitment
+	full(reflect.ValueOf(&commitment).Elem())
+	if back, err := FromCommitment(commitment).Rule(); err != nil || !reflect.DeepEqual(back, commitment) {
+		t.Errorf("commitment %+v becomes %+v (%v)", commitment, back, err)
+	}
+}
+
+func TestDigestHas32Bytes(t *testing.T) {
+	for _, n := range []int{0, 31, 33} {
+		if _, err := Digest(make([]byte, n)); err == nil {
+			t.Errorf("a digest of %d bytes is taken", n)
+		}
+	}
+}
