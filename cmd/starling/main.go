@@ -73,7 +73,7 @@ one operator that the chain recomputes, liars lose their stake, and pay follows 
 	f := root.PersistentFlags()
 	f.StringVarP(&c.output, "output", "o", outputText, "what standard output carries: table or json")
 	f.BoolVarP(&c.quiet, "quiet", "q", false, "show no progress")
-	root.AddCommand(c.train(), c.verify(), c.generate(), c.version(), exitCodes())
+	root.AddCommand(c.train(), c.verify(), c.generate(), c.bench(), c.version(), exitCodes())
 	return root
 }
 

@@ -1,3 +1,5 @@
+// Package registrypb holds the messages of the registry module, generated from chain/proto, and their conversion to the
+// rules of protocol/registry. It decides nothing.
 package registrypb
 
 import "github.com/starling-network/starling/protocol/run"

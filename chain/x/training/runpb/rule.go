@@ -1,3 +1,5 @@
+// Package runpb holds the messages about a run that several modules share, generated from chain/proto, and their
+// conversion to and from protocol/run. It decides nothing.
 package runpb
 
 import (
