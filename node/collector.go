@@ -23,15 +23,16 @@ import (
 // collector is the consumer's side of a run: it ships the job, and turns the lineage into the files of an output
 // folder.
 type collector struct {
-	out   *OutDir
-	b     *Blueprint
-	opt   TrainOptions
-	chain *client.Client
-	host  *peer.Host
-	store *blob.Disk
-	eval  *program.Exec
-	log   *slog.Logger
-	moved func() (sent, received uint64) // bytes of all workers so far
+	out       *OutDir
+	b         *Blueprint
+	opt       TrainOptions
+	chain     *client.Client
+	host      *peer.Host
+	store     *blob.Disk
+	eval      *program.Exec
+	log       *slog.Logger
+	generator *Generator                     // of samples, made with the first
+	moved     func() (sent, received uint64) // bytes of all workers so far
 
 	lines    []Line // complete lines of the lineage
 	last     *train.Checkpoint
@@ -300,7 +301,12 @@ func (c *collector) measure(ctx context.Context, round uint32, ckpt *train.Check
 	}
 	c.mark, c.markStep, c.sent, c.received, c.last = now, step, sent, received, ckpt
 	c.advanceProgress(m)
-	return c.out.appendMetrics(append(ms, m))
+	if m.EvalLoss != nil && round > 0 {
+		if err := c.sample(ctx, m, ckpt); err != nil {
+			return err
+		}
+	}
+	return appendRecords(c.out, fileMetrics, append(ms, m))
 }
 
 func (c *collector) advanceProgress(m Metric) {
@@ -348,6 +354,51 @@ func (c *collector) evaluate(ckpt *train.Checkpoint) (*float64, error) {
 	}
 	loss := sum / float64(len(batches))
 	return &loss, nil
+}
+
+// Sample is one line of samples.jsonl: how the model of a round continues a prompt.
+type Sample struct {
+	Round  uint32 `json:"round"`
+	Step   uint32 `json:"step"`
+	Prompt string `json:"prompt"`
+	Text   string `json:"text"`
+}
+
+const sampleTokens = 40
+
+// sample continues the prompts of the job.
+func (c *collector) sample(ctx context.Context, m Metric, ckpt *train.Checkpoint) error {
+	prompts := c.opt.Job.Eval.Prompts
+	if len(prompts) == 0 {
+		return nil
+	}
+	if c.generator == nil {
+		g, err := newGenerator(c.b.Model, c.b.Tokenizer)
+		if err != nil {
+			return err
+		}
+		c.generator = g
+	}
+	weights := map[string]*tensor.Tensor{}
+	for i, n := range ckpt.Names {
+		weights[n] = ckpt.Params[i]
+	}
+	if err := c.generator.setWeights(weights); err != nil {
+		return err
+	}
+	var samples []Sample
+	for _, p := range prompts {
+		s := Sample{Round: m.Round, Step: m.Step, Prompt: p}
+		err := c.generator.Generate(ctx, GenerateOptions{Prompt: p, Tokens: sampleTokens, Temperature: 0.8, Seed: c.b.Spec.Seed}, func(text string) error {
+			s.Text += text
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		samples = append(samples, s)
+	}
+	return appendRecords(c.out, fileSamples, samples)
 }
 
 // prune deletes the checkpoints that checkpoint.keep_last does not keep.

@@ -140,10 +140,10 @@ func (c *collector) summary(k books, metrics []Metric) *Summary {
 			s.SlashedUzen += r.Amount
 		case reward.Audit:
 			s.Audits.Drawn++
-			switch r.Reason {
-			case reward.Verified, reward.TooSmall:
+			switch {
+			case passed(r):
 				s.Audits.Passed++
-			case reward.FaultFound, reward.FalseChallenge:
+			case r.Reason == reward.FaultFound || r.Reason == reward.FalseChallenge:
 				s.Audits.Failed++
 			}
 		}
@@ -180,9 +180,10 @@ func disputeLine(g dispute.Game) DisputeLine {
 	return l
 }
 
-// receiptLine is one line of receipts.jsonl.
+// receiptLine is one line of receipts.jsonl. Rounds are counted from 1, as in the lineage.
 type receiptLine struct {
 	reward.Receipt
+	Round       uint32 `json:"round"`
 	Explanation string `json:"explanation"`
 }
 
@@ -190,7 +191,7 @@ func (c *collector) writeReceipts(receipts []reward.Receipt) error {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	for _, r := range receipts {
-		if err := enc.Encode(receiptLine{r, reward.Explain(r)}); err != nil {
+		if err := enc.Encode(receiptLine{r, r.Round + 1, reward.Explain(r)}); err != nil {
 			return err
 		}
 	}

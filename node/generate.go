@@ -55,44 +55,59 @@ func OpenModel(dir string) (*Generator, error) {
 	if err := errors.Join(err1, err2, err3); err != nil {
 		return nil, err
 	}
-	return newGenerator(config, tok, weights)
+	return decodeModel(config, tok, weights)
 }
 
-func newGenerator(config, tok, weights []byte) (*Generator, error) {
+func decodeModel(config, tok, weights []byte) (*Generator, error) {
 	var raw map[string]any
 	if err := json.Unmarshal(config, &raw); err != nil {
 		return nil, fmt.Errorf("%w: %s: %w", ErrModel, fileConfig, err)
 	}
 	architecture, _ := raw["model_type"].(string)
-	g := &Generator{in: map[string]*tensor.Tensor{}}
-	var err error
-	if g.config, err = model.Parse(architecture, raw); err != nil {
+	c, err := model.Parse(architecture, raw)
+	if err != nil {
 		return nil, fmt.Errorf("%w: %s: %w", ErrModel, fileConfig, err)
 	}
-	if g.tok, err = tokenizer.Parse(tok); err != nil {
+	t, err := tokenizer.Parse(tok)
+	if err != nil {
 		return nil, fmt.Errorf("%w: %s: %w", ErrModel, fileTokenizer, err)
 	}
 	tensors, _, err := safetensors.Decode(weights)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %s: %w", ErrModel, fileModel, err)
 	}
-	for _, t := range g.config.Tensors() {
-		w, ok := tensors[t.Name]
-		if !ok || !w.Shape.Equal(t.Shape) {
-			return nil, fmt.Errorf("%w: %s has no tensor %q of shape %v", ErrModel, fileModel, t.Name, t.Shape)
-		}
-		g.in[train.Param+t.Name] = w
+	g, err := newGenerator(c, t)
+	if err != nil {
+		return nil, err
 	}
-	g.window = g.config.Context()
-	p, err := model.Logits(g.config, 1, g.window)
+	return g, g.setWeights(tensors)
+}
+
+// newGenerator returns a generator without weights.
+func newGenerator(c model.Config, t *tokenizer.Tokenizer) (*Generator, error) {
+	g := &Generator{config: c, tok: t, window: c.Context(), in: map[string]*tensor.Tensor{
+		"tokens": tensor.New(tensor.Make(tensor.Int32, 1, c.Context())),
+	}}
+	p, err := model.Logits(c, 1, g.window)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrModel, err)
 	}
 	if g.exec, err = program.Compile(p, runtime.GOMAXPROCS(0)); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrModel, err)
 	}
-	g.in["tokens"] = tensor.New(tensor.Shape{DType: tensor.Int32, Dims: []int{1, g.window}})
 	return g, nil
+}
+
+// setWeights gives the generator the tensors of a model, by their Hugging Face names.
+func (g *Generator) setWeights(tensors map[string]*tensor.Tensor) error {
+	for _, t := range g.config.Tensors() {
+		w, ok := tensors[t.Name]
+		if !ok || !w.Shape.Equal(t.Shape) {
+			return fmt.Errorf("%w: %s has no tensor %q of shape %v", ErrModel, fileModel, t.Name, t.Shape)
+		}
+		g.in[train.Param+t.Name] = w
+	}
+	return nil
 }
 
 // Generate continues the prompt and calls emit with every piece of text. The same options give the same text.

@@ -20,6 +20,7 @@ const (
 	fileLineage  = "lineage.jsonl"
 	fileMetrics  = "metrics.jsonl"
 	fileReceipts = "receipts.jsonl"
+	fileSamples  = "samples.jsonl"
 	fileReport   = "report.html"
 	fileSummary  = "summary.json"
 	fileLog      = "starling.log"
@@ -169,12 +170,13 @@ func (o *OutDir) rewind() ([]Line, error) {
 	for _, l := range lines {
 		lineage.Write(l.Encode())
 	}
-	return lines, errors.Join(o.write(fileLineage, lineage.Bytes()), o.rewindMetrics(uint32(len(lines))))
+	n := uint32(len(lines))
+	return lines, errors.Join(o.write(fileLineage, lineage.Bytes()), o.rewindRecords(fileMetrics, n), o.rewindRecords(fileSamples, n))
 }
 
-// rewindMetrics drops the lines about rounds after the last attested one, and a line cut off by a crash.
-func (o *OutDir) rewindMetrics(rounds uint32) error {
-	text, err := os.ReadFile(o.file(fileMetrics))
+// rewindRecords drops the lines about rounds after the last attested one, and a line cut off by a crash.
+func (o *OutDir) rewindRecords(name string, rounds uint32) error {
+	text, err := os.ReadFile(o.file(name))
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
@@ -184,13 +186,13 @@ func (o *OutDir) rewindMetrics(rounds uint32) error {
 	var kept bytes.Buffer
 	s := bufio.NewScanner(bytes.NewReader(text))
 	for s.Scan() {
-		var m Metric
-		if json.Unmarshal(s.Bytes(), &m) == nil && m.Round <= rounds {
+		var record struct{ Round uint32 }
+		if json.Unmarshal(s.Bytes(), &record) == nil && record.Round <= rounds {
 			kept.Write(s.Bytes())
 			kept.WriteByte('\n')
 		}
 	}
-	return errors.Join(s.Err(), o.write(fileMetrics, kept.Bytes()))
+	return errors.Join(s.Err(), o.write(name, kept.Bytes()))
 }
 
 // Metric is one line of metrics.jsonl: the mean over the workers of an inner step, or, with Kind "round", a round.
@@ -210,15 +212,16 @@ type Metric struct {
 	PaidUzen        uint64   `json:"paid_uzen,omitempty"`  // so far
 }
 
-func (o *OutDir) appendMetrics(ms []Metric) error {
+// appendRecords adds one line of JSON a record.
+func appendRecords[T any](o *OutDir, name string, records []T) error {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
-	for _, m := range ms {
-		if err := enc.Encode(m); err != nil {
+	for _, r := range records {
+		if err := enc.Encode(r); err != nil {
 			return err
 		}
 	}
-	return o.append(fileMetrics, b.Bytes())
+	return o.append(name, b.Bytes())
 }
 
 func (o *OutDir) readMetrics() ([]Metric, error) {

@@ -133,7 +133,10 @@ func (p *party) perform(ctx context.Context, a role.Action) role.Event {
 	begin := time.Now()
 	e, err := p.act(ctx, a)
 	if err != nil {
-		if ctx.Err() == nil {
+		switch {
+		case errors.Is(err, run.ErrStale) || errors.Is(err, run.ErrWrongPhase):
+			p.log.Debug("action overtaken by others", "action", a.Key(), "err", err)
+		case ctx.Err() == nil:
 			p.log.Warn("action failed", "action", a.Key(), "err", err)
 		}
 		return role.Failed{Action: a, Err: err}

@@ -92,7 +92,7 @@ func (c *collector) earnings(k books) []report.Earning {
 			}
 			out = append(out, report.Earning{Participant: r.Who, Role: name})
 		}
-		line := report.Receipt{Round: int(r.Round) + 1, For: subject(r), Uzen: r.Amount, Reason: reward.Explain(r), Fix: r.Fix}
+		line := report.Receipt{Round: int(r.Round) + 1, For: subject(r), Uzen: r.Amount, Reason: reward.Reason(r), Fix: r.Fix}
 		if r.Kind == reward.Slash {
 			out[i].SlashedUzen += r.Amount
 			line.Uzen = 0
@@ -129,16 +129,25 @@ func audits(k books) []report.Audit {
 		}
 		out = append(out, report.Audit{
 			Round: int(r.Round) + 1, Worker: workerOf(k, r), Verifier: r.Who, Sample: fmt.Sprintf("unit %d, all steps", r.Unit),
-			Passed: r.Reason == reward.Verified || r.Reason == reward.TooSmall, Note: reward.Explain(r),
+			Passed: passed(r), Note: reward.Reason(r),
 		})
 	}
 	return out
 }
 
-// workerOf finds whose unit an audit was about: the receipt for the unit, settled with the audit or after it.
+func passed(audit reward.Receipt) bool {
+	return audit.Reason == reward.Verified || audit.Reason == reward.TooSmall
+}
+
+// workerOf finds whose work an audit was about: of a failed one, who the dispute was with; else who was paid for the unit.
 func workerOf(k books, audit reward.Receipt) string {
+	for _, g := range k.disputes {
+		if c := g.Config; !passed(audit) && c.Round == audit.Round && c.Unit == audit.Unit && c.Challenger == audit.Who {
+			return c.Asserter
+		}
+	}
 	for _, r := range k.receipts {
-		if r.Kind == reward.Work && r.Round == audit.Round && r.Unit == audit.Unit && r.Seq+1 >= audit.Seq {
+		if r.Kind == reward.Work && r.Round == audit.Round && r.Unit == audit.Unit && r.Reason != reward.WrongWork {
 			return r.Who
 		}
 	}

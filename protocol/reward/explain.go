@@ -84,13 +84,17 @@ var fixes = map[string]string{
 	run.WhyNoQuorum:    "resume the job from its last checkpoint with other members",
 }
 
-// Explain says a receipt in one sentence, and what to do if there is something.
-func Explain(r Receipt) string {
-	reason, ok := because[r.Reason]
-	if !ok {
-		reason = "of " + r.Reason
+// Reason says the reason of a receipt, as the end of a sentence: "the work is verified".
+func Reason(r Receipt) string {
+	if reason, ok := because[r.Reason]; ok {
+		return reason
 	}
-	at := fmt.Sprintf("unit %d of round %d", r.Unit, r.Round)
+	return "of " + r.Reason
+}
+
+// Explain says a receipt in one sentence, and what to do if there is something. People count rounds from 1.
+func Explain(r Receipt) string {
+	at := fmt.Sprintf("unit %d of round %d", r.Unit, r.Round+1)
 	var what string
 	switch r.Kind {
 	case Work, Audit:
@@ -102,7 +106,7 @@ func Explain(r Receipt) string {
 	default:
 		what = fmt.Sprintf("%s receives %d uzen of a slashed stake over %s", r.Who, r.Amount, at)
 	}
-	sentence := what + " because " + reason + "."
+	sentence := what + " because " + Reason(r) + "."
 	if r.Fix != "" {
 		sentence += " To do: " + r.Fix + "."
 	}
