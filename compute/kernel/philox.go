@@ -20,6 +20,14 @@ func PhiloxU32(seed, stream, index uint64) [4]uint32 {
 	return c
 }
 
+// PhiloxTo fills dst with the words of consecutive blocks of a stream, from block index on; the last may be cut.
+func PhiloxTo(dst []uint32, seed, stream, index uint64) {
+	for i := 0; i < len(dst); i += 4 {
+		w := PhiloxU32(seed, stream, index+uint64(i/4))
+		copy(dst[i:], w[:])
+	}
+}
+
 // Philox reads the random stream (Seed, Stream) in order, a word at a time. Next is the position in words: it is all the
 // state there is, and setting it seeks.
 type Philox struct {

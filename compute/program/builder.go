@@ -158,6 +158,24 @@ func (b *Builder) Reverse(x Value, axes ...int) (Value, error) {
 	return b.Append(Operator{Kind: Reverse, In: refs(x), Ints: sorted(axes)})
 }
 
+// Windows lays out the windows of x: one size, stride and dilation a dimension.
+func (b *Builder) Windows(x Value, sizes, strides, dilations []int) (Value, error) {
+	return b.Append(Operator{Kind: Windows, In: refs(x), Ints: ints(sizes, strides, dilations)})
+}
+
+// SumWindows adds the elements x of windows to where Windows takes them from in a tensor of the given dimensions.
+func (b *Builder) SumWindows(x Value, dims, sizes, strides, dilations []int) (Value, error) {
+	return b.Append(Operator{Kind: SumWindows, In: refs(x), Out: tensor.Shape{Dims: dims}, Ints: ints(sizes, strides, dilations)})
+}
+
+// FirstMax marks the element that ReduceMax over the axes takes.
+func (b *Builder) FirstMax(x Value, axes ...int) (Value, error) { return b.reduce(FirstMax, x, axes) }
+
+// Random makes words of the random stream that key, an Int64 [3] of seed, stream and index, addresses.
+func (b *Builder) Random(key Value, dims ...int) (Value, error) {
+	return b.Append(Operator{Kind: Random, In: refs(key), Out: tensor.Shape{Dims: dims}})
+}
+
 // Dot is the general product: contracting and batch axes of lhs pair with those of rhs.
 func (b *Builder) Dot(lhs Value, lhsContract, lhsBatch []int, rhs Value, rhsContract, rhsBatch []int) (Value, error) {
 	counts := []int{len(lhsContract), len(lhsBatch)}

@@ -46,9 +46,9 @@ func (p *Program) flops(op *Operator) uint64 {
 		return saturatingMul(n, 2)
 	case op.Kind >= AdamM && op.Kind <= AdamP:
 		return saturatingMul(n, 10)
-	case op.Kind >= ReduceSum && op.Kind <= SumSquares:
+	case op.Kind >= ReduceSum && op.Kind <= FirstMax:
 		return uint64(p.Ops[op.In[0]].Out.Elements())
-	case op.Kind >= Neg && op.Kind <= Where:
+	case op.Kind >= Neg && op.Kind <= Where || op.Kind == Random:
 		return n
 	}
 	return 0

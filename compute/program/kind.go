@@ -19,6 +19,9 @@ const (
 	Input    Kind = 1 // a tensor given at run time under Name
 	Constant Kind = 2 // the little-endian bytes Data; Bool bytes are 0 or 1, NaNs are canonical
 	Iota     Kind = 3 // Ints [axis]: every element is its index along axis, converted to the type of Out
+	// Random takes an Int64 [3] key of seed, stream and index to Uint32 of the dimensions of Out: element i is word i%4 of
+	// kernel.PhiloxU32(seed, stream, index+i/4), the sum wrapping around.
+	Random Kind = 4
 )
 
 // Elementwise functions of one operand.
@@ -78,6 +81,10 @@ const (
 	Pad       Kind = 84 // (x, scalar fill) Ints low, high, interior: none negative
 	Concat    Kind = 85 // (x, ...) Ints [axis]
 	Reverse   Kind = 86 // Ints axes, ascending: order of elements reversed along each
+	// Windows lays out all windows of a tensor of at most 4 dimensions. Ints sizes, strides, dilations: one of each a
+	// dimension. The result has the numbers of windows (d-(size-1)*dilation-1)/stride+1, then the sizes: its element
+	// (p..., q...) is the element p*stride+q*dilation of the operand. A Dot over the sizes is a convolution.
+	Windows Kind = 87
 )
 
 // Dot is the general product of two float32 tensors: Ints [c, b, lhs contracting (c of them), lhs batch (b), rhs
@@ -93,6 +100,13 @@ const (
 	ReduceMax  Kind = 111
 	ReduceMin  Kind = 112
 	SumSquares Kind = 113 // float32 of any dimensions to a scalar: the sum of the rounded squares, as one list
+	// SumWindows turns Windows around: float32 of the shape that Windows of a tensor like Out has, with the same Ints. An
+	// element of the result starts from +0 and adds every element that Windows would copy it to, in row-major order.
+	SumWindows Kind = 114
+	// FirstMax is where a maximum is taken from: float32 to Bool of equal dimensions, Ints axes, ascending. Of each list
+	// that ReduceMax would reduce, one element is true: the first that no other is greater than, or the first NaN. Zeros
+	// are equal.
+	FirstMax Kind = 115
 )
 
 // Rows addressed by an Int32 or Int64 tensor of indices. An index outside [0, R) is ErrIndex at run time.
@@ -120,6 +134,7 @@ type kindInfo struct {
 
 var kinds = [256]kindInfo{
 	Input: {"Input", 0, ruleSource}, Constant: {"Constant", 0, ruleConstant}, Iota: {"Iota", 0, ruleIota},
+	Random: {"Random", 1, ruleRandom},
 
 	Identity: {"Identity", 1, ruleUnary(anyType)}, Neg: {"Neg", 1, ruleUnary(number)}, Abs: {"Abs", 1, ruleUnary(number)},
 	Sign: {"Sign", 1, ruleUnary(number)}, Exp: {"Exp", 1, ruleUnary(float)}, Log: {"Log", 1, ruleUnary(float)},
@@ -139,11 +154,13 @@ var kinds = [256]kindInfo{
 
 	Reshape: {"Reshape", 1, ruleReshape}, Transpose: {"Transpose", 1, ruleTranspose}, Broadcast: {"Broadcast", 1, ruleBroadcast},
 	Slice: {"Slice", 1, ruleSlice}, Pad: {"Pad", 2, rulePad}, Concat: {"Concat", -1, ruleConcat}, Reverse: {"Reverse", 1, ruleReverse},
+	Windows: {"Windows", 1, ruleWindows},
 
 	Dot:       {"Dot", 2, ruleDot},
 	ReduceSum: {"ReduceSum", 1, ruleReduce}, ReduceMax: {"ReduceMax", 1, ruleReduce}, ReduceMin: {"ReduceMin", 1, ruleReduce},
 	SumSquares: {"SumSquares", 1, ruleSumSquares},
-	TakeRows:   {"TakeRows", 2, ruleTakeRows}, AddRows: {"AddRows", 3, ruleAddRows},
+	SumWindows: {"SumWindows", 1, ruleSumWindows}, FirstMax: {"FirstMax", 1, ruleFirstMax},
+	TakeRows: {"TakeRows", 2, ruleTakeRows}, AddRows: {"AddRows", 3, ruleAddRows},
 	AdamM: {"AdamM", 3, ruleAdam(2, 1)}, AdamV: {"AdamV", 3, ruleAdam(2, 1)}, AdamP: {"AdamP", 6, ruleAdam(3, 2)},
 }
 

@@ -109,6 +109,8 @@ func (pl *plan) lowerOp(i int) {
 		pl.at[i] = x.slice(dims, op.Ints[:rank], op.Ints[2*rank:])
 	case Reverse:
 		pl.at[i] = x.reverse(op.Ints)
+	case Windows:
+		pl.at[i] = x.windows(dims, op.Ints)
 	default:
 		if l := laneOf(op, pl.typeOf(op), pl.path); l != nil {
 			pl.at[i] = pl.lowerLane(op, l)

@@ -141,6 +141,20 @@ func evalNaive(t *testing.T, op *Operator, in []naive) naive {
 				c[a] -= in[x].shape.Dims[a]
 			}
 			out.set(k, in[x], offset(in[x].shape.Dims, c))
+		case Windows:
+			rank := len(op.Ints) / 3
+			src := make([]int, rank)
+			for d := range src {
+				src[d] = c[d]*int(op.Ints[rank+d]) + c[rank+d]*int(op.Ints[2*rank+d])
+			}
+			out.set(k, in[0], offset(in[0].shape.Dims, src))
+		case SumWindows:
+			out.f[k] = naiveSumWindows(op, in[0], c)
+		case FirstMax:
+			out.i[k] = naiveTruth(naiveFirstMax(op, in[0], k))
+		case Random:
+			block := kernel.PhiloxU32(uint64(in[0].i[0]), uint64(in[0].i[1]), uint64(in[0].i[2])+uint64(k/4))
+			out.i[k] = int64(block[k%4])
 		case Dot:
 			out.f[k] = naiveDot(op, in[0], in[1], c)
 		case ReduceSum, ReduceMax, ReduceMin:
@@ -167,6 +181,43 @@ func evalNaive(t *testing.T, op *Operator, in []naive) naive {
 		}
 	}
 	return out
+}
+
+// naiveSumWindows looks at all elements of all windows for those that come from coordinates c.
+func naiveSumWindows(op *Operator, x naive, c []int) (sum float32) {
+	rank := len(c)
+	for j, u := range x.f {
+		w := coordinates(x.shape.Dims, j)
+		here := true
+		for d := range c {
+			here = here && w[d]*int(op.Ints[rank+d])+w[rank+d]*int(op.Ints[2*rank+d]) == c[d]
+		}
+		if here {
+			sum += u
+		}
+	}
+	return sum
+}
+
+// naiveFirstMax compares element k with all elements that differ from it along the axes of op only.
+func naiveFirstMax(op *Operator, x naive, k int) bool {
+	mine, me := coordinates(x.shape.Dims, k), x.f[k]
+	for j, other := range x.f {
+		same := true
+		for d, v := range coordinates(x.shape.Dims, j) {
+			same = same && (v == mine[d] || slices.Contains(op.Ints, int64(d)))
+		}
+		switch {
+		case !same || j == k:
+		case other != other:
+			if me == me || j < k {
+				return false
+			}
+		case other > me, other == me && j < k:
+			return false
+		}
+	}
+	return true
 }
 
 func naiveDot(op *Operator, l, r naive, c []int) float32 {

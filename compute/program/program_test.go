@@ -149,6 +149,12 @@ func TestVerifyRejects(t *testing.T) {
 		"negative attribute count": {source, {Kind: Dot, In: []int32{0, 0}, Out: f32, Ints: []int64{-1, 1}}},
 		"product that mismatches":  {source, {Kind: Dot, In: []int32{0, 0}, Out: f32, Ints: []int64{1, 0, 0, 1}}},
 		"logarithm of integers":    {{Kind: Input, Name: "i", Out: tensor.Make(tensor.Int32)}, {Kind: Log, In: []int32{0}, Out: tensor.Make(tensor.Int32)}},
+		"window of size 0":         {source, {Kind: Windows, In: []int32{0}, Out: tensor.Make(tensor.Float32, 2, 3, 1, 0), Ints: []int64{1, 0, 1, 1, 1, 1}}},
+		"window beyond the end":    {source, {Kind: Windows, In: []int32{0}, Out: tensor.Make(tensor.Float32, 2, 1, 1, 3), Ints: []int64{1, 3, 1, 1, 1, 2}}},
+		"window that overflows":    {source, {Kind: Windows, In: []int32{0}, Out: f32, Ints: []int64{1, math.MaxInt64, 1, 1, 1, math.MaxInt64}}},
+		"sum of other windows":     {source, {Kind: SumWindows, In: []int32{0}, Out: f32, Ints: []int64{1, 2, 1, 1, 1, 1}}},
+		"maximum of a lost axis":   {source, {Kind: FirstMax, In: []int32{0}, Out: tensor.Make(tensor.Bool, 2, 3), Ints: []int64{2}}},
+		"random key of floats":     {source, {Kind: Random, In: []int32{0}, Out: tensor.Make(tensor.Uint32, 2)}},
 		"attribute beyond 32 bits": {source, {Kind: Input, Name: "s", Out: tensor.Make(tensor.Float32)},
 			{Kind: AdamM, In: []int32{0, 0, 1}, Out: f32, Ints: []int64{1 << 32}}},
 	} {

@@ -152,7 +152,7 @@ func (w *writer) step(k Kind) Value {
 		x := w.value(w.anyType())
 		s := b.Shape(x)
 		return w.keep(b.Where(w.like(tensor.Make(tensor.Bool, s.Dims...)), x, w.like(s)))
-	case k >= Reshape && k <= Reverse:
+	case k >= Reshape && k <= Windows:
 		return w.move(k)
 	case k == Iota:
 		d := w.dims(1+r.IntN(3), 6)
@@ -209,8 +209,41 @@ func (w *writer) move(k Kind) Value {
 		other := s.Clone()
 		other.Dims[axis] = 1 + r.IntN(4)
 		return w.keep(b.Concat(axis, x, w.like(other), x))
+	case Windows:
+		if rank > tensor.MaxRank/2 || s.Elements() > 500 {
+			return x
+		}
+		return w.keep(w.windows(x))
 	}
 	return w.keep(b.Reverse(x, r.Perm(rank)[:r.IntN(rank+1)]...))
+}
+
+// window returns sizes, strides and dilations of windows that fit into dims.
+func (w *writer) window(dims []int) (sizes, strides, dilations []int) {
+	for _, d := range dims {
+		size := 1 + w.r.IntN(min(d, 3))
+		dilation := 1
+		if size > 1 {
+			dilation += w.r.IntN(min(2, (d-1)/(size-1)))
+		}
+		sizes, strides, dilations = append(sizes, size), append(strides, 1+w.r.IntN(3)), append(dilations, dilation)
+	}
+	return sizes, strides, dilations
+}
+
+func (w *writer) windows(x Value) (Value, error) {
+	sizes, strides, dilations := w.window(w.b.Shape(x).Dims)
+	return w.b.Windows(x, sizes, strides, dilations)
+}
+
+func (w *writer) sumWindows() Value {
+	dims := w.dims(w.r.IntN(5), 5)
+	sizes, strides, dilations := w.window(dims)
+	in, err := windowDims(dims, ints(sizes, strides, dilations))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return w.keep(w.b.SumWindows(w.like(tensor.Make(tensor.Float32, in...)), dims, sizes, strides, dilations))
 }
 
 // split returns dimensions with n elements.
@@ -254,6 +287,14 @@ func (w *writer) heavy(k Kind) Value {
 		return w.keep(b.reduce(k, x, r.Perm(rank)[:r.IntN(rank+1)]))
 	case SumSquares:
 		return w.keep(b.SumSquares(w.value(tensor.Float32)))
+	case FirstMax:
+		x := w.value(tensor.Float32)
+		rank := b.Shape(x).Rank()
+		return w.keep(b.FirstMax(x, r.Perm(rank)[:r.IntN(rank+1)]...))
+	case SumWindows:
+		return w.sumWindows()
+	case Random:
+		return w.keep(b.Random(w.like(tensor.Make(tensor.Int64, 3)), w.dims(r.IntN(4), 6)...))
 	}
 	rows := 1 + r.IntN(6)
 	index := tensor.New(tensor.Make([]tensor.DType{tensor.Int32, tensor.Int64}[r.IntN(2)], w.dims(r.IntN(3), 4)...))
@@ -294,10 +335,10 @@ func (w *writer) dot() Value {
 			dims[p] = free[i-len(shared)]
 		}
 	}
-	y := w.like(tensor.Make(tensor.Float32, dims...))
-	if s.Rank()-c+len(free) > tensor.MaxRank {
+	if max(len(dims), s.Rank()-c+len(free)) > tensor.MaxRank {
 		return x
 	}
+	y := w.like(tensor.Make(tensor.Float32, dims...))
 	return w.keep(b.Dot(x, lhsContract, lhsBatch, y, place[:c], place[c:c+batch]))
 }
 

@@ -21,6 +21,12 @@ func (pl *plan) lowerStep(i int) loc {
 			tensor.As[float32](dst)[0] = pl.path.SumSquares(tensor.As[float32](in[0]))
 			return nil
 		})
+	case Random:
+		return pl.addStep([]span{pl.spanOf(op.In[0])}, op.Out, randomStep)
+	case SumWindows:
+		return pl.lowerSumWindows(op)
+	case FirstMax:
+		return pl.lowerFirstMax(op)
 	case Iota:
 		return pl.addStep(nil, op.Out, iotaStep(op.Out, int(op.Ints[0])))
 	case Pad:

@@ -18,6 +18,7 @@ type function struct {
 	notimplemented.Function
 	recorder *recorder
 	b        *program.Builder
+	given    map[string]program.Value
 	dots     map[program.Value]dot
 	out      []program.Value
 }
@@ -50,7 +51,14 @@ func (f *function) Parameter(name string, s shapes.Shape, _ *compute.ShardingSpe
 	if err != nil {
 		return nil, err
 	}
-	return f.b.Input(name, shape), nil
+	v, ok := f.given[name]
+	if !ok {
+		return f.b.Input(name, shape), nil
+	}
+	if got := f.b.Shape(v); !got.Equal(shape) {
+		return nil, fmt.Errorf("record: parameter %q is %s, the value given for it is %s", name, shape, got)
+	}
+	return v, nil
 }
 
 func (f *function) Constant(flat any, dims ...int) (compute.Value, error) {

@@ -44,14 +44,6 @@ func (f *function) Slice(x compute.Value, starts, limits, strides []int) (comput
 	return value(f.b.Slice(x.(program.Value), starts, limits, strides))
 }
 
-func (f *function) Pad(x, fill compute.Value, axes ...compute.PadAxis) (compute.Value, error) {
-	low, high, interior := make([]int, len(axes)), make([]int, len(axes)), make([]int, len(axes))
-	for i, a := range axes {
-		low[i], high[i], interior[i] = a.Start, a.End, a.Interior
-	}
-	return value(f.b.Pad(x.(program.Value), fill.(program.Value), low, high, interior))
-}
-
 func (f *function) Concatenate(axis int, xs ...compute.Value) (compute.Value, error) {
 	parts := make([]program.Value, len(xs))
 	for i, x := range xs {

@@ -41,6 +41,12 @@ func (e *UnsupportedError) Unwrap() error { return compute.ErrNotImplemented }
 // returns, in their order. Parameters of the graph become inputs of the program, in order of creation. The error is
 // whatever build panicked with, as GoMLX does for a malformed graph, and wraps *UnsupportedError where that was the cause.
 func Record(b *program.Builder, build func(g *graph.Graph) []*graph.Node) (values []program.Value, err error) {
+	return RecordWith(b, nil, build)
+}
+
+// RecordWith is Record of a graph that uses values of b: a parameter of the graph whose name is a key of given is that
+// value instead of an input. This is how a graph gets at operators that GoMLX does not have.
+func RecordWith(b *program.Builder, given map[string]program.Value, build func(g *graph.Graph) []*graph.Node) (values []program.Value, err error) {
 	defer func() {
 		if thrown := recover(); thrown != nil {
 			err = asError(thrown)
@@ -48,7 +54,7 @@ func Record(b *program.Builder, build func(g *graph.Graph) []*graph.Node) (value
 	}()
 	r := &recorder{}
 	none := notimplemented.Function{ErrFn: unsupported}
-	r.main = &function{Function: none, recorder: r, b: b, dots: make(map[program.Value]dot)}
+	r.main = &function{Function: none, recorder: r, b: b, given: given, dots: make(map[program.Value]dot)}
 	g := graph.NewGraph(&backend{recorder: r}, "program")
 	results := build(g)
 	if len(results) == 0 {
