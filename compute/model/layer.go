@@ -140,13 +140,3 @@ func (r rope) turn(x *graph.Node) *graph.Node {
 		graph.Add(graph.Mul(b, r.cos), graph.Mul(a, r.sin)),
 	}, -1)
 }
-
-// crossEntropy is the mean over rows of -log softmax(logits)[target], in nats: logits [n, vocab], targets int32 [n].
-func crossEntropy(logits, targets *graph.Node) *graph.Node {
-	g, rows := logits.Graph(), dims(logits)[0]
-	shifted := graph.Sub(logits, across(graph.StopGradient(graph.ReduceMax(logits, -1)), logits))
-	ids := graph.Iota(g, shapes.Make(dtypes.Int32, dims(logits)...), 1)
-	picked := graph.Where(graph.Equal(ids, across(targets, logits)), shifted, graph.ScalarZero(g, dtypes.Float32))
-	loss := graph.Sub(graph.Log(graph.ReduceSum(graph.Exp(shifted), -1)), graph.ReduceSum(picked, -1))
-	return graph.MulScalar(graph.ReduceAllSum(loss), 1/float64(rows))
-}

@@ -3,8 +3,6 @@ package model
 import (
 	"math"
 
-	"github.com/gomlx/compute/dtypes"
-	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
 
 	"github.com/starling-network/starling/compute/kernel"
@@ -31,9 +29,12 @@ func (c Config) residualStd() float64 { return c.initStd / math.Sqrt(float64(2*c
 // Init returns the initial tensors: matrices and embeddings normal with deviation initializer_range, those that write to
 // the residual stream divided by sqrt(2*layers); gains one, biases zero. Tensor i of Tensors draws from stream i of the
 // seed, so the same seed gives the same bits everywhere.
-func (c Config) Init(seed uint64) map[string]*tensor.Tensor {
+func (c Config) Init(seed uint64) map[string]*tensor.Tensor { return Init(c.Tensors(), seed) }
+
+// Init returns initial values of the tensors: tensor i draws from stream i of the seed.
+func Init(list []Named, seed uint64) map[string]*tensor.Tensor {
 	all := make(map[string]*tensor.Tensor)
-	for i, named := range c.Tensors() {
+	for i, named := range list {
 		t := tensor.New(named.Shape)
 		data := t.F32()
 		if named.std != 0 {
@@ -53,17 +54,6 @@ type weights struct {
 	prefix string
 }
 
-// inputs makes a parameter "p/<name>" for each tensor of the model, in canonical order.
-func (c Config) inputs(g *graph.Graph) (w weights, list []*graph.Node) {
-	w.nodes = make(map[string]*graph.Node)
-	for _, t := range c.Tensors() {
-		node := graph.Parameter(g, paramPrefix+t.Name, shapes.Make(dtypes.Float32, t.Shape.Dims...))
-		w.nodes[t.Name] = node
-		list = append(list, node)
-	}
-	return w, list
-}
-
 // at returns the tensor with the given name after the prefix.
 func (w weights) at(name string) *graph.Node {
 	node, ok := w.nodes[w.prefix+name]
@@ -75,3 +65,6 @@ func (w weights) at(name string) *graph.Node {
 
 // under returns the same tensors under a longer prefix.
 func (w weights) under(prefix string) weights { return weights{w.nodes, w.prefix + prefix} }
+
+// task is a task of the model on the given batch that trains all of it. Its loss is still to be set.
+func (c Config) task(batch ...Named) Task { return Task{Batch: batch, Trained: c.Tensors()} }
