@@ -1,6 +1,7 @@
-// Package model is the families of models that jobs train: GPT-2 and Llama. A Config, read from the keys of a Hugging
-// Face config.json, knows its tensors by their Hugging Face names and layouts, their initial values, and the programs
-// that train it, evaluate it and give its logits.
+// Package model is the models that jobs train. A Config, read from the keys of a Hugging Face config.json, is a GPT-2 or
+// Llama: it knows its tensors by their Hugging Face names and layouts, their initial values, and low-rank adapters for
+// its layers. MLP, CNN and GraphNet are small classifiers. A Task is a model, a batch and a loss, and gives the programs
+// that train and evaluate it.
 //
 // It runs nothing and reads no files: a program is run by compute/program, weights are stored by
 // compute/model/safetensors. Models are written with GoMLX graph functions and differentiated by GoMLX; none of that is
@@ -53,6 +54,8 @@ type Config struct {
 	ropeTheta float64
 	tied      bool // the output layer is the token embedding
 	bos, eos  int  // -1 when the model has none
+
+	lora *LoRA // of Adapt; never changed
 }
 
 // family is what differs between architectures.
@@ -143,9 +146,11 @@ type Named struct {
 
 	fill float32 // initial value, when std is 0
 	std  float64 // standard deviation of the normal distribution of the initial values
+
+	embedding bool // rows are looked up
 }
 
-// Tensors returns the tensors of the model in canonical order, with the names and layouts of Hugging Face. Tied tensors
+// Tensors returns the tensors of the model, without adapters, in canonical order, with the names and layouts of Hugging Face. Tied tensors
 // are listed once. Conv1D weights of GPT-2 are [in, out], Linear weights of Llama [out, in].
 func (c Config) Tensors() []Named { return c.family.tensors(c) }
 

@@ -43,6 +43,12 @@ func goldenRuns(t *testing.T) (names []string, runs map[string]trial) {
 		task, err := Language(c, testBatch, testLength)
 		runs[name] = trial{task: mustTask(t, task, err), batch: state{}}
 	}
+	for name, c := range adaptedModels(t) {
+		if !strings.HasSuffix(name, "-all") {
+			task, err := Language(c, testBatch, testLength)
+			runs[name] = trial{task: mustTask(t, task, err), batch: state{}}
+		}
+	}
 	for name, tr := range networkTrials(t) {
 		if strings.HasSuffix(name, "-dropout") || name == "gcn" {
 			runs[name] = tr

@@ -48,8 +48,8 @@ func (gpt2) json(c Config) map[string]any {
 func (gpt2) tensors(c Config) []Named {
 	d := c.width
 	list := []Named{
-		normal(c.initStd, "transformer.wte.weight", c.vocab, d),
-		normal(c.initStd, "transformer.wpe.weight", c.positions, d),
+		embedding(c.initStd, "transformer.wte.weight", c.vocab, d),
+		embedding(c.initStd, "transformer.wpe.weight", c.positions, d),
 	}
 	for i := range c.layers {
 		h := fmt.Sprintf("transformer.h.%d.", i)
@@ -86,11 +86,12 @@ func (gpt2) block(c Config, w weights, x *graph.Node, batch int) *graph.Node {
 		columns := graph.AxisRange(i*c.width, (i+1)*c.width)
 		out := conv1D(y, graph.Slice(w.at("attn.c_attn.weight"), graph.AxisRange(), columns),
 			graph.Slice(w.at("attn.c_attn.bias"), columns))
+		out = w.adapt(out, y, "attn.c_attn", i*c.width, (i+1)*c.width)
 		return graph.Reshape(out, batch, -1, c.heads, 1, c.headDim)
 	}
 	y = attend(part(0), part(1), part(2))
-	x = graph.Add(x, conv1D(y, w.at("attn.c_proj.weight"), w.at("attn.c_proj.bias")))
+	x = graph.Add(x, w.conv1D("attn.c_proj", y))
 	y = layerNorm(x, w.at("ln_2.weight"), w.at("ln_2.bias"), c.normEps)
-	y = gelu(conv1D(y, w.at("mlp.c_fc.weight"), w.at("mlp.c_fc.bias")))
-	return graph.Add(x, conv1D(y, w.at("mlp.c_proj.weight"), w.at("mlp.c_proj.bias")))
+	y = gelu(w.conv1D("mlp.c_fc", y))
+	return graph.Add(x, w.conv1D("mlp.c_proj", y))
 }

@@ -59,7 +59,7 @@ func (llama) json(c Config) map[string]any {
 
 func (llama) tensors(c Config) []Named {
 	d, q, kv := c.width, c.heads*c.headDim, c.kvHeads*c.headDim
-	list := []Named{normal(c.initStd, "model.embed_tokens.weight", c.vocab, d)}
+	list := []Named{embedding(c.initStd, "model.embed_tokens.weight", c.vocab, d)}
 	for i := range c.layers {
 		h := fmt.Sprintf("model.layers.%d.", i)
 		list = append(list,
@@ -92,21 +92,21 @@ func (m llama) logits(c Config, w weights, tokens *graph.Node) *graph.Node {
 	if c.tied {
 		return linear(x, w.at("model.embed_tokens.weight"))
 	}
-	return linear(x, w.at("lm_head.weight"))
+	return w.linear("lm_head.weight", x)
 }
 
 // block is one layer on x [batch*length, width].
 func (llama) block(c Config, w weights, x *graph.Node, batch int, positions rope) *graph.Node {
 	y := rmsNorm(x, w.at("input_layernorm.weight"), c.normEps)
 	project := func(name string, group int) *graph.Node {
-		return graph.Reshape(linear(y, w.at(name)), batch, -1, c.kvHeads, group, c.headDim)
+		return graph.Reshape(w.linear(name, y), batch, -1, c.kvHeads, group, c.headDim)
 	}
 	q := positions.turn(project("self_attn.q_proj.weight", c.heads/c.kvHeads))
 	k := positions.turn(project("self_attn.k_proj.weight", 1))
 	v := project("self_attn.v_proj.weight", 1)
-	x = graph.Add(x, linear(attend(q, k, v), w.at("self_attn.o_proj.weight")))
+	x = graph.Add(x, w.linear("self_attn.o_proj.weight", attend(q, k, v)))
 
 	y = rmsNorm(x, w.at("post_attention_layernorm.weight"), c.normEps)
-	y = graph.Mul(silu(linear(y, w.at("mlp.gate_proj.weight"))), linear(y, w.at("mlp.up_proj.weight")))
-	return graph.Add(x, linear(y, w.at("mlp.down_proj.weight")))
+	y = graph.Mul(silu(w.linear("mlp.gate_proj.weight", y)), w.linear("mlp.up_proj.weight", y))
+	return graph.Add(x, w.linear("mlp.down_proj.weight", y))
 }

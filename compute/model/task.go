@@ -35,6 +35,7 @@ type Task struct {
 	Trained []Named  // tensors that are read and updated
 	Metrics []string // outputs besides the loss: float32 scalars
 
+	scale   float64 // of what adapters add
 	dropout []dropout
 	// loss returns the loss, then the metrics. Masks are those of dropout, none outside of training.
 	loss func(w weights, batch, masks []*graph.Node) []*graph.Node
@@ -160,7 +161,7 @@ func (t Task) masks(b *program.Builder) (given map[string]program.Value, err err
 
 // inputs makes a parameter "p/<name>" for each tensor of the task, and lists those of the trained ones.
 func (t Task) inputs(g *graph.Graph) (w weights, trained []*graph.Node) {
-	w.nodes = make(map[string]*graph.Node)
+	w.nodes, w.scale = make(map[string]*graph.Node), t.scale
 	for i, node := range parameters(g, paramPrefix, t.Frozen) {
 		w.nodes[t.Frozen[i].Name] = node
 	}

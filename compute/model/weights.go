@@ -14,6 +14,13 @@ func normal(std float64, name string, dims ...int) Named {
 	return Named{Name: name, Shape: tensor.Make(tensor.Float32, dims...), std: std}
 }
 
+// embedding is a normal matrix that rows are looked up in: no linear layer, even where the output layer is tied to it.
+func embedding(std float64, name string, dims ...int) Named {
+	n := normal(std, name, dims...)
+	n.embedding = true
+	return n
+}
+
 func ones(name string, dims ...int) Named {
 	return Named{Name: name, Shape: tensor.Make(tensor.Float32, dims...), fill: 1}
 }
@@ -32,13 +39,16 @@ func (c Config) residualStd() float64 { return c.initStd / math.Sqrt(float64(2*c
 func (c Config) Init(seed uint64) map[string]*tensor.Tensor { return Init(c.Tensors(), seed) }
 
 // Init returns initial values of the tensors: tensor i draws from stream i of the seed.
-func Init(list []Named, seed uint64) map[string]*tensor.Tensor {
+func Init(list []Named, seed uint64) map[string]*tensor.Tensor { return initFrom(list, seed, 0) }
+
+// initFrom is Init with the first tensor drawing from the given stream.
+func initFrom(list []Named, seed, stream uint64) map[string]*tensor.Tensor {
 	all := make(map[string]*tensor.Tensor)
 	for i, named := range list {
 		t := tensor.New(named.Shape)
 		data := t.F32()
 		if named.std != 0 {
-			kernel.NormalTo(data, seed, uint64(i))
+			kernel.NormalTo(data, seed, stream+uint64(i))
 		}
 		for j, x := range data {
 			data[j] = float32(x*float32(named.std)) + named.fill
@@ -52,6 +62,7 @@ func Init(list []Named, seed uint64) map[string]*tensor.Tensor {
 type weights struct {
 	nodes  map[string]*graph.Node
 	prefix string
+	scale  float64 // of what adapters add
 }
 
 // at returns the tensor with the given name after the prefix.
@@ -64,7 +75,13 @@ func (w weights) at(name string) *graph.Node {
 }
 
 // under returns the same tensors under a longer prefix.
-func (w weights) under(prefix string) weights { return weights{w.nodes, w.prefix + prefix} }
+func (w weights) under(prefix string) weights { return weights{w.nodes, w.prefix + prefix, w.scale} }
 
-// task is a task of the model on the given batch that trains all of it. Its loss is still to be set.
-func (c Config) task(batch ...Named) Task { return Task{Batch: batch, Trained: c.Tensors()} }
+// task is a task of the model on the given batch that trains its adapters, or all of it if there are none. Its loss is
+// still to be set.
+func (c Config) task(batch ...Named) Task {
+	if c.lora == nil {
+		return Task{Batch: batch, Trained: c.Tensors()}
+	}
+	return Task{Batch: batch, Frozen: c.Tensors(), Trained: c.Adapters(), scale: c.lora.scale()}
+}
