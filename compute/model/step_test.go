@@ -4,9 +4,11 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -360,6 +362,19 @@ func TestPrograms(t *testing.T) {
 				}
 				fmt.Fprintf(&text, "%s %s %d operators %s\n", name, p.name, len(built.Ops), built.Digest())
 			}
+		}
+		trials := networkTrials(t)
+		maps.Copy(trials, lossTrials(t))
+		for _, name := range slices.Sorted(maps.Keys(trials)) {
+			train, err := trials[name].task.TrainStep(o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			eval, err := trials[name].task.Eval()
+			if err != nil {
+				t.Fatal(err)
+			}
+			fmt.Fprintf(&text, "%s train %s eval %s\n", name, train.Digest(), eval.Digest())
 		}
 		return text.String()
 	}
