@@ -65,28 +65,22 @@ func Eval(c Config, batch, seqLen int) (*program.Program, error) {
 	return t.Eval()
 }
 
-// Logits returns the program of the model itself. Inputs: "tokens" int32 [batch, seqLen] and the weights "p/<name>";
-// output: "logits" [batch, seqLen, vocab].
+// Logits returns the program of the model itself. Inputs: "tokens" int32 [batch, seqLen] and the tensors "p/<name>", those
+// of adapters last; output: "logits" [batch, seqLen, vocab].
 func Logits(c Config, batch, seqLen int) (*program.Program, error) {
-	return c.forward("logits", tokenBatch(batch, seqLen), seqLen, func(w weights, tokens *graph.Node) *graph.Node {
-		return graph.Reshape(c.family.logits(c, w, tokens), batch, seqLen, c.vocab)
-	})
-}
-
-// forward records a program with one output.
-func (c Config) forward(output string, tokens Named, seqLen int, build func(w weights, tokens *graph.Node) *graph.Node) (*program.Program, error) {
-	if err := c.check(tokens.Shape.Dims[0], seqLen); err != nil {
+	if err := c.check(batch, seqLen); err != nil {
 		return nil, err
 	}
+	t := c.task(tokenBatch(batch, seqLen))
 	b := program.NewBuilder()
 	values, err := record.Record(b, func(g *graph.Graph) []*graph.Node {
-		in := parameters(g, "", []Named{tokens})
-		w, _ := c.task().inputs(g)
-		return []*graph.Node{build(w, in[0])}
+		tokens := parameters(g, "", t.Batch)[0]
+		w, _ := t.inputs(g)
+		return []*graph.Node{graph.Reshape(c.family.logits(c, w, tokens), batch, seqLen, c.vocab)}
 	})
 	if err != nil {
 		return nil, err
 	}
-	b.Output(output, values[0])
+	b.Output("logits", values[0])
 	return finish(b)
 }
