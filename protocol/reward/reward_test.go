@@ -239,9 +239,9 @@ func TestShortEscrowPaysWhatItHolds(t *testing.T) {
 	passed := []run.Event{{Kind: run.AuditPassed, Who: "v"}, {Kind: run.AuditPassed, Who: "v"}, {Kind: run.AuditPassed, Who: "x"}}
 	got := Settle(s, passed, Book{Escrow: market.Escrow{Budget: 140}, Seq: 7})
 	want := []string{
-		"v receives 95 uzen for the audit of unit 0 of round 0 because the work is verified.",
-		"v receives 38 uzen for the audit of unit 0 of round 0 because the budget of the job is exhausted. To do: raise the budget of the job and resume it.",
-		"x receives 0 uzen for the audit of unit 0 of round 0 because the work is verified, but its price comes to less than one uzen. To do: ask a higher price.",
+		"v receives 95 uzen for the audit of unit 0 of round 1 because the work is verified.",
+		"v receives 38 uzen for the audit of unit 0 of round 1 because the budget of the job is exhausted. To do: raise the budget of the job and resume it.",
+		"x receives 0 uzen for the audit of unit 0 of round 1 because the work is verified, but its price comes to less than one uzen. To do: ask a higher price.",
 	}
 	for i, r := range got.Receipts {
 		if Explain(r) != want[i] || r.Seq != 7+uint64(i) {
