@@ -1,6 +1,7 @@
 package node
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -159,6 +160,9 @@ func (b *Blueprint) buildModel() (err error) {
 	}
 	if c := b.Model.Context(); j.SequenceLen > c {
 		return problem(j, "sequence_len", job.CodeBadValue, "the sequences are longer than the model's context", fmt.Errorf("%d tokens against %d", j.SequenceLen, c), "lower sequence_len or raise the context in model.config")
+	}
+	if b.wantsGGUF() && b.Model.Architecture() != model.Llama {
+		return problem(j, "output.formats", job.CodeUnsupported, "gguf is written for llama only", errors.New("the model is "+b.Model.Architecture()), "use safetensors, or architecture: llama")
 	}
 	o := j.Training.Optimizer
 	adamw := model.AdamW{Beta1: o.Betas[0], Beta2: o.Betas[1], Eps: o.Eps, WeightDecay: o.WeightDecay, MaxGradNorm: j.Training.MaxGradNorm}

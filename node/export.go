@@ -3,7 +3,9 @@ package node
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 
+	"github.com/starling-network/starling/compute/model/gguf"
 	"github.com/starling-network/starling/compute/model/safetensors"
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
@@ -12,11 +14,14 @@ import (
 // Files of an exported model: a folder that Hugging Face tools load.
 const (
 	fileModel            = "model.safetensors"
+	fileGGUF             = "model.gguf" // of output.formats: gguf, for llama.cpp
 	fileConfig           = "config.json"
 	fileTokenizer        = "tokenizer.json"
 	fileTokenizerConfig  = "tokenizer_config.json"
 	fileGenerationConfig = "generation_config.json"
 )
+
+func (b *Blueprint) wantsGGUF() bool { return slices.Contains(b.Job.Output.Formats, "gguf") }
 
 // exportModel returns the files of the model of a checkpoint, by name.
 func exportModel(b *Blueprint, c *train.Checkpoint) (map[string][]byte, error) {
@@ -34,9 +39,18 @@ func exportModel(b *Blueprint, c *train.Checkpoint) (map[string][]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return map[string][]byte{
+	files := map[string][]byte{
 		fileModel: weights.Bytes(), fileConfig: b.Model.JSON(), fileTokenizer: b.Tokenizer.JSON(),
 		fileTokenizerConfig:  append(tokenizerConfig, '\n'),
 		fileGenerationConfig: []byte("{\n  \"do_sample\": true\n}\n"),
-	}, nil
+	}
+	if b.wantsGGUF() {
+		var out bytes.Buffer
+		m := gguf.Model{Name: b.Job.Name, Config: b.Model, Tensors: tensors, Tokenizer: b.Tokenizer}
+		if err := gguf.Encode(&out, m, gguf.F32); err != nil {
+			return nil, err
+		}
+		files[fileGGUF] = out.Bytes()
+	}
+	return files, nil
 }

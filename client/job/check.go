@@ -209,6 +209,12 @@ func (c *checker) notes() {
 		{a.Rule == "trimmed_mean" && a.Trim*float64(c.Strategy.Workers.Target) < 1, "strategy.aggregation",
 			"this fraction of the workers is less than one: nobody is dropped, and the rule is a mean"},
 		{len(c.Secrets) > 0, "secrets", "no secret is read"},
+		{c.Strategy.Verification.Redundancy > 1, "strategy.verification.redundancy", "one verifier re-executes an audited unit"},
+		{c.Given("strategy.round_timeout"), "strategy.round_timeout", "deadlines follow the observed times of the workers"},
+		{c.Budget.MaxPricePerHour > 0, "budget.max_price_per_hour", "an embedded network has one price"},
+		{c.Budget.Deadline > 0, "budget.deadline", "the run has as much time as it takes"},
+		{c.Budget.OnExceed == "cancel", "budget.on_exceed", "a job that its budget might not pay for is not started"},
+		{c.Checkpoint.KeepBest != nil, "checkpoint.keep_best", "the last keep_last checkpoints are kept"},
 	} {
 		if n.asked {
 			m := c.mark(n.path)

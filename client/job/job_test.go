@@ -95,7 +95,7 @@ func TestContract(t *testing.T) {
 		}
 		paths = append(paths, strings.SplitN(e.What, ":", 2)[0])
 	}
-	want := []string{"strategy.compression.topk_ratio", "strategy.compression.error_feedback", "output.formats.1"}
+	want := []string{"strategy.compression.topk_ratio", "strategy.compression.error_feedback"}
 	if !slices.Equal(paths, want) {
 		t.Errorf("unsupported: %v, want %v", paths, want)
 	}

@@ -205,7 +205,7 @@ type MLflow struct {
 // Output says what the run leaves behind, and where.
 type Output struct {
 	Dir     string   `job:"dir,local"` // relative to the current folder, not to the job file
-	Formats []string `job:"formats" one:"safetensors" later:"gguf" size:"[1,4]"`
+	Formats []string `job:"formats" one:"safetensors gguf" size:"[1,4]"`
 	Push    string   `job:"push,null,local" one:"ipfs"`
 	License string   `job:"license,null"`
 }

@@ -113,7 +113,7 @@ func untilRound(t *testing.T, c *exec.Cmd, round int) {
 
 // A run that is killed without warning goes on from its last attested checkpoint, and ends as if nothing had happened.
 func TestKilledRunResumes(t *testing.T) {
-	job, dir := writeJob(t, ""), t.TempDir()
+	job, dir := writeJob(t, "output: {formats: [safetensors, gguf]}\n"), t.TempDir()
 	code, stdout, stderr := starling(t, "train", job, "--dir", filepath.Join(dir, "whole"), "-o", "json")
 	if code != 0 {
 		t.Fatalf("exit %d\n%s", code, stderr)
@@ -135,6 +135,9 @@ func TestKilledRunResumes(t *testing.T) {
 	}
 	if s := summary(t, stdout); s.StateRoot != whole.StateRoot || s.Rounds != whole.Rounds || s.BudgetUzen != s.PaidUzen+s.FeeUzen+s.RefundedUzen {
 		t.Errorf("resumed: %+v\nundisturbed: %+v", s, whole)
+	}
+	if info, err := os.Stat(filepath.Join(killed, "model.gguf")); err != nil || info.Size() == 0 {
+		t.Errorf("no GGUF file: %v", err)
 	}
 	if code, stdout, stderr := starling(t, "verify", killed, "-o", "json"); code != 0 || !strings.Contains(stdout, whole.StateRoot.String()) {
 		t.Errorf("verify: exit %d\n%s%s", code, stdout, stderr)
