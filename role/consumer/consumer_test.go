@@ -1,0 +1,50 @@
+package consumer
+
+import (
+	"testing"
+
+	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/role"
+)
+
+func block(height int64, phase run.Phase, round uint32) role.Block {
+	return role.Block{Height: height, Run: run.State{Phase: phase, Round: round, Base: run.Checkpoint{Round: round}}}
+}
+
+// Every round is collected once and in order, also when several were attested since the last block seen.
+func TestCollectsInOrderAndConcludesLast(t *testing.T) {
+	c := New(0)
+	next := uint32(0)
+	for height := int64(1); height < 20; height++ {
+		actions := c.Step(block(height, run.Done, 5))
+		if len(actions) != 1 {
+			t.Fatalf("height %d: %v", height, actions)
+		}
+		if _, ok := actions[0].(Conclude); ok {
+			if next != 6 {
+				t.Fatalf("concludes after %d rounds", next)
+			}
+			c.Step(role.Finished{Action: actions[0]})
+			if again := c.Step(block(height+1, run.Done, 5)); len(again) != 0 {
+				t.Fatalf("after the end: %v", again)
+			}
+			return
+		}
+		if got := actions[0].(Collect).Round; got != next {
+			t.Fatalf("collects %d, want %d", got, next)
+		}
+		next++
+		c.Step(role.Finished{Action: actions[0]})
+	}
+	t.Fatal("never concluded")
+}
+
+func TestWaitsForTheFirstRoundAfterAResume(t *testing.T) {
+	c := New(3)
+	if got := c.Step(block(1, run.Train, 2)); len(got) != 0 {
+		t.Fatalf("%v", got)
+	}
+	if got := c.Step(block(2, run.Assign, 3)); len(got) != 1 || got[0].(Collect).Round != 3 {
+		t.Fatalf("%v", got)
+	}
+}

@@ -1,0 +1,116 @@
+package worker
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"testing"
+
+	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/protocol/dispute"
+	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/role"
+)
+
+const me, other = "a", "b"
+
+var base = run.Checkpoint{Round: 0, Root: canon.Digest{1}, CID: "base"}
+
+func state(p run.Phase, units ...run.Unit) run.State {
+	for i := range units {
+		units[i].Index = uint32(i)
+	}
+	return run.State{Phase: p, Base: base, Units: units, Members: []run.Member{{ID: me, Role: run.Worker, Active: true}, {ID: other, Role: run.Worker, Active: true}}}
+}
+
+func kinds(actions []role.Action) []string {
+	var out []string
+	for _, a := range actions {
+		out = append(out, fmt.Sprintf("%T", a)[len("role."):])
+	}
+	return out
+}
+
+func want(t *testing.T, when string, got []role.Action, names ...string) {
+	t.Helper()
+	if k := kinds(got); !reflect.DeepEqual(k, names) && len(k)+len(names) > 0 {
+		t.Fatalf("%s: %v, want %v", when, k, names)
+	}
+}
+
+func unit(worker string, s run.Status, cid string) run.Unit {
+	return run.Unit{Worker: worker, Status: s, Commit: run.Commitment{UpdateCID: cid}}
+}
+
+// A round as one worker lives it. Its update stays hidden until the last commitment of the round is in.
+func TestRound(t *testing.T) {
+	w := New(me)
+	mine, theirs := unit(me, run.Assigned, ""), unit(other, run.Assigned, "")
+	first := w.Step(role.Block{Height: 1, Run: state(run.Train, mine, theirs)})
+	want(t, "without the checkpoint", first, "Load")
+	want(t, "while it loads", w.Step(role.Block{Height: 2, Run: state(run.Train, mine, theirs)}))
+	want(t, "loaded", w.Step(role.Loaded{Action: first[0].(role.Load)}))
+	train := w.Step(role.Block{Height: 3, Run: state(run.Train, mine, theirs)})
+	want(t, "with the checkpoint", train, "Train")
+	commit := w.Step(role.Trained{Action: train[0].(role.Train), Commit: run.Commitment{UpdateCID: "mine"}})
+	want(t, "trained", commit, "Commit")
+	want(t, "while it commits", w.Step(role.Block{Height: 4, Run: state(run.Train, mine, theirs)}))
+	want(t, "committed", w.Step(role.Finished{Action: commit[0]}))
+	done := unit(me, run.Committed, "mine")
+	want(t, "while the other trains", w.Step(role.Block{Height: 5, Run: state(run.Train, done, theirs)}))
+	doneToo := unit(other, run.Committed, "theirs")
+	reveal := w.Step(role.Block{Height: 6, Run: state(run.Exchange, done, doneToo)})
+	want(t, "once all are committed", reveal, "Reveal")
+	w.Step(role.Finished{Action: reveal[0]})
+	accepted := state(run.Attest, unit(me, run.Accepted, "mine"), unit(other, run.Accepted, "theirs"))
+	advance := w.Step(role.Block{Height: 7, Run: accepted})
+	want(t, "once all are accepted", advance, "Advance")
+	next := run.Checkpoint{Round: 1, Root: canon.Digest{2}, CID: "next"}
+	want(t, "combined", w.Step(role.Advanced{Action: advance[0].(role.Advance), Next: next}))
+	attest := w.Step(role.Block{Height: 8, Run: accepted})
+	want(t, "with the next checkpoint", attest, "Attest")
+	if a := attest[0].(role.Attest); a.Next != next || !reflect.DeepEqual(a.Updates, []string{"mine", "theirs"}) {
+		t.Fatalf("attests %+v", a)
+	}
+	accepted.Votes = []run.Vote{{Member: me}}
+	w.Step(role.Finished{Action: attest[0]})
+	want(t, "after its vote", w.Step(role.Block{Height: 9, Run: accepted}))
+}
+
+func TestFailedActionIsAskedForAgain(t *testing.T) {
+	w := New(me)
+	block := func(height int64) role.Block {
+		return role.Block{Height: height, Run: state(run.Train, unit(me, run.Assigned, ""))}
+	}
+	load := w.Step(block(1))
+	w.Step(role.Failed{Action: load[0], Err: errors.New("no holder")})
+	want(t, "at once", w.Step(block(2)))
+	want(t, "after a rest", w.Step(block(4)), "Load")
+}
+
+// After a restart a worker knows nothing: what it committed is revealed all the same.
+func TestRestart(t *testing.T) {
+	w := New(me)
+	s := state(run.Exchange, unit(me, run.Committed, "mine"))
+	load := w.Step(role.Block{Height: 1, Run: s})
+	w.Step(role.Loaded{Action: load[0].(role.Load)})
+	want(t, "restarted in the exchange", w.Step(role.Block{Height: 2, Run: s}), "Reveal")
+}
+
+func TestDefendsItsWork(t *testing.T) {
+	w := New(me)
+	s := state(run.Exchange, unit(me, run.Disputed, "mine"))
+	load := w.Step(role.Block{Height: 1, Run: s})
+	w.Step(role.Loaded{Action: load[0].(role.Load)})
+	g := dispute.Game{Config: dispute.Config{Asserter: me, Challenger: "v"}, Turn: dispute.Asserter}
+	want(t, "its turn", w.Step(role.Block{Height: 2, Run: s, Disputes: []dispute.Game{g}}), "Reveal", "Move")
+	g.Turn = dispute.Challenger
+	want(t, "the other's turn", w.Step(role.Block{Height: 3, Run: s, Disputes: []dispute.Game{g}}))
+}
+
+func TestInactiveWorkerHasNoDuties(t *testing.T) {
+	w := New(me)
+	s := state(run.Train, unit(other, run.Assigned, ""))
+	s.Members[0].Active = false
+	want(t, "inactive", w.Step(role.Block{Height: 1, Run: s}))
+}
