@@ -121,3 +121,40 @@ func FuzzUnmarshal(f *testing.F) {
 		}
 	})
 }
+
+func TestCoversShowExactlyTheirLeaves(t *testing.T) {
+	for _, n := range []int{1, 2, 15, 16, 17, 255, 257, 1000} {
+		tree := NewTree(leaves(n))
+		for _, at := range [][]int{{0}, {n - 1}, {0, n - 1}, {n / 2, n/2 + 1, n/2 + 2}, {n / 7, n / 3, n / 2}} {
+			cover, err := tree.Cover(at)
+			if checkCover(n, at) != nil {
+				if err == nil {
+					t.Fatalf("n=%d: %v was covered", n, at)
+				}
+				continue
+			}
+			var known []Digest
+			for _, i := range at {
+				known = append(known, tree.levels[0][i])
+			}
+			if root, err := Covered(n, at, known, cover); err != nil || root != tree.Root() {
+				t.Fatalf("n=%d %v: %v", n, at, err)
+			}
+			if root, err := Covered(n, at, known, append(cover[:len(cover):len(cover)], Digest{})); err == nil {
+				t.Fatalf("n=%d %v: a digest too many gives %v", n, at, root)
+			}
+			if len(cover) > 0 {
+				if _, err := Covered(n, at, known, cover[1:]); err == nil {
+					t.Fatalf("n=%d %v: a digest too few", n, at)
+				}
+			}
+			known[0][3] ^= 1
+			if root, err := Covered(n, at, known, cover); err == nil && root == tree.Root() {
+				t.Fatalf("n=%d %v: another leaf is covered", n, at)
+			}
+		}
+	}
+	if _, err := Covered(5, nil, nil, nil); err == nil {
+		t.Error("nothing has a root")
+	}
+}

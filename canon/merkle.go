@@ -31,14 +31,15 @@ func NewTree(leaves []Digest) *Tree {
 		below := t.levels[l]
 		above := make([]Digest, (len(below)+Fanout-1)/Fanout)
 		for i := range above {
-			above[i] = inner(l+1, below[Fanout*i:min(Fanout*(i+1), len(below))])
+			above[i] = Inner(l+1, below[Fanout*i:min(Fanout*(i+1), len(below))])
 		}
 		t.levels = append(t.levels, above)
 	}
 	return t
 }
 
-func inner(level int, children []Digest) Digest {
+// Inner is the digest of a node of a level above 0 with these children, of which there are 1 to 16.
+func Inner(level int, children []Digest) Digest {
 	h := sha256.New()
 	_, _ = h.Write([]byte{1, byte(level)})
 	for _, c := range children {
@@ -121,7 +122,7 @@ func VerifyChildren(parent Digest, n, level, i int, children []Digest) bool {
 		return false
 	}
 	below := Width(n, level-1)
-	return len(children) == min(Fanout, below-Fanout*i) && inner(level, children) == parent
+	return len(children) == min(Fanout, below-Fanout*i) && Inner(level, children) == parent
 }
 
 // Proof shows that a leaf belongs to a root: for every level from the leaves up, the other children of the node's
@@ -163,7 +164,7 @@ func (p Proof) Verify(root Digest, n, i int, leaf Digest) bool {
 		if len(c) != min(Fanout, Width(n, l)-Fanout*parent) {
 			return false
 		}
-		node, i = inner(l+1, c), parent
+		node, i = Inner(l+1, c), parent
 	}
 	return RootOf(n, node) == root
 }

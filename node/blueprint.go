@@ -74,8 +74,8 @@ func blueprint(j *job.Job, tok *tokenizer.Tokenizer, corpus *data.Corpus) (*Blue
 	if err := outer.Check(b.Spec.Exchange); err != nil {
 		return nil, problem(j, "strategy", job.CodeBadValue, "the strategy cannot be run as it is", err, "change the value that is named")
 	}
-	if err := referee.Check(b.Spec, b.Step, b.corpusBytes()); err != nil {
-		return nil, problem(j, "model", job.CodeUnsupported, "a dispute about this job could not be decided", err, "make the model, the batch or the data smaller")
+	if err := referee.Check(b.Spec, b.Step, b.Manifest); err != nil {
+		return nil, problem(j, "model", job.CodeUnsupported, "a dispute about this job could not be decided", err, "make the model or the batch smaller")
 	}
 	var err error
 	b.Genesis, err = train.Genesis(train.Params(b.Step), b.Model.Init(j.Seed))
@@ -206,11 +206,3 @@ func (b *Blueprint) UnitFlops() uint64 { return b.Step.Flops() * uint64(b.Spec.S
 
 // JobID is the identifier of the job: it binds the work specification, and with it the data and the program.
 func (b *Blueprint) JobID() string { return "job-" + b.Spec.Digest().String()[:16] }
-
-// corpusBytes is the size of all shards.
-func (b *Blueprint) corpusBytes() (n int64) {
-	for _, s := range b.Shards {
-		n += int64(len(s))
-	}
-	return n
-}

@@ -24,8 +24,8 @@ type (
 		State []canon.Digest `cbor:"1,keyasint"` // roots of the tensors of the agreed state
 	}
 	tokensPayload struct { // for the Input of tokens
-		Manifest []byte   `cbor:"1,keyasint"`
-		Shards   [][]byte `cbor:"2,keyasint"` // all of them
+		Manifest []byte         `cbor:"1,keyasint"`
+		Excerpts []data.Excerpt `cbor:"2,keyasint"` // of the shards that the batch lies in
 	}
 	operatorPayload struct { // for every other operator
 		Operands []operand `cbor:"1,keyasint,omitempty"` // distinct ones, in order of appearance
@@ -195,18 +195,17 @@ func (r *Referee) tokens(c dispute.Claim, payload []byte) (*tensor.Tensor, error
 	if m.Digest() != r.spec.Data {
 		return nil, wrong("this is not the manifest of the job's data")
 	}
-	corpus, err := data.Assemble(m, p.Shards)
+	shape := r.shapes()["tokens"]
+	spans, err := m.Spans(r.spec.Address(c.Round, c.Unit, c.Step), int(r.spec.Length), 0, shape.Elements())
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrPayload, err)
 	}
-	shape := r.shapes()["tokens"]
-	if n := shape.Bytes(); n > maxValues {
-		return nil, fmt.Errorf("%w: a batch of %d bytes, at most %d are taken", ErrTooLarge, n, maxValues)
-	}
-	t := tensor.New(shape)
-	if err := corpus.Batch(t.I32(), r.spec.Address(c.Round, c.Unit, c.Step), int(r.spec.Length)); err != nil {
+	tokens, err := m.Read(spans, p.Excerpts)
+	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrPayload, err)
 	}
+	t := tensor.New(shape)
+	copy(t.I32(), tokens)
 	return t, nil
 }
 

@@ -11,6 +11,7 @@ import (
 	"fmt"
 
 	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/compute/data"
 	"github.com/starling-network/starling/compute/program"
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
@@ -109,9 +110,9 @@ func (r *Referee) Config(s run.State, unit uint32, blocks int64) (dispute.Config
 }
 
 // Check reports, as an error that wraps ErrTooLarge, why a dispute about a job might end in a question that cannot be
-// answered: a program beyond the limits of an opening, or an operator, a parameter or a corpus beyond dispute.MaxLeaf. Whoever
-// lies there could not be convicted.
-func Check(s *train.Spec, p *program.Program, corpusBytes int64) error {
+// answered: a program beyond the limits of an opening, or an operator, a parameter, a batch or the manifest of a corpus
+// beyond dispute.MaxLeaf. Whoever lies there could not be convicted. The size of the corpus does not matter.
+func Check(s *train.Spec, p *program.Program, m data.Manifest) error {
 	if n := len(Opening(s, p)); n > MaxOpening {
 		return fmt.Errorf("%w: a program of %d bytes, at most %d are taken", ErrTooLarge, n, MaxOpening)
 	}
@@ -128,10 +129,17 @@ func Check(s *train.Spec, p *program.Program, corpusBytes int64) error {
 			return fmt.Errorf("%w: the update of %q needs %d bytes, at most %d are taken", ErrTooLarge, in.Name, n, maxValues)
 		}
 	}
-	if corpusBytes > maxValues {
-		return fmt.Errorf("%w: a corpus of %d bytes, at most %d are taken", ErrTooLarge, corpusBytes, maxValues)
+	if n := tokensBytes(s, m); n > maxValues {
+		return fmt.Errorf("%w: a batch of tokens needs %d bytes, at most %d are taken", ErrTooLarge, n, maxValues)
 	}
 	return nil
+}
+
+// tokensBytes bounds what shows the batch of a step: every window in leaves of its own.
+func tokensBytes(s *train.Spec, m data.Manifest) int64 {
+	const path = 5 * (canon.Fanout - 1) * 34 // bytes of the cover of one leaf, as they are encoded, at most
+	leaves := (int64(s.Length)+1)*int64(m.Width)/data.LeafBytes + 2
+	return int64(s.Batch)*(leaves*data.LeafBytes+2*path) + int64(len(m.Encode()))
 }
 
 // maxValues is the room for values in a payload, beside proofs and digests.

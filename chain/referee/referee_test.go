@@ -366,11 +366,17 @@ func TestOpenRefuses(t *testing.T) {
 
 func TestCheckNamesWhatIsTooLarge(t *testing.T) {
 	task, _ := job(t, tiny)
-	if err := Check(task.Spec, task.Step, 1<<20); err != nil {
+	m := task.Corpus.Manifest(shardTokens)
+	if err := Check(task.Spec, task.Step, m); err != nil {
 		t.Error(err)
 	}
-	if err := Check(task.Spec, task.Step, dispute.MaxLeaf); !errors.Is(err, ErrTooLarge) || !strings.Contains(err.Error(), "corpus") {
-		t.Errorf("a large corpus: %v", err)
+	m.TrainTokens, m.ShardTokens, m.Shards = 4<<30, 1<<20, make([]canon.Digest, 4<<10)
+	if err := Check(task.Spec, task.Step, m); err != nil {
+		t.Errorf("a corpus of 8 GiB: %v", err)
+	}
+	wide := respecified(task, func(s *train.Spec) { s.Batch = 4096 })
+	if err := Check(wide.Spec, task.Step, m); !errors.Is(err, ErrTooLarge) || !strings.Contains(err.Error(), "tokens") {
+		t.Errorf("a large batch: %v", err)
 	}
 	b := program.NewBuilder()
 	x := b.Input("x", tensor.Make(tensor.Float32, 1<<20))
@@ -384,7 +390,7 @@ func TestCheckNamesWhatIsTooLarge(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := Check(task.Spec, p, 0); !errors.Is(err, ErrTooLarge) || !strings.Contains(err.Error(), "Add") {
+	if err := Check(task.Spec, p, m); !errors.Is(err, ErrTooLarge) || !strings.Contains(err.Error(), "Add") {
 		t.Errorf("a large operator: %v", err)
 	}
 }

@@ -141,13 +141,25 @@ func (w *Witness) answer(c dispute.Claim, prove func(operator int) (canon.Proof,
 	}
 	switch op := &w.task.Step.Ops[c.Index]; {
 	case op.Kind == program.Input && op.Name == "tokens":
-		corpus := w.task.Corpus
-		return tokensPayload{Manifest: corpus.Manifest(w.shardTokens).Encode(), Shards: corpus.Shards(w.shardTokens)}, nil
+		return w.tokens(c, op.Out.Elements())
 	case op.Kind == program.Input:
 		return statePayload{State: roots(w.session.Tensors())}, nil
 	default:
 		return w.operands(distinct(op.In), prove)
 	}
+}
+
+// tokens brings what shows the elements of a batch in the corpus.
+func (w *Witness) tokens(c dispute.Claim, n int) (p tokensPayload, err error) {
+	corpus, s := w.task.Corpus, w.task.Spec
+	m := corpus.Manifest(w.shardTokens)
+	spans, err := m.Spans(s.Address(c.Round, c.Unit, c.Step), int(s.Length), 0, n)
+	if err != nil {
+		return p, err
+	}
+	p.Manifest = m.Encode()
+	p.Excerpts, err = corpus.Excerpts(m, spans)
+	return p, err
 }
 
 // operands brings the values that an operator of the current step reads.

@@ -63,7 +63,7 @@ func (a Address) first() (uint64, error) {
 // one epoch after the other; epoch e has every window of the training part once, in the order of a permutation keyed by
 // (seed, e). The error wraps ErrAddress or is a *TooShortError.
 func (c *Corpus) Batch(dst []int32, a Address, seqLen int) error {
-	n := uint64(c.Windows(seqLen))
+	n := c.Windows(seqLen)
 	if n == 0 {
 		return &TooShortError{Tokens: c.Train.Len(), SeqLen: seqLen}
 	}
@@ -75,11 +75,15 @@ func (c *Corpus) Batch(dst []int32, a Address, seqLen int) error {
 		return err
 	}
 	for ; len(dst) > 0; dst, place = dst[seqLen+1:], place+1 {
-		order := newPermutation(a.Seed, place/n, n)
-		w := order.at(place % n)
-		c.Train.copyTo(dst[:seqLen+1], int(w)*seqLen)
+		c.Train.copyTo(dst[:seqLen+1], int(window(a.Seed, place, uint64(n)))*seqLen)
 	}
 	return nil
+}
+
+// window returns which of n windows is at a place of the run's sequence.
+func window(seed, place, n uint64) uint64 {
+	order := newPermutation(seed, place/n, n)
+	return order.at(place % n)
 }
 
 // ValBatches returns at most limit batches, each [batch, seqLen+1] row-major, of windows spread evenly over the

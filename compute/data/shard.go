@@ -2,7 +2,6 @@ package data
 
 import (
 	"bytes"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 
@@ -17,7 +16,7 @@ type Manifest struct {
 	TrainTokens uint64         `cbor:"3,keyasint"` // the first tokens of the stream
 	ValTokens   uint64         `cbor:"4,keyasint"` // the others
 	ShardTokens uint64         `cbor:"5,keyasint"` // of every shard but the last, which may have fewer
-	Shards      []canon.Digest `cbor:"6,keyasint"` // the plain SHA-256 of the bytes of each
+	Shards      []canon.Digest `cbor:"6,keyasint"` // the root of the bytes of each: a canon.Tree of leaves of LeafBytes
 }
 
 // MaxTokens is the largest number of tokens of a corpus.
@@ -55,7 +54,7 @@ func (c *Corpus) Manifest(maxTokens int) Manifest {
 		ShardTokens: uint64(c.shardTokens(maxTokens)),
 	}
 	for _, s := range c.Shards(maxTokens) {
-		m.Shards = append(m.Shards, sha256.Sum256(s))
+		m.Shards = append(m.Shards, shardTree(s).Root())
 	}
 	return m
 }
@@ -112,8 +111,8 @@ func (m Manifest) VerifyShard(i int, raw []byte) error {
 	if int64(len(raw)) != m.ShardBytes(i) {
 		return fmt.Errorf("%w: shard %d has %d bytes, the manifest says %d", ErrShard, i, len(raw), m.ShardBytes(i))
 	}
-	if got := canon.Digest(sha256.Sum256(raw)); got != m.Shards[i] {
-		return fmt.Errorf("%w: shard %d has digest %s, the manifest says %s", ErrShard, i, got.Short(), m.Shards[i].Short())
+	if got := shardTree(raw).Root(); got != m.Shards[i] {
+		return fmt.Errorf("%w: shard %d has root %s, the manifest says %s", ErrShard, i, got.Short(), m.Shards[i].Short())
 	}
 	return nil
 }
