@@ -1,0 +1,426 @@
+package program
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/starling-network/starling/compute/kernel"
+	"github.com/starling-network/starling/compute/tensor"
+)
+
+// ErrPartial is returned for operands of which less is known than is needed.
+var ErrPartial = errors.New("program: an operand lacks elements that are needed")
+
+// IndexOperand is the operand of an operator of this kind that says which elements of the others are needed, or -1.
+func (k Kind) IndexOperand() int {
+	if k == TakeRows || k == AddRows {
+		return 1
+	}
+	return -1
+}
+
+// Need returns, for every operand, which leaves of its Tree hold the elements that elements lo up to hi of the output are
+// computed from, ascending. With an IndexOperand these depend on its elements; if indices is nil, the answer has its
+// leaves alone. The operator must come from a verified program and the shapes be those of its operands.
+func Need(op *Operator, in []tensor.Shape, lo, hi int, indices *tensor.Partial) ([][]int, error) {
+	pieces, err := cut(op, in, lo, hi, indices)
+	if err != nil {
+		return nil, err
+	}
+	need := make([][]int, len(in))
+	for _, p := range pieces {
+		for _, g := range p.in {
+			each := tensor.LeafBytes / in[g.operand].DType.Size()
+			list := need[g.operand]
+			for _, r := range g.runs {
+				for leaf := r.from / each; leaf <= (r.from+r.n-1)/each; leaf++ {
+					if len(list) == 0 || list[len(list)-1] != leaf {
+						list = append(list, leaf)
+					}
+				}
+			}
+			need[g.operand] = list
+		}
+	}
+	for k := range need {
+		slices.Sort(need[k])
+		need[k] = slices.Compact(need[k])
+	}
+	return need, nil
+}
+
+// EvalRange computes elements lo up to hi of the output of an operator, other than an Input, with the portable kernels,
+// and returns their bytes, which are those of Eval. The operands need to have no more than the leaves that Need lists.
+// Errors wrap ErrPartial, or are those of Eval.
+func EvalRange(op *Operator, in []*tensor.Partial, lo, hi int) ([]byte, error) {
+	shapes := make([]tensor.Shape, len(in))
+	for i, p := range in {
+		shapes[i] = p.Shape
+	}
+	var indices *tensor.Partial
+	if k := op.Kind.IndexOperand(); k >= 0 {
+		indices = in[k]
+	}
+	pieces, err := cut(op, shapes, lo, hi, indices)
+	if err != nil {
+		return nil, err
+	}
+	var out []byte
+	for _, p := range pieces {
+		b, err := p.eval(in)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, b...)
+	}
+	return out, nil
+}
+
+// A piece computes some elements of an output by an operator of its own, on elements gathered from the operands.
+type piece struct {
+	op   *Operator // nil: the elements are those gathered, one after the other
+	in   []gather
+	rows []int32 // for AddRows: the indices, which are not gathered
+	data []byte  // the elements themselves, if there are no operands
+}
+
+// A gather is elements of an operand, taken in the order of the runs as a tensor of the given dimensions.
+type gather struct {
+	operand int
+	dims    []int
+	runs    []elements
+}
+
+// elements is n elements from an index on.
+type elements struct{ from, n int }
+
+func (g *gather) add(from, n int) {
+	if k := len(g.runs) - 1; k >= 0 && g.runs[k].from+g.runs[k].n == from {
+		g.runs[k].n += n
+		return
+	}
+	g.runs = append(g.runs, elements{from, n})
+}
+
+func (g *gather) read(p *tensor.Partial) (*tensor.Tensor, error) {
+	n := 0
+	for _, r := range g.runs {
+		n += r.n
+	}
+	dims := g.dims
+	if dims == nil && n != 1 {
+		dims = []int{n}
+	}
+	t := tensor.New(tensor.Make(p.Shape.DType, dims...))
+	rest, size := t.Bytes(), p.Shape.DType.Size()
+	for _, r := range g.runs {
+		if !p.Read(rest[:r.n*size], r.from) {
+			return nil, fmt.Errorf("%w: elements %d to %d of operand %d", ErrPartial, r.from, r.from+r.n, g.operand)
+		}
+		rest = rest[r.n*size:]
+	}
+	return t, nil
+}
+
+func (p *piece) eval(in []*tensor.Partial) ([]byte, error) {
+	out := p.data
+	var operands []*tensor.Tensor
+	for i := range p.in {
+		t, err := p.in[i].read(in[p.in[i].operand])
+		if err != nil {
+			return nil, err
+		}
+		if p.op == nil {
+			out = append(out, t.Bytes()...)
+		}
+		operands = append(operands, t)
+	}
+	if p.op == nil {
+		return out, nil
+	}
+	if p.rows != nil {
+		operands = slices.Insert(operands, 1, tensor.FromI32(p.rows, len(p.rows)))
+	}
+	t, err := alone(p.op, operands, 1, kernel.Portable)
+	if err != nil {
+		return nil, err
+	}
+	return t.Bytes(), nil
+}
+
+// cut returns the pieces that make elements lo up to hi of an output, in order.
+func cut(op *Operator, in []tensor.Shape, lo, hi int, indices *tensor.Partial) ([]piece, error) {
+	switch op.Kind {
+	case Input:
+		return nil, invalid("an Input has no value of its own")
+	case Constant:
+		size := op.Out.DType.Size()
+		return []piece{{data: op.Data[lo*size : hi*size : hi*size]}}, nil
+	case Iota:
+		return []piece{{data: iotaRange(op, lo, hi)}}, nil
+	case Identity, Reshape:
+		return []piece{{in: []gather{{runs: []elements{{lo, hi - lo}}}}}}, nil
+	case Transpose, Broadcast, Slice, Reverse:
+		return []piece{{in: []gather{moved(op, in[0], lo, hi)}}}, nil
+	case Pad:
+		return []piece{{in: padRange(op, in[0], lo, hi)}}, nil
+	case Concat:
+		return []piece{{in: concatRange(op, in, lo, hi)}}, nil
+	case Dot:
+		return cutDot(op, in, lo, hi)
+	case ReduceSum, ReduceMax, ReduceMin:
+		return []piece{reduceRange(op, in[0], lo, hi)}, nil
+	case SumSquares:
+		return []piece{{op: op, in: []gather{{dims: in[0].Dims, runs: []elements{{0, in[0].Elements()}}}}}}, nil
+	case TakeRows:
+		return takeRange(in, lo, hi, indices)
+	case AddRows:
+		return addRange(op, in, lo, hi, indices)
+	}
+	single := *op
+	single.Out = tensor.Make(op.Out.DType, hi-lo)
+	p := piece{op: &single}
+	for k := range in {
+		g := gather{operand: k, dims: []int{hi - lo}, runs: []elements{{lo, hi - lo}}}
+		if scalarOperand(op.Kind, k) {
+			g = gather{operand: k, runs: []elements{{0, 1}}}
+		}
+		p.in = append(p.in, g)
+	}
+	return []piece{p}, nil
+}
+
+func iotaRange(op *Operator, lo, hi int) []byte {
+	s, axis := op.Out, op.Ints[0]
+	out := tensor.New(tensor.Make(s.DType, hi-lo)).Bytes()
+	inner, dim := product(s.Dims[axis+1:]), s.Dims[axis]
+	switch s.DType {
+	case tensor.Float32:
+		kernel.Iota(tensor.As[float32](out), lo, inner, dim)
+	case tensor.Int32:
+		kernel.Iota(tensor.As[int32](out), lo, inner, dim)
+	case tensor.Int64:
+		kernel.Iota(tensor.As[int64](out), lo, inner, dim)
+	case tensor.Uint32:
+		kernel.Iota(tensor.As[uint32](out), lo, inner, dim)
+	default:
+		kernel.Iota(out, lo, inner, dim)
+	}
+	return out
+}
+
+// offsets returns where the elements lo up to hi of a view are.
+func offsets(v kernel.View, lo, hi int) []int {
+	out := make([]int, hi-lo)
+	for i := range out {
+		at, rest := v.Offset, lo+i
+		for d := len(v.Dims) - 1; d >= 0; d-- {
+			at += rest % v.Dims[d] * v.Strides[d]
+			rest /= v.Dims[d]
+		}
+		out[i] = at
+	}
+	return out
+}
+
+// axesOf is the view of some axes of a tensor, the others at 0.
+func axesOf(s tensor.Shape, axes []int64) kernel.View {
+	return kernel.View{Dims: pick(s.Dims, axes), Strides: pick(denseStrides(s.Dims), axes)}
+}
+
+func moved(op *Operator, s tensor.Shape, lo, hi int) (g gather) {
+	l, rank := dense(0, s.Dims), s.Rank()
+	switch op.Kind {
+	case Transpose:
+		l = l.transpose(op.Ints)
+	case Broadcast:
+		l = l.broadcast(op.Out.Dims, op.Ints)
+	case Slice:
+		l = l.slice(op.Out.Dims, op.Ints[:rank], op.Ints[2*rank:])
+	case Reverse:
+		l = l.reverse(op.Ints)
+	}
+	for _, at := range offsets(l.View, lo, hi) {
+		g.add(at, 1)
+	}
+	return g
+}
+
+func padRange(op *Operator, s tensor.Shape, lo, hi int) []gather {
+	rank, strides := s.Rank(), denseStrides(s.Dims)
+	var out joined
+	for i := lo; i < hi; i++ {
+		at, rest, inside := 0, i, true
+		for d := rank - 1; d >= 0 && inside; d-- {
+			c := rest%op.Out.Dims[d] - int(op.Ints[d])
+			step := int(op.Ints[2*rank+d]) + 1
+			inside = c >= 0 && c%step == 0 && c/step < s.Dims[d]
+			at += c / step * strides[d]
+			rest /= op.Out.Dims[d]
+		}
+		if inside {
+			out.add(0, at, 1)
+		} else {
+			out.add(1, 0, 1)
+		}
+	}
+	return out
+}
+
+// joined is gathers whose elements follow each other.
+type joined []gather
+
+func (j *joined) add(operand, from, n int) {
+	if k := len(*j) - 1; k < 0 || (*j)[k].operand != operand {
+		*j = append(*j, gather{operand: operand})
+	}
+	(*j)[len(*j)-1].add(from, n)
+}
+
+func concatRange(op *Operator, in []tensor.Shape, lo, hi int) []gather {
+	axis := op.Ints[0]
+	row := product(op.Out.Dims[axis:])
+	var out joined
+	for lo < hi {
+		start := 0 // of the operand in the row
+		for k, s := range in {
+			width := product(s.Dims[axis:])
+			if at := lo%row - start; at >= 0 && at < width {
+				n := min(width-at, hi-lo)
+				out.add(k, lo/row*width+at, n)
+				lo += n
+				break
+			}
+			start += width
+		}
+	}
+	return out
+}
+
+// cutDot cuts a range in rectangles of the output of one product: a part of a row, or whole rows.
+func cutDot(op *Operator, in []tensor.Shape, lo, hi int) ([]piece, error) {
+	a, err := parseDot(op, in[0].Rank(), in[1].Rank())
+	if err != nil {
+		return nil, err
+	}
+	m, n := product(pick(in[0].Dims, a.lhsFree)), product(pick(in[1].Dims, a.rhsFree))
+	k := product(pick(in[0].Dims, a.lhsContract))
+	kl, kr := offsets(axesOf(in[0], a.lhsContract), 0, k), offsets(axesOf(in[1], a.rhsContract), 0, k)
+	var out []piece
+	for lo < hi {
+		batch, i, j := lo/n/m, lo/n%m, lo%n
+		rows, cols := 1, min(n-j, hi-lo)
+		if cols == n {
+			rows = min((hi-lo)/n, m-i)
+		}
+		l := rectangle(0, offsets(axesOf(in[0], a.lhsBatch), batch, batch+1)[0], offsets(axesOf(in[0], a.lhsFree), i, i+rows), kl)
+		base := offsets(axesOf(in[1], a.rhsBatch), batch, batch+1)[0]
+		free := offsets(axesOf(in[1], a.rhsFree), j, j+cols)
+		single := &Operator{Kind: Dot, Out: tensor.Make(tensor.Float32, rows, cols), Ints: []int64{1, 0, 1, 1}}
+		r := gather{}
+		if k > 1 && kr[1] == 1 { // elements to be multiplied are neighbours
+			r = rectangle(1, base, free, kr)
+		} else {
+			single.Ints[3] = 0
+			r = rectangle(1, base, kr, free)
+		}
+		out = append(out, piece{op: single, in: []gather{l, r}})
+		lo += rows * cols
+	}
+	return out, nil
+}
+
+// rectangle gathers the elements at the sums of a base, an offset of each row and an offset of each column.
+func rectangle(operand, base int, rows, cols []int) gather {
+	g := gather{operand: operand, dims: []int{len(rows), len(cols)}}
+	for _, r := range rows {
+		for _, c := range cols {
+			g.add(base+r+c, 1)
+		}
+	}
+	return g
+}
+
+func reduceRange(op *Operator, s tensor.Shape, lo, hi int) piece {
+	single := &Operator{Kind: op.Kind, Out: tensor.Make(s.DType, hi-lo), Ints: []int64{1}}
+	kept := offsets(axesOf(s, freeAxes(s.Rank(), op.Ints, nil)), lo, hi)
+	list := offsets(axesOf(s, op.Ints), 0, s.Elements()/op.Out.Elements())
+	if slices.Contains(op.Ints, int64(s.Rank()-1)) {
+		return piece{op: single, in: []gather{rectangle(0, 0, kept, list)}}
+	}
+	single.Ints[0] = 0
+	return piece{op: single, in: []gather{rectangle(0, 0, list, kept)}}
+}
+
+// rowsOf returns the indices from to to, and an error if one is outside of the rows of a table.
+func rowsOf(k Kind, indices *tensor.Partial, from, to, rows int) ([]int, error) {
+	g := gather{operand: 1}
+	g.add(from, to-from)
+	t, err := g.read(indices)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]int, to-from)
+	for i := range out {
+		var v int64
+		if t.Shape.DType == tensor.Int64 {
+			v = tensor.As[int64](t.Bytes())[i]
+		} else {
+			v = int64(tensor.As[int32](t.Bytes())[i])
+		}
+		if v < 0 || v >= int64(rows) {
+			return nil, indexError(0, k, v, rows)
+		}
+		out[i] = int(v)
+	}
+	return out, nil
+}
+
+func takeRange(in []tensor.Shape, lo, hi int, indices *tensor.Partial) ([]piece, error) {
+	width := product(in[0].Dims[1:])
+	from, to := lo/width, (hi-1)/width+1
+	if indices == nil {
+		return []piece{{in: []gather{{operand: 1, runs: []elements{{from, to - from}}}}}}, nil
+	}
+	rows, err := rowsOf(TakeRows, indices, from, to, in[0].Dims[0])
+	if err != nil {
+		return nil, err
+	}
+	var g gather
+	for lo < hi {
+		n := min(hi-lo, width-lo%width)
+		g.add(rows[lo/width-from]*width+lo%width, n)
+		lo += n
+	}
+	return []piece{{in: []gather{g}}}, nil
+}
+
+func addRange(op *Operator, in []tensor.Shape, lo, hi int, indices *tensor.Partial) ([]piece, error) {
+	if indices == nil {
+		return []piece{{in: []gather{{operand: 1, runs: []elements{{0, in[1].Elements()}}}}}}, nil
+	}
+	rows, err := rowsOf(AddRows, indices, 0, in[1].Elements(), in[0].Dims[0])
+	if err != nil {
+		return nil, err
+	}
+	width := product(in[0].Dims[1:])
+	base, updates := gather{dims: []int{hi - lo, 1}}, gather{operand: 2}
+	base.add(lo, hi-lo)
+	var at []int32 // of the elements that are added to, in the range
+	for u, r := range rows {
+		from, to := max(r*width, lo), min((r+1)*width, hi)
+		if from < to {
+			updates.add(u*width+from-r*width, to-from)
+		}
+		for e := from; e < to; e++ {
+			at = append(at, int32(e-lo))
+		}
+	}
+	if len(at) == 0 {
+		return []piece{{in: []gather{base}}}, nil
+	}
+	updates.dims = []int{len(at), 1}
+	single := &Operator{Kind: AddRows, Out: tensor.Make(op.Out.DType, hi-lo, 1)}
+	return []piece{{op: single, in: []gather{base, updates}, rows: at}}, nil
+}
