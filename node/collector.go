@@ -14,6 +14,7 @@ import (
 	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/network/blob"
 	"github.com/starling-network/starling/network/peer"
+	"github.com/starling-network/starling/protocol/dispute"
 	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/run"
 	"github.com/starling-network/starling/role"
@@ -33,6 +34,7 @@ type collector struct {
 	log       *slog.Logger
 	generator *Generator                     // of samples, made with the first
 	moved     func() (sent, received uint64) // bytes of all workers so far
+	took      func(dispute.Game) float64     // milliseconds of the referee for the leaf of a dispute, 0 if not known
 
 	lines    []Line // complete lines of the lineage
 	last     *train.Checkpoint
@@ -56,7 +58,7 @@ func (n *embedded) newCollector(ctx context.Context, h home, b *Blueprint, opt T
 	}
 	c := &collector{
 		out: n.out, b: b, opt: opt, chain: client.New(n.validator.Client(), h.account()), host: host, store: store,
-		log: n.log.With("party", "consumer"), moved: n.traffic, seen: map[string]bool{},
+		log: n.log.With("party", "consumer"), moved: n.traffic, took: n.leaves.of, seen: map[string]bool{},
 	}
 	if c.eval, err = program.Compile(b.Eval, 1); err != nil {
 		return nil, errors.Join(err, host.Close())

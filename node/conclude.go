@@ -48,16 +48,17 @@ type AuditCounts struct {
 
 // DisputeLine is one dispute of a summary.
 type DisputeLine struct {
-	Worker     string `json:"worker"`
-	Challenger string `json:"challenger"`
-	Round      uint32 `json:"round"` // from 1
-	Unit       uint32 `json:"unit"`
-	Verdict    string `json:"verdict"` // worker_lied or false_challenge
-	Reason     string `json:"reason"`
-	Moves      uint32 `json:"moves"`
-	HashBytes  uint64 `json:"hash_bytes"`
-	Leaf       string `json:"leaf"`
-	LeafBytes  uint64 `json:"leaf_bytes"`
+	Worker     string  `json:"worker"`
+	Challenger string  `json:"challenger"`
+	Round      uint32  `json:"round"` // from 1
+	Unit       uint32  `json:"unit"`
+	Verdict    string  `json:"verdict"` // worker_lied or false_challenge
+	Reason     string  `json:"reason"`
+	Moves      uint32  `json:"moves"`
+	HashBytes  uint64  `json:"hash_bytes"`
+	Leaf       string  `json:"leaf"`
+	LeafBytes  uint64  `json:"leaf_bytes"`
+	LeafMS     float64 `json:"leaf_ms"` // of the referee of this process's validator; 0 if it was not there
 }
 
 // books is what the chain says about a finished run.
@@ -149,7 +150,7 @@ func (c *collector) summary(k books, metrics []Metric) *Summary {
 		}
 	}
 	for _, g := range k.disputes {
-		s.Disputes = append(s.Disputes, disputeLine(g))
+		s.Disputes = append(s.Disputes, disputeLine(g, c.took(g)))
 	}
 	return s
 }
@@ -168,8 +169,8 @@ func evalLosses(metrics []Metric) (first, last float64) {
 	return first, last
 }
 
-func disputeLine(g dispute.Game) DisputeLine {
-	l := DisputeLine{Worker: g.Config.Asserter, Challenger: g.Config.Challenger, Round: g.Config.Round + 1, Unit: g.Config.Unit, Verdict: "open"}
+func disputeLine(g dispute.Game, took float64) DisputeLine {
+	l := DisputeLine{Worker: g.Config.Asserter, Challenger: g.Config.Challenger, Round: g.Config.Round + 1, Unit: g.Config.Unit, Verdict: "open", LeafMS: took}
 	if v := g.Verdict; v != nil {
 		l.Verdict = "false_challenge"
 		if v.AsserterLies {

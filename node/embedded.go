@@ -39,6 +39,7 @@ type embedded struct {
 	validator *chain.Validator
 	consumer  *collector
 	parties   []*party
+	leaves    leafTimes
 
 	cancel  context.CancelFunc
 	running sync.WaitGroup
@@ -108,6 +109,7 @@ func (n *embedded) start(ctx context.Context, b *Blueprint, opt TrainOptions) er
 	var err error
 	n.validator, err = chain.Start(ctx, chain.Config{
 		Home: n.out.file(filepath.Join(dirNetwork, "validator")), ChainID: embeddedChain, Accounts: accounts, BlockTime: embeddedBlock, Log: n.logFile,
+		Referee: n.leaves.referee,
 	})
 	if err != nil {
 		return err

@@ -7,6 +7,7 @@ import (
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/chain/referee"
 	"github.com/starling-network/starling/compute/program"
+	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/protocol/dispute"
 	"github.com/starling-network/starling/protocol/run"
 )
@@ -24,8 +25,9 @@ func (e *engine) oracle(base run.Checkpoint, g dispute.Game, liar bool) (dispute
 	if !liar {
 		return honest, nil
 	}
-	dot := slices.IndexFunc(e.task.Step.Ops, func(op program.Operator) bool { return op.Kind == program.Dot })
-	return &pretender{Oracle: honest, claimed: g.After, operator: max(dot, 0)}, nil
+	ops := e.task.Step.Ops
+	dot := max(slices.IndexFunc(ops, func(op program.Operator) bool { return op.Kind == program.Dot }), 0)
+	return &pretender{Oracle: honest, claimed: g.After, operator: uint32(dot), shape: ops[dot].Out}, nil
 }
 
 // disputed names a unit that was executed again for a dispute.
@@ -76,6 +78,16 @@ func (x *exclusive) Trace(step uint32) (*canon.Tree, error) {
 	return x.oracle.Trace(step)
 }
 
+// Tiles implements dispute.Oracle.
+func (x *exclusive) Tiles(operator uint32) uint32 { return x.oracle.Tiles(operator) }
+
+// Output implements dispute.Oracle.
+func (x *exclusive) Output(step, operator uint32) (*canon.Tree, error) {
+	x.lock.Lock()
+	defer x.lock.Unlock()
+	return x.oracle.Output(step, operator)
+}
+
 // Update implements dispute.Oracle.
 func (x *exclusive) Update() (*canon.Tree, error) {
 	x.lock.Lock()
@@ -95,7 +107,8 @@ func (x *exclusive) Leaf(c dispute.Claim, prove func(operator int) (canon.Proof,
 type pretender struct {
 	dispute.Oracle
 	claimed  canon.Digest
-	operator int
+	operator uint32
+	shape    tensor.Shape // of the operator's output
 }
 
 // Steps implements dispute.Oracle.
@@ -113,12 +126,31 @@ func (p *pretender) Trace(step uint32) (*canon.Tree, error) {
 	if err != nil {
 		return nil, err
 	}
-	outputs := make([]canon.Digest, t.Len())
-	for i := range outputs {
-		if outputs[i], err = t.Node(0, i); err != nil {
+	made, err := p.Output(step, p.operator)
+	if err != nil {
+		return nil, err
+	}
+	return replaced(t, int(p.operator), tensor.RootOf(p.shape, made.Root()))
+}
+
+// Output implements dispute.Oracle: the last tile of the operator is made up.
+func (p *pretender) Output(step, operator uint32) (*canon.Tree, error) {
+	t, err := p.Oracle.Output(step, operator)
+	if err != nil || operator != p.operator {
+		return t, err
+	}
+	return replaced(t, t.Len()-1, p.claimed)
+}
+
+// replaced is a tree in which one leaf is another.
+func replaced(t *canon.Tree, i int, leaf canon.Digest) (*canon.Tree, error) {
+	leaves := make([]canon.Digest, t.Len())
+	for k := range leaves {
+		var err error
+		if leaves[k], err = t.Node(0, k); err != nil {
 			return nil, err
 		}
 	}
-	outputs[p.operator] = p.claimed
-	return canon.NewTree(outputs), nil
+	leaves[i] = leaf
+	return canon.NewTree(leaves), nil
 }

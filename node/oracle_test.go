@@ -51,7 +51,7 @@ func smallEngine(t *testing.T) (*engine, run.Checkpoint) {
 	return e, name
 }
 
-func TestFabricatedWorkIsRefutedByOneOperator(t *testing.T) {
+func TestFabricatedWorkIsRefutedByOneTile(t *testing.T) {
 	e, base := smallEngine(t)
 	made, err := e.fabricate(context.Background(), base, 1)
 	if err != nil {
@@ -92,7 +92,7 @@ func TestFabricatedWorkIsRefutedByOneOperator(t *testing.T) {
 		t.Logf("%s: %s", l.Party, l.Line)
 	}
 	v := g.Verdict
-	if !v.AsserterLies || v.Leaf != "operator" || v.Reason != dispute.Recomputed || !strings.Contains(g.Log[len(g.Log)-1].Line, "Dot") {
+	if !v.AsserterLies || v.Leaf != "tile" || v.Reason != dispute.Recomputed || !strings.Contains(g.Log[len(g.Log)-1].Line, "Dot") {
 		t.Fatalf("verdict %+v", *v)
 	}
 }

@@ -13,7 +13,7 @@ import (
 )
 
 func (c *collector) writeReport(s *Summary, k books, metrics []Metric) error {
-	r := report.Report{Job: c.reportJob(), Summary: reportSummary(s, k), Earnings: c.earnings(k), Audits: audits(k), Disputes: disputes(k)}
+	r := report.Report{Job: c.reportJob(), Summary: reportSummary(s, k), Earnings: c.earnings(k), Audits: audits(k), Disputes: c.disputes(k)}
 	for _, m := range metrics {
 		if m.Kind == "step" {
 			r.Train = append(r.Train, report.Point{Step: int(m.Step), Value: m.Loss})
@@ -154,13 +154,13 @@ func workerOf(k books, audit reward.Receipt) string {
 	return ""
 }
 
-func disputes(k books) []report.Dispute {
+func (c *collector) disputes(k books) []report.Dispute {
 	var out []report.Dispute
 	for _, g := range k.disputes {
-		line := disputeLine(g)
+		line := disputeLine(g, c.took(g))
 		d := report.Dispute{
 			Round: int(line.Round), Worker: line.Worker, Challenger: line.Challenger, Verdict: strings.ReplaceAll(line.Verdict, "_", " ") + ": " + line.Reason,
-			Leaf: fmt.Sprintf("%s, %d bytes of input; %d moves, %d bytes of hashes", line.Leaf, line.LeafBytes, line.Moves, line.HashBytes),
+			Leaf: leafText(line),
 		}
 		d.Guilty = g.Verdict != nil && g.Verdict.AsserterLies
 		for _, r := range g.Log {
@@ -175,4 +175,13 @@ func disputes(k books) []report.Dispute {
 		out = append(out, d)
 	}
 	return out
+}
+
+// leafText is what a dispute cost, for the table of the report.
+func leafText(l DisputeLine) string {
+	took := ""
+	if l.LeafMS > 0 {
+		took = fmt.Sprintf(" in %.3g ms", l.LeafMS)
+	}
+	return fmt.Sprintf("%s, %d bytes of input recomputed%s; %d moves, %d bytes of hashes", l.Leaf, l.LeafBytes, took, l.Moves, l.HashBytes)
 }

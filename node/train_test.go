@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/starling-network/starling/client/job"
+	"github.com/starling-network/starling/protocol/dispute"
 	"github.com/starling-network/starling/protocol/reward"
 )
 
@@ -192,6 +193,9 @@ func testLiar(t *testing.T, j *job.Job, honest *Summary) {
 	for _, d := range s.Disputes {
 		if d.Verdict != "worker_lied" || d.Worker != liar {
 			t.Errorf("dispute %+v", d)
+		}
+		if d.Reason == dispute.Recomputed && (d.Leaf != "tile" || d.LeafBytes == 0 || d.LeafBytes > 1<<20 || d.LeafMS <= 0) {
+			t.Errorf("leaf of dispute %+v", d)
 		}
 	}
 	for _, r := range readReceipts(t, dir) {

@@ -1,6 +1,7 @@
 package referee
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/starling-network/starling/canon"
@@ -25,10 +26,10 @@ type (
 	}
 	tokensPayload struct { // for the Input of tokens
 		Manifest []byte         `cbor:"1,keyasint"`
-		Excerpts []data.Excerpt `cbor:"2,keyasint"` // of the shards that the batch lies in
+		Excerpts []data.Excerpt `cbor:"2,keyasint"` // of the shards that the tile lies in
 	}
 	operatorPayload struct { // for every other operator
-		Operands []operand `cbor:"1,keyasint,omitempty"` // distinct ones, in order of appearance
+		Operands []operand `cbor:"1,keyasint,omitempty"` // as collect asks for them
 	}
 	updatePayload struct {
 		Checkpoint []canon.Digest `cbor:"1,keyasint"` // as above
@@ -38,9 +39,11 @@ type (
 	}
 )
 
+// operand is what a tile needs of the output of an earlier operator.
 type operand struct {
-	Value []byte      `cbor:"1,keyasint"`
-	Proof canon.Proof `cbor:"2,keyasint"` // of its root in the asserter's trace
+	Bytes []byte         `cbor:"1,keyasint"` // of the leaves that are needed, one after the other
+	Cover []canon.Digest `cbor:"2,keyasint"` // of these leaves in the output's tree
+	Proof canon.Proof    `cbor:"3,keyasint"` // of the output's root in the asserter's trace
 }
 
 var _ dispute.Referee = (*Referee)(nil)
@@ -54,9 +57,9 @@ func (r *Referee) Judge(c dispute.Claim, payload []byte) (dispute.Ruling, error)
 		return r.binding(c, payload)
 	case dispute.Update:
 		return r.update(c, payload)
-	case dispute.Operator:
-		if uint64(c.Index) >= uint64(len(r.step.Ops)) {
-			return dispute.Ruling{}, wrong("the program has no operator %d", c.Index)
+	case dispute.Tile:
+		if uint64(c.Index) >= uint64(len(r.step.Ops)) || c.Tile >= tiles(r.step, c.Index) {
+			return dispute.Ruling{}, wrong("the program has no operator %d, or that no tile %d", c.Index, c.Tile)
 		}
 		if op := &r.step.Ops[c.Index]; op.Kind == program.Input {
 			return r.input(c, op.Name, payload)
@@ -157,11 +160,11 @@ func (r *Referee) input(c dispute.Claim, name string, payload []byte) (dispute.R
 	lr, c1, c2 := r.spec.Scalars(c.Round, c.Step)
 	switch name {
 	case "tokens":
-		tokens, err := r.tokens(c, payload)
+		tile, err := r.tokens(c, payload)
 		if err != nil {
 			return dispute.Ruling{}, err
 		}
-		return rule(what, tokens.Root(), c.Output), nil
+		return r.tile(c, what, tile), nil
 	case "lr":
 		return rule(what, tensor.Scalar(lr).Root(), c.Output), nil
 	case "c1":
@@ -183,7 +186,7 @@ func (r *Referee) input(c dispute.Claim, name string, payload []byte) (dispute.R
 	return rule(what, p.State[i], c.Output), nil
 }
 
-func (r *Referee) tokens(c dispute.Claim, payload []byte) (*tensor.Tensor, error) {
+func (r *Referee) tokens(c dispute.Claim, payload []byte) ([]byte, error) {
 	var p tokensPayload
 	if err := decode(payload, &p); err != nil {
 		return nil, err
@@ -195,8 +198,8 @@ func (r *Referee) tokens(c dispute.Claim, payload []byte) (*tensor.Tensor, error
 	if m.Digest() != r.spec.Data {
 		return nil, wrong("this is not the manifest of the job's data")
 	}
-	shape := r.shapes()["tokens"]
-	spans, err := m.Spans(r.spec.Address(c.Round, c.Unit, c.Step), int(r.spec.Length), 0, shape.Elements())
+	lo, hi := r.step.Ops[c.Index].Out.LeafRange(int(c.Tile))
+	spans, err := m.Spans(r.spec.Address(c.Round, c.Unit, c.Step), int(r.spec.Length), lo, hi)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrPayload, err)
 	}
@@ -204,46 +207,81 @@ func (r *Referee) tokens(c dispute.Claim, payload []byte) (*tensor.Tensor, error
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrPayload, err)
 	}
-	t := tensor.New(shape)
-	copy(t.I32(), tokens)
-	return t, nil
+	return tensor.FromI32(tokens, len(tokens)).Bytes(), nil
 }
 
-// operator recomputes one operator from the operands in the asserter's trace.
+// operator recomputes a tile of one operator's output from the operands in the asserter's trace.
 func (r *Referee) operator(c dispute.Claim, payload []byte) (dispute.Ruling, error) {
 	var p operatorPayload
 	if err := decode(payload, &p); err != nil {
 		return dispute.Ruling{}, err
 	}
-	if err := fits(r.step, int(c.Index)); err != nil {
+	if err := affordable(r.step, int(c.Index)); err != nil {
 		return dispute.Ruling{}, err
 	}
 	op := &r.step.Ops[c.Index]
-	operands := distinct(op.In)
-	if len(p.Operands) != len(operands) {
-		return dispute.Ruling{}, wrong("%d operands, operator %d has %d", len(p.Operands), c.Index, len(operands))
-	}
-	values := map[int32]*tensor.Tensor{}
-	for k, v := range operands {
-		t, err := tensor.FromBytes(r.step.Ops[v].Out, p.Operands[k].Value)
-		if err != nil {
-			return dispute.Ruling{}, fmt.Errorf("%w: operand %d: %w", ErrPayload, k, err)
+	lo, hi := op.Out.LeafRange(int(c.Tile))
+	given := p.Operands
+	in, err := collect(r.step, int(c.Index), lo, hi, func(w want) (*tensor.Partial, error) {
+		if len(given) == 0 {
+			return nil, wrong("%d operands are too few", len(p.Operands))
 		}
-		if !p.Operands[k].Proof.Verify(c.Trace, len(r.step.Ops), int(v), t.Root()) {
-			return dispute.Ruling{}, wrong("operand %d is not what operator %d made in the trace %s", k, v, c.Trace.Short())
-		}
-		values[v] = t
+		o := given[0]
+		given = given[1:]
+		return r.shown(c, w, o)
+	})
+	var tile []byte
+	if err == nil && len(given) > 0 {
+		return dispute.Ruling{}, wrong("%d operands are too many", len(p.Operands))
 	}
-	in := make([]*tensor.Tensor, len(op.In))
-	for k, v := range op.In {
-		in[k] = values[v]
+	if err == nil {
+		tile, err = program.EvalRange(op, in, lo, hi)
 	}
-	out, err := program.Eval(op, in)
-	if err != nil {
-		// The operands are the asserter's own, so there is no output that it could have claimed.
+	switch {
+	case errors.Is(err, ErrPayload):
+		return dispute.Ruling{}, err
+	case err != nil: // the operands are the asserter's own, so there is no output that it could have claimed
 		return dispute.Ruling{What: fmt.Sprintf("%s, operator %d of step %d, has no value: %v", op.Kind, c.Index, c.Step+1, err)}, nil
 	}
-	return rule(fmt.Sprintf("the output of %s, operator %d of step %d,", op.Kind, c.Index, c.Step+1), out.Root(), c.Output), nil
+	return r.tile(c, fmt.Sprintf("the output of %s, operator %d of step %d,", op.Kind, c.Index, c.Step+1), tile), nil
+}
+
+// shown returns the leaves of an operand, if they are what is in the asserter's trace.
+func (r *Referee) shown(c dispute.Claim, w want, o operand) (*tensor.Partial, error) {
+	shape := r.step.Ops[w.value].Out
+	part, rest := tensor.NewPartial(shape), o.Bytes
+	digests := make([]canon.Digest, len(w.leaves))
+	for i, l := range w.leaves {
+		from, to := shape.LeafRange(l)
+		n := (to - from) * shape.DType.Size()
+		if len(rest) < n {
+			return nil, wrong("%d bytes of operator %d are too few", len(o.Bytes), w.value)
+		}
+		digests[i] = canon.Leaf(rest[:n])
+		part.Set(l, rest[:n])
+		rest = rest[n:]
+	}
+	if len(rest) > 0 {
+		return nil, wrong("%d bytes of operator %d are too many", len(o.Bytes), w.value)
+	}
+	tree, err := canon.Covered(shape.Leaves(), w.leaves, digests, o.Cover)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrPayload, err)
+	}
+	if !o.Proof.Verify(c.Trace, len(r.step.Ops), int(w.value), tensor.RootOf(shape, tree)) {
+		return nil, wrong("these are not leaves of what operator %d made in the trace %s", w.value, c.Trace.Short())
+	}
+	return part, nil
+}
+
+// tile compares the right bytes of a tile with what is claimed of it.
+func (r *Referee) tile(c dispute.Claim, what string, right []byte) dispute.Ruling {
+	leaf := canon.Leaf(right)
+	n := tiles(r.step, c.Index)
+	if n == 1 {
+		return rule(what, tensor.RootOf(r.step.Ops[c.Index].Out, canon.RootOf(1, leaf)), c.Output)
+	}
+	return rule(fmt.Sprintf("tile %d of %d of %s", c.Tile, n, what), leaf, c.Output)
 }
 
 // update compresses the change of one parameter again.

@@ -1,9 +1,8 @@
 // Package referee answers the last question of a dispute. A party presents it as a Witness, which executes the disputed
-// unit again; every validator answers it as a Referee, which recomputes one operator with the portable kernels from
-// operands that are proven under digests both parties agree on.
+// unit again; every validator answers it as a Referee, which recomputes one tile of one operator's output with the portable
+// kernels, from those leaves of the operands that it needs, proven under digests both parties agree on.
 //
-// How the parties get to that question is protocol/dispute; what follows from the answer is protocol/run and reward. A
-// leaf is one whole operator; a tile of one would be another payload for the same question.
+// How the parties get to that question is protocol/dispute; what follows from the answer is protocol/run and reward.
 package referee
 
 import (
@@ -109,9 +108,17 @@ func (r *Referee) Config(s run.State, unit uint32, blocks int64) (dispute.Config
 	return c, nil
 }
 
+// Tiles implements dispute.Referee.
+func (r *Referee) Tiles(operator uint32) uint32 { return tiles(r.step, operator) }
+
+// Root implements dispute.Referee.
+func (r *Referee) Root(operator uint32, tree canon.Digest) canon.Digest {
+	return tensor.RootOf(r.step.Ops[operator].Out, tree)
+}
+
 // Check reports, as an error that wraps ErrTooLarge, why a dispute about a job might end in a question that cannot be
-// answered: a program beyond the limits of an opening, or an operator, a parameter, a batch or the manifest of a corpus
-// beyond dispute.MaxLeaf. Whoever lies there could not be convicted. The size of the corpus does not matter.
+// answered: a program beyond the limits of an opening, or a tile, a parameter or the manifest of a corpus beyond
+// dispute.MaxLeaf. Whoever lies there could not be convicted. The size of the corpus does not matter.
 func Check(s *train.Spec, p *program.Program, m data.Manifest) error {
 	if n := len(Opening(s, p)); n > MaxOpening {
 		return fmt.Errorf("%w: a program of %d bytes, at most %d are taken", ErrTooLarge, n, MaxOpening)
@@ -130,49 +137,22 @@ func Check(s *train.Spec, p *program.Program, m data.Manifest) error {
 		}
 	}
 	if n := tokensBytes(s, m); n > maxValues {
-		return fmt.Errorf("%w: a batch of tokens needs %d bytes, at most %d are taken", ErrTooLarge, n, maxValues)
+		return fmt.Errorf("%w: a tile of tokens needs %d bytes, at most %d are taken", ErrTooLarge, n, maxValues)
 	}
 	return nil
 }
 
-// tokensBytes bounds what shows the batch of a step: every window in leaves of its own.
+// tokensBytes bounds what shows a tile of the tokens of a step: every window in leaves of its own.
 func tokensBytes(s *train.Spec, m data.Manifest) int64 {
 	const path = 5 * (canon.Fanout - 1) * 34 // bytes of the cover of one leaf, as they are encoded, at most
-	leaves := (int64(s.Length)+1)*int64(m.Width)/data.LeafBytes + 2
-	return int64(s.Batch)*(leaves*data.LeafBytes+2*path) + int64(len(m.Encode()))
+	width := int64(s.Length) + 1
+	windows := min(int64(s.Batch), tensor.LeafBytes/4/width+2)
+	leaves := min(width, tensor.LeafBytes/4)*int64(m.Width)/data.LeafBytes + 2
+	return windows*(leaves*data.LeafBytes+2*path) + int64(len(m.Encode()))
 }
 
 // maxValues is the room for values in a payload, beside proofs and digests.
 const maxValues = dispute.MaxLeaf - 256<<10
-
-// fits reports whether an operator can be recomputed.
-func fits(p *program.Program, i int) error {
-	op := &p.Ops[i]
-	if op.Kind == program.Input {
-		return nil
-	}
-	sum := 0
-	for _, v := range distinct(op.In) {
-		sum = min(sum, maxValues) + p.Ops[v].Out.Bytes()
-	}
-	if n := max(sum, op.Out.Bytes()); n > maxValues {
-		return fmt.Errorf("%w: operator %d (%s to %v) needs %d bytes, at most %d are taken", ErrTooLarge, i, op.Kind, op.Out, n, maxValues)
-	}
-	return nil
-}
-
-// distinct returns the operands of an operator, each once, in order of appearance.
-func distinct(in []int32) []int32 {
-	var out []int32
-	seen := map[int32]bool{}
-	for _, v := range in {
-		if !seen[v] {
-			seen[v] = true
-			out = append(out, v)
-		}
-	}
-	return out
-}
 
 // zeroRoot is the root of a tensor of zeros.
 func zeroRoot(s tensor.Shape) canon.Digest {

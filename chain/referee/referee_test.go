@@ -236,14 +236,14 @@ func lies(t testing.TB, task *train.Task, base *train.Checkpoint) []lie {
 	return []lie{
 		{"one step skipped", dispute.Binding, "outputs of step 5", vouch(t, task, base, unit, func(p *party) { p.skip = 4 })},
 		{"last step skipped", dispute.Binding, "outputs of step 7", vouch(t, task, base, unit, func(p *party) { p.skip = 6 })},
-		{"other data", dispute.Operator, `input "tokens"`, vouch(t, &wrongData, base, unit, nil)},
-		{"work of another unit", dispute.Operator, `input "tokens" of step 1`, vouch(t, task, base, 0, nil)},
-		{"learning rate", dispute.Operator, `input "lr" of step 1`, vouch(t, respecified(task, func(s *train.Spec) { s.Rate.Floor = 0.2 }), base, unit, nil)},
-		{"bias correction", dispute.Operator, `input "c2" of step 1`, vouch(t, respecified(task, func(s *train.Spec) { s.Beta2 = 0.96 }), base, unit, nil)},
+		{"other data", dispute.Tile, `input "tokens"`, vouch(t, &wrongData, base, unit, nil)},
+		{"work of another unit", dispute.Tile, `input "tokens" of step 1`, vouch(t, task, base, 0, nil)},
+		{"learning rate", dispute.Tile, `input "lr" of step 1`, vouch(t, respecified(task, func(s *train.Spec) { s.Rate.Floor = 0.2 }), base, unit, nil)},
+		{"bias correction", dispute.Tile, `input "c2" of step 1`, vouch(t, respecified(task, func(s *train.Spec) { s.Beta2 = 0.96 }), base, unit, nil)},
 		{"other start", dispute.Start, "state at the start", vouch(t, task, &warm, unit, nil)},
-		{"one operator", dispute.Operator, "the output of Tanh", vouch(t, tampered(t, task, program.Tanh, pow), base, unit, nil)},
-		{"optimizer", dispute.Operator, "the output of AdamM", vouch(t, tampered(t, task, program.AdamM, func(op *program.Operator) { op.Ints = []int64{op.Ints[0] + 1} }), base, unit, nil)},
-		{"constant", dispute.Operator, "the output of Constant", vouch(t, tampered(t, task, program.Constant, func(op *program.Operator) { op.Data[0] ^= 1 }), base, unit, nil)},
+		{"one operator", dispute.Tile, "the output of Tanh", vouch(t, tampered(t, task, program.Tanh, pow), base, unit, nil)},
+		{"optimizer", dispute.Tile, "the output of AdamM", vouch(t, tampered(t, task, program.AdamM, func(op *program.Operator) { op.Ints = []int64{op.Ints[0] + 1} }), base, unit, nil)},
+		{"constant", dispute.Tile, "the output of Constant", vouch(t, tampered(t, task, program.Constant, func(op *program.Operator) { op.Data[0] ^= 1 }), base, unit, nil)},
 		{"first parameter of the update", dispute.Update, "the payload of", vouch(t, task, base, unit, func(p *party) { p.forged = 0 })},
 		{"last parameter of the update", dispute.Update, "the payload of", vouch(t, task, base, unit, func(p *party) { p.forged = len(base.Names) - 1 })},
 	}
@@ -278,15 +278,29 @@ func operatorClaim(t testing.TB, w *Witness, base *train.Checkpoint, step uint32
 		t.Fatal(err)
 	}
 	c := dispute.Claim{
-		Kind: dispute.Operator, Round: base.Round, Unit: unit, Base: base.Root(), Step: step, Prior: prior[0],
+		Kind: dispute.Tile, Round: base.Round, Unit: unit, Base: base.Root(), Step: step, Prior: prior[0],
 		Trace: tree.Root(), Index: uint32(op), Output: leaves(tree)[op],
+	}
+	if w.Tiles(c.Index) > 1 {
+		out, err := w.Output(step, c.Index)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.Tile = uint32(out.Len() - 1)
+		c.Output = leaves(out)[c.Tile]
 	}
 	return c, tree.Proof
 }
 
 // Every kind of operator of a real step is recomputed: an honest output holds, another does not.
 func TestEveryKindOfOperator(t *testing.T) {
-	task, base := job(t, tiny)
+	for _, z := range []size{tiny, {layers: 1, width: 64, heads: 2, batch: 4, length: 64, steps: 4, segment: 2}} {
+		everyKind(t, z)
+	}
+}
+
+func everyKind(t *testing.T, z size) {
+	task, base := job(t, z)
 	w := NewWitness(task, base, unit, shardTokens)
 	r := newReferee(task.Spec, task.Step)
 	seen := map[string]bool{}
@@ -325,10 +339,7 @@ func TestChangedPayloads(t *testing.T) {
 		}
 		var last dispute.Claim
 		var payload []byte
-		spy := judge(func(c dispute.Claim, p []byte) (dispute.Ruling, error) {
-			last, payload = c, p
-			return r.Judge(c, p)
-		})
+		spy := judge{r, func(c dispute.Claim, p []byte) { last, payload = c, p }}
 		playWith(t, task, base, l.worker.commit, differ(honest.commit, l.worker.commit), l.worker, honest, spy)
 		for i := 0; i < len(payload); i += 1 + len(payload)/97 {
 			bad := slices.Clone(payload)
@@ -345,9 +356,16 @@ func TestChangedPayloads(t *testing.T) {
 	}
 }
 
-type judge func(c dispute.Claim, payload []byte) (dispute.Ruling, error)
+// judge is a referee whose rulings are seen.
+type judge struct {
+	*Referee
+	see func(c dispute.Claim, payload []byte)
+}
 
-func (j judge) Judge(c dispute.Claim, payload []byte) (dispute.Ruling, error) { return j(c, payload) }
+func (j judge) Judge(c dispute.Claim, payload []byte) (dispute.Ruling, error) {
+	j.see(c, payload)
+	return j.Referee.Judge(c, payload)
+}
 
 func TestOpenRefuses(t *testing.T) {
 	task, _ := job(t, tiny)
@@ -374,14 +392,14 @@ func TestCheckNamesWhatIsTooLarge(t *testing.T) {
 	if err := Check(task.Spec, task.Step, m); err != nil {
 		t.Errorf("a corpus of 8 GiB: %v", err)
 	}
-	wide := respecified(task, func(s *train.Spec) { s.Batch = 4096 })
-	if err := Check(wide.Spec, task.Step, m); !errors.Is(err, ErrTooLarge) || !strings.Contains(err.Error(), "tokens") {
-		t.Errorf("a large batch: %v", err)
+	m.Shards = make([]canon.Digest, 1<<18)
+	if err := Check(task.Spec, task.Step, m); !errors.Is(err, ErrTooLarge) || !strings.Contains(err.Error(), "tokens") {
+		t.Errorf("a large manifest: %v", err)
 	}
 	b := program.NewBuilder()
-	x := b.Input("x", tensor.Make(tensor.Float32, 1<<20))
-	y := b.Input("y", tensor.Make(tensor.Float32, 1<<20))
-	z, err := b.Binary(program.Add, x, y)
+	x := b.Input("x", tensor.Make(tensor.Float32, 4096, 1024))
+	y := b.Input("y", tensor.Make(tensor.Float32, 4096, 1024))
+	z, err := b.Dot(x, []int{0}, nil, y, []int{0}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -390,7 +408,7 @@ func TestCheckNamesWhatIsTooLarge(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := Check(task.Spec, p, m); !errors.Is(err, ErrTooLarge) || !strings.Contains(err.Error(), "Add") {
+	if err := Check(task.Spec, p, task.Corpus.Manifest(shardTokens)); !errors.Is(err, ErrTooLarge) || !strings.Contains(err.Error(), "Dot") {
 		t.Errorf("a large operator: %v", err)
 	}
 }
@@ -446,7 +464,7 @@ func cost(p *program.Program, i int) (n uint64) {
 	single := program.Program{Ops: p.Ops[:i+1]}
 	before := program.Program{Ops: p.Ops[:i]}
 	n = single.Flops() - before.Flops()
-	for _, v := range distinct(p.Ops[i].In) {
+	for _, v := range p.Ops[i].In {
 		n += uint64(p.Ops[v].Out.Bytes())
 	}
 	return n

@@ -2,6 +2,7 @@ package referee
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/compute/program"
@@ -25,6 +26,10 @@ type Witness struct {
 	trace   *canon.Tree // of the step traced
 	traced  uint32
 	payload *canon.Tree // over the payloads of the update
+
+	seen     *tensor.Tensor           // output of the operator looked at last
+	operands map[int32]*tensor.Tensor // and what it reads
+	looked   [2]uint32                // its step and index
 }
 
 // NewWitness returns the witness of a unit of the round after base. The manifest of the job's data is that of the task's
@@ -81,6 +86,50 @@ func (w *Witness) Trace(step uint32) (*canon.Tree, error) {
 	}
 	w.trace, w.traced = t, step
 	return t, nil
+}
+
+// Tiles implements dispute.Oracle.
+func (w *Witness) Tiles(operator uint32) uint32 { return tiles(w.task.Step, operator) }
+
+// Output implements dispute.Oracle.
+func (w *Witness) Output(step, operator uint32) (*canon.Tree, error) {
+	if err := w.look(step, operator); err != nil {
+		return nil, err
+	}
+	return w.seen.Tree(), nil
+}
+
+// look traces a step for the output of one operator and its operands.
+func (w *Witness) look(step, operator uint32) error {
+	if w.seen != nil && w.looked == [2]uint32{step, operator} {
+		return nil
+	}
+	if err := w.at(step); err != nil {
+		return err
+	}
+	ops := w.task.Step.Ops
+	if int(operator) >= len(ops) {
+		return fmt.Errorf("%w: no operator %d", ErrPayload, operator)
+	}
+	w.seen, w.operands = nil, map[int32]*tensor.Tensor{}
+	var output *tensor.Tensor
+	trace, err := w.session.Trace(func(op int, value *tensor.Tensor) {
+		reads := slices.Contains(ops[operator].In, int32(op))
+		if (reads || op == int(operator)) && ops[op].Kind == program.Input {
+			value = value.Clone() // it changes with the session
+		}
+		if reads {
+			w.operands[int32(op)] = value
+		}
+		if op == int(operator) {
+			output = value
+		}
+	})
+	if err == nil {
+		w.seen, w.looked = output, [2]uint32{step, operator}
+		w.trace, w.traced = trace, step
+	}
+	return err
 }
 
 // Update implements dispute.Oracle.
@@ -141,19 +190,20 @@ func (w *Witness) answer(c dispute.Claim, prove func(operator int) (canon.Proof,
 	}
 	switch op := &w.task.Step.Ops[c.Index]; {
 	case op.Kind == program.Input && op.Name == "tokens":
-		return w.tokens(c, op.Out.Elements())
+		return w.tokens(c, op.Out)
 	case op.Kind == program.Input:
 		return statePayload{State: roots(w.session.Tensors())}, nil
 	default:
-		return w.operands(distinct(op.In), prove)
+		return w.tile(c, prove)
 	}
 }
 
-// tokens brings what shows the elements of a batch in the corpus.
-func (w *Witness) tokens(c dispute.Claim, n int) (p tokensPayload, err error) {
+// tokens brings what shows a tile of a batch in the corpus.
+func (w *Witness) tokens(c dispute.Claim, batch tensor.Shape) (p tokensPayload, err error) {
 	corpus, s := w.task.Corpus, w.task.Spec
 	m := corpus.Manifest(w.shardTokens)
-	spans, err := m.Spans(s.Address(c.Round, c.Unit, c.Step), int(s.Length), 0, n)
+	lo, hi := batch.LeafRange(int(c.Tile))
+	spans, err := m.Spans(s.Address(c.Round, c.Unit, c.Step), int(s.Length), lo, hi)
 	if err != nil {
 		return p, err
 	}
@@ -162,28 +212,21 @@ func (w *Witness) tokens(c dispute.Claim, n int) (p tokensPayload, err error) {
 	return p, err
 }
 
-// operands brings the values that an operator of the current step reads.
-func (w *Witness) operands(in []int32, prove func(operator int) (canon.Proof, error)) (p operatorPayload, err error) {
-	values := map[int]*tensor.Tensor{}
-	for _, v := range in {
-		values[int(v)] = nil
-	}
-	_, err = w.session.Trace(func(op int, value *tensor.Tensor) {
-		if _, ok := values[op]; ok {
-			values[op] = value
-		}
-	})
-	if err != nil {
+// tile brings what a tile of an operator's output is computed from.
+func (w *Witness) tile(c dispute.Claim, prove func(operator int) (canon.Proof, error)) (p operatorPayload, err error) {
+	if err := w.look(c.Step, c.Index); err != nil {
 		return p, err
 	}
-	for _, v := range in {
-		proof, err := prove(int(v))
-		if err != nil {
-			return p, err
+	lo, hi := w.task.Step.Ops[c.Index].Out.LeafRange(int(c.Tile))
+	_, err = collect(w.task.Step, int(c.Index), lo, hi, func(need want) (*tensor.Partial, error) {
+		o, part, err := show(w.operands[need.value], need)
+		if err == nil {
+			o.Proof, err = prove(int(need.value))
 		}
-		p.Operands = append(p.Operands, operand{Value: values[int(v)].Bytes(), Proof: proof})
-	}
-	return p, nil
+		p.Operands = append(p.Operands, o)
+		return part, err
+	})
+	return p, err
 }
 
 func (w *Witness) checkpoint() []canon.Digest {

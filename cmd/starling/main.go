@@ -53,7 +53,7 @@ func (c *cli) root() *cobra.Command {
 		Short: "Train models on a network of workers that nobody has to believe",
 		Long: `Starling trains models on machines whose owners do not trust each other. Every step of training is
 reproducible bit for bit: work is sampled and done again, a disagreement is narrowed down to
-one operator that the chain recomputes, liars lose their stake, and pay follows verified work.`,
+one tile of one operator that the chain recomputes, liars lose their stake, and pay follows verified work.`,
 		Example: `  starling train examples/quickstart.yaml
   starling verify out/quickstart
   starling generate out/quickstart --prompt "func " --tokens 100`,

@@ -3,6 +3,7 @@ package program
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/starling-network/starling/compute/kernel"
@@ -75,6 +76,33 @@ func EvalRange(op *Operator, in []*tensor.Partial, lo, hi int) ([]byte, error) {
 		out = append(out, b...)
 	}
 	return out, nil
+}
+
+// RangeWork bounds the elements of operands that n elements of an output are computed from, each counted as often as it
+// is used.
+func RangeWork(op *Operator, in []tensor.Shape, n int) int {
+	switch op.Kind {
+	case Dot:
+		a, err := parseDot(op, in[0].Rank(), in[1].Rank())
+		if err != nil {
+			return math.MaxInt
+		}
+		return times(2*n, product(pick(in[0].Dims, a.lhsContract)))
+	case ReduceSum, ReduceMax, ReduceMin:
+		return times(n, in[0].Elements()/op.Out.Elements())
+	case SumSquares:
+		return in[0].Elements()
+	case AddRows:
+		return times(in[1].Elements(), 1+min(n, product(in[0].Dims[1:])))
+	}
+	return n * len(in)
+}
+
+func times(a, b int) int {
+	if b > math.MaxInt/a {
+		return math.MaxInt
+	}
+	return a * b
 }
 
 // A piece computes some elements of an output by an operator of its own, on elements gathered from the operands.

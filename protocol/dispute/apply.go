@@ -6,8 +6,8 @@ import (
 	"github.com/starling-network/starling/canon"
 )
 
-// Apply makes a move. An illegal one is an error, and the game stays as it was. The referee is asked only by a move that
-// is Final.
+// Apply makes a move. An illegal one is an error, and the game stays as it was. The referee is asked only by a move of
+// which Asks says so, and may be nil otherwise.
 func (g Game) Apply(height int64, from string, m Move, r Referee) (Game, error) {
 	party := g.Config.Challenger
 	if g.Turn == Asserter {
@@ -28,6 +28,11 @@ func (g Game) Apply(height int64, from string, m Move, r Referee) (Game, error) 
 	return next, nil
 }
 
+// Asks reports whether a move, if it is legal, needs the referee: to learn of what tiles an output is made, or to judge.
+func (g Game) Asks(m Move) bool {
+	return m.Final() || m.Tree != nil && g.tiled() || m.Pick != nil && g.Stage == PickNode && g.descent().level() == 0
+}
+
 func (g Game) play(height int64, m Move, r Referee) (Game, error) {
 	switch {
 	case g.Stage == ShowSteps && m.Steps != nil:
@@ -35,9 +40,9 @@ func (g Game) play(height int64, m Move, r Referee) (Game, error) {
 	case g.Stage == PickStep && m.Pick != nil:
 		return g.pickStep(height, m.Pick.Index)
 	case g.Stage == ShowTree && m.Tree != nil:
-		return g.showTree(height, *m.Tree)
+		return g.showTree(height, *m.Tree, r)
 	case g.Stage == PickNode && m.Pick != nil:
-		return g.pickNode(height, m.Pick.Index)
+		return g.pickNode(height, m.Pick.Index, r)
 	case g.Stage == ShowNodes && m.Nodes != nil:
 		return g.showNodes(height, m.Nodes.Children)
 	case m.Bind != nil && g.binds():
@@ -88,100 +93,136 @@ func (g Game) pickStep(height int64, i uint32) (Game, error) {
 	return g.moved(height, Challenger, g.below(), "the state after step %d is the first that differs", g.To), nil
 }
 
-// leaves is the number of leaves of the tree that the game descends.
-func (g Game) leaves() int {
-	if g.aboutUpdate() {
-		return int(g.Config.Parameters)
-	}
-	return int(g.Config.Operators)
-}
-
 func (g Game) aboutUpdate() bool { return int(g.Segment) == len(g.Config.Segments) }
 
-func (g Game) root() canon.Digest { return canon.RootOf(g.leaves(), g.Top) }
+// tiled reports whether an operator is picked and the descent over the tiles of its output has begun.
+func (g Game) tiled() bool { return g.Output.Leaves > 0 }
 
-// level is that of the nodes shown last, 0 for leaves.
-func (g Game) level() int { return max(canon.Height(g.leaves())-len(g.Shown), 0) }
-
-// visible returns the nodes shown last and the index of the first on its level.
-func (g Game) visible() (nodes []canon.Digest, first uint32) {
-	return g.Shown[len(g.Shown)-1], g.Node * canon.Fanout
+// descent is the one under way.
+func (g Game) descent() Descent {
+	if g.tiled() {
+		return g.Output
+	}
+	return g.Tree
 }
 
-func (g Game) showTree(height int64, t Tree) (Game, error) {
-	n := g.leaves()
-	g.Top, g.Node = t.Top, 0
-	if g.aboutUpdate() && g.root() != g.Config.Update {
-		return g, fmt.Errorf("%w: the tree is not the one of the committed update", ErrMove)
+func (g Game) descended(d Descent) Game {
+	if g.tiled() {
+		d.Shown = d.Shown[max(len(d.Shown)-1, 0):] // nothing is proven against the rows above
+		g.Output = d
+	} else {
+		g.Tree = d
 	}
-	shown := t.Children
+	return g
+}
+
+// claimed is the output root of the picked operator, or the payload of the picked parameter.
+func (g Game) claimed() canon.Digest { return g.Tree.parent() }
+
+func (g Game) showTree(height int64, t Tree, r Referee) (Game, error) {
+	d := g.descent()
+	d.Top = t.Top
+	nodes := t.Children
+	if d.Leaves == 1 && len(nodes) == 0 {
+		nodes = []canon.Digest{t.Top}
+	}
+	d, err := d.show(nodes)
+	if err != nil {
+		return g, err
+	}
+	what := fmt.Sprintf("the outputs of the %d operators of step %d", d.Leaves, g.To)
 	switch {
-	case n == 1 && len(t.Children) == 0:
-		shown = []canon.Digest{t.Top}
-	case !canon.VerifyChildren(t.Top, n, canon.Height(n), 0, t.Children):
-		return g, fmt.Errorf("%w: these are not the children of the top of a tree of %d leaves", ErrMove, n)
+	case g.tiled():
+		what = fmt.Sprintf("the output of operator %d, of %d tiles", g.Tree.Node, d.Leaves)
+		if r.Root(g.Tree.Node, d.root()) != g.claimed() {
+			return g, fmt.Errorf("%w: the tree is not the one of the output that was shown", ErrMove)
+		}
+	case g.aboutUpdate():
+		what = fmt.Sprintf("the update of %d parameters", d.Leaves)
+		if d.root() != g.Config.Update {
+			return g, fmt.Errorf("%w: the tree is not the one of the committed update", ErrMove)
+		}
 	}
-	g.Shown = [][]canon.Digest{shown}
+	g = g.descended(d)
 	g.HashBytes += size(t.Children) + uint64(len(t.Top))
-	what := fmt.Sprintf("the outputs of the %d operators of step %d", n, g.To)
-	if g.aboutUpdate() {
-		what = fmt.Sprintf("the update of %d parameters", n)
-	}
-	return g.moved(height, Asserter, PickNode, "shows %s, in %d parts", what, len(shown)), nil
+	return g.moved(height, Asserter, PickNode, "shows %s, in %d parts", what, len(nodes)), nil
 }
 
-func (g Game) pickNode(height int64, i uint32) (Game, error) {
-	nodes, first := g.visible()
-	if i >= uint32(len(nodes)) || g.level() == 0 {
-		return g, fmt.Errorf("%w: no node %d to open on level %d", ErrMove, i, g.level())
+func (g Game) pickNode(height int64, i uint32, r Referee) (Game, error) {
+	d, err := g.descent().pick(i)
+	if err != nil {
+		return g, err
 	}
-	g.Node = first + i
-	low, high := g.under(g.level(), g.Node)
-	return g.moved(height, Challenger, ShowNodes, "the first difference is in %s %d to %d", g.thing(), low, high), nil
+	if d.level() == 0 {
+		return g.pickOperator(height, d, r)
+	}
+	low, high := d.under()
+	return g.descended(d).moved(height, Challenger, ShowNodes, "the first difference is in %s %d to %d", g.thing(), low, high), nil
 }
 
-// under returns the first and the last leaf below a node.
-func (g Game) under(level int, node uint32) (low, high int) {
-	low, high = int(node), int(node)+1
-	for range level {
-		low, high = low*canon.Fanout, high*canon.Fanout
+// pickOperator begins the descent over the tiles of an output that has several.
+func (g Game) pickOperator(height int64, d Descent, r Referee) (Game, error) {
+	if g.tiled() || g.aboutUpdate() {
+		return g, fmt.Errorf("%w: the %s must be brought to the referee", ErrMove, g.thing())
 	}
-	return low, min(high, g.leaves()) - 1
+	n := r.Tiles(d.Node)
+	if n <= 1 {
+		return g, fmt.Errorf("%w: operator %d has one tile, which must be brought to the referee", ErrMove, d.Node)
+	}
+	g.Tree, g.Output = d, Descent{Leaves: n}
+	return g.moved(height, Challenger, ShowTree, "the first difference is in operator %d", d.Node), nil
 }
 
 func (g Game) thing() string {
-	if g.aboutUpdate() {
+	switch {
+	case g.tiled():
+		return "tile"
+	case g.aboutUpdate():
 		return "parameter"
 	}
 	return "operator"
 }
 
-func (g Game) showNodes(height int64, children []canon.Digest) (Game, error) {
-	level, n := g.level(), g.leaves()
-	parents := g.Shown[len(g.Shown)-1]
-	if !canon.VerifyChildren(parents[g.Node%canon.Fanout], n, level, int(g.Node), children) {
-		return g, fmt.Errorf("%w: these are not the children of node %d on level %d", ErrMove, g.Node, level)
+func (g Game) showNodes(height int64, nodes []canon.Digest) (Game, error) {
+	d, err := g.descent().show(nodes)
+	if err != nil {
+		return g, err
 	}
-	g.Shown = append(g.Shown[:len(g.Shown):len(g.Shown)], children)
-	g.HashBytes += size(children)
-	return g.moved(height, Asserter, PickNode, "shows the %d parts below", len(children)), nil
+	g = g.descended(d)
+	g.HashBytes += size(nodes)
+	return g.moved(height, Asserter, PickNode, "shows the %d parts below", len(nodes)), nil
 }
 
 // binds reports whether the challenger may say that the trace is right and the state after it is not.
-func (g Game) binds() bool { return g.Stage == PickNode && len(g.Shown) == 1 && !g.aboutUpdate() }
+func (g Game) binds() bool {
+	return g.Stage == PickNode && len(g.Tree.Shown) == 1 && !g.tiled() && !g.aboutUpdate()
+}
 
 func (g Game) leaf(height int64, l Leaf, r Referee) (Game, error) {
-	nodes, first := g.visible()
-	if l.Index >= uint32(len(nodes)) || g.level() != 0 {
-		return g, fmt.Errorf("%w: no leaf %d on level %d", ErrMove, l.Index, g.level())
+	d, err := g.descent().pick(l.Index)
+	if err != nil {
+		return g, err
 	}
-	kind := Operator
+	if d.level() != 0 {
+		return g, fmt.Errorf("%w: node %d on level %d is no leaf", ErrMove, d.Node, d.level())
+	}
+	g = g.descended(d)
+	if !g.tiled() && !g.aboutUpdate() && r.Tiles(d.Node) > 1 {
+		return g, fmt.Errorf("%w: operator %d has several tiles, one of which must be picked", ErrMove, d.Node)
+	}
+	return g.judge(height, g.question(), l.Payload, r)
+}
+
+// question is the claim about the picked leaf.
+func (g Game) question() Claim {
 	if g.aboutUpdate() {
-		kind = Update
+		c := g.claim(Update, g.Tree.Node)
+		c.Output = g.claimed()
+		return c
 	}
-	c := g.claim(kind, first+l.Index)
-	c.Output = nodes[l.Index]
-	return g.judge(height, c, l.Payload, r)
+	c := g.claim(Tile, g.Tree.Node)
+	c.Tile, c.Output = g.Output.Node, g.descent().parent()
+	return c
 }
 
 func (g Game) claim(k Kind, index uint32) Claim {
@@ -189,8 +230,8 @@ func (g Game) claim(k Kind, index uint32) Claim {
 		Kind: k, Round: g.Config.Round, Unit: g.Config.Unit, Base: g.Config.Base,
 		Step: g.From, Prior: g.Prior, After: g.After, Index: index,
 	}
-	if k == Operator || k == Binding {
-		c.Trace = g.root()
+	if k == Tile || k == Binding {
+		c.Trace = g.Tree.root()
 	}
 	return c
 }
@@ -199,7 +240,7 @@ func (g Game) judge(height int64, c Claim, payload []byte, r Referee) (Game, err
 	if len(payload) > MaxLeaf {
 		return g, fmt.Errorf("%w: a payload of %d bytes, at most %d are taken", ErrMove, len(payload), MaxLeaf)
 	}
-	v := Verdict{Reason: Recomputed, Leaf: string(c.Kind), LeafBytes: uint64(len(payload)), Operator: c.Index}
+	v := Verdict{Reason: Recomputed, Leaf: string(c.Kind), LeafBytes: uint64(len(payload)), Operator: c.Index, Tile: c.Tile}
 	line := ""
 	if ruling, err := r.Judge(c, payload); err != nil {
 		v.Reason, line = BadLeaf, err.Error()

@@ -2,7 +2,8 @@
 // anybody can answer: a pure state machine in which the asserter (the worker, bound by its commitment) and the challenger
 // (a verifier) descend, sixteen ways a move, to the first place where they differ.
 //
-// The descent goes over the inner steps of a segment, then over the operators of one step. Whatever lies to the left of
+// The descent goes over the inner steps of a segment, then over the operators of one step, then over the tiles of what
+// the operator makes: the leaves of the tree of its output, a few kilobytes each. Whatever lies to the left of
 // the place that the challenger picks is agreed by that choice; whatever the asserter shows is checked against what it
 // showed above, so it cannot change its story. Every move has a deadline, and silence loses. The shape is that of refereed
 // delegation (Arun et al. 2025, "Verde", section 3) over the Merkle trees of package canon.
@@ -108,9 +109,9 @@ type Stage uint8
 const (
 	ShowSteps Stage = 1 // asserter: Steps, state roots between the last agreed state and the disputed one
 	PickStep  Stage = 2 // challenger: Pick, the first of them that differs
-	ShowTree  Stage = 3 // asserter: Tree, the top of the trace of one step, or of the update
+	ShowTree  Stage = 3 // asserter: Tree, the top of the trace of one step, of an operator's output, or of the update
 	PickNode  Stage = 4 // challenger: Pick, the first node that differs; on the lowest level Leaf; or at once Bind
-	ShowNodes Stage = 5 // asserter: Nodes, the children of the picked node
+	ShowNodes Stage = 5 // asserter: Nodes, what is below the picked node
 	ShowLeaf  Stage = 6 // challenger: Leaf, about the state at the start of the unit
 	Over      Stage = 7 // there is a verdict
 )
@@ -122,7 +123,7 @@ func (s Stage) turn() Party {
 	return Challenger
 }
 
-// Game is a dispute between two moves. It has a few kilobytes, whatever the size of the unit.
+// Game is a dispute between two moves. It has some kilobytes, at most 16, whatever the size of the unit.
 type Game struct {
 	Config   Config `cbor:"1,keyasint"`
 	Stage    Stage  `cbor:"2,keyasint"`
@@ -136,9 +137,8 @@ type Game struct {
 	After canon.Digest   `cbor:"9,keyasint"` // what the asserter says is the root of the disputed state
 	Steps []canon.Digest `cbor:"10,keyasint,omitempty"`
 
-	Top   canon.Digest     `cbor:"11,keyasint"`           // of the asserter's tree
-	Node  uint32           `cbor:"12,keyasint"`           // whose children are shown last
-	Shown [][]canon.Digest `cbor:"13,keyasint,omitempty"` // children on the way down, from the top
+	Tree   Descent `cbor:"11,keyasint"` // over the operators of the step after Prior, or the parameters of the update
+	Output Descent `cbor:"12,keyasint"` // over the tiles of the output of the operator picked there
 
 	Moves     [2]uint32 `cbor:"14,keyasint"` // made by the asserter and by the challenger; opening counts
 	HashBytes uint64    `cbor:"15,keyasint"` // of all digests shown
@@ -162,6 +162,7 @@ type Verdict struct {
 	Moves        uint32 `cbor:"5,keyasint"` // of both parties
 	HashBytes    uint64 `cbor:"6,keyasint"`
 	Operator     uint32 `cbor:"7,keyasint"` // that was recomputed; for Leaf "update", the parameter
+	Tile         uint32 `cbor:"8,keyasint"` // of its output
 }
 
 // Reasons of a verdict.
@@ -179,6 +180,7 @@ func Open(c Config, segment uint32, height int64) (Game, error) {
 	}
 	last := uint32(len(c.Segments))
 	g := Game{Config: c, Segment: segment}
+	g.Tree.Leaves = c.Operators
 	line := fmt.Sprintf("the state after segment %d of %d differs", segment, last-1)
 	switch {
 	case segment > last:
@@ -186,6 +188,7 @@ func Open(c Config, segment uint32, height int64) (Game, error) {
 	case segment == last:
 		_, g.From = c.span(last - 1)
 		g.To, g.Prior, g.Stage, line = g.From, c.Segments[last-1], ShowTree, "the update differs"
+		g.Tree.Leaves = c.Parameters
 	case segment == 0:
 		g.After, g.Stage, line = c.Segments[0], ShowLeaf, "the state at the start differs"
 	default:

@@ -35,15 +35,17 @@ type fake struct {
 	steps      []uint32 // of segments
 	operators  int
 	parameters int
+	tiles      int  // of the output of every operator but the first
 	start      bool // the first state is wrong
 	lie        int  // -1: none
 	op         int
+	tile       int // of op, the first that is wrong
 	bind       bool
 	update     int // first parameter whose payload is wrong; -1: none
 }
 
 func truth(steps []uint32, operators, parameters int) fake {
-	return fake{steps: steps, operators: operators, parameters: parameters, lie: -1, update: -1}
+	return fake{steps: steps, operators: operators, parameters: parameters, tiles: 1, lie: -1, update: -1}
 }
 
 func (f fake) root(after uint32) canon.Digest {
@@ -59,8 +61,32 @@ func (f fake) Steps(after []uint32) (out []canon.Digest, err error) {
 }
 
 func (f fake) output(step uint32, op int) canon.Digest {
-	wrong := f.start || f.lie >= 0 && (int(step) > f.lie || int(step) == f.lie && !f.bind && op >= f.op)
-	return digest("output", wrong, int(step), op)
+	t, _ := f.Output(step, uint32(op))
+	return f.Root(uint32(op), t.Root())
+}
+
+func (f fake) Tiles(op uint32) uint32 {
+	if op == 0 {
+		return 1
+	}
+	return uint32(f.tiles)
+}
+
+func (f fake) Root(op uint32, tree canon.Digest) canon.Digest {
+	return canon.Hash("output", []any{op, tree})
+}
+
+func (f fake) tileOf(step uint32, op, tile int) canon.Digest {
+	wrong := f.start || f.lie >= 0 && (int(step) > f.lie || int(step) == f.lie && !f.bind && (op > f.op || op == f.op && tile >= f.tile))
+	return digest("tile", wrong, int(step), op, tile)
+}
+
+func (f fake) Output(step, op uint32) (*canon.Tree, error) {
+	leaves := make([]canon.Digest, f.Tiles(op))
+	for i := range leaves {
+		leaves[i] = f.tileOf(step, int(op), i)
+	}
+	return canon.NewTree(leaves), nil
 }
 
 func (f fake) payload(p int) canon.Digest {
@@ -86,7 +112,7 @@ func (f fake) Update() (*canon.Tree, error) {
 // Leaf brings the proofs of the operator before and of the first one.
 func (f fake) Leaf(c Claim, prove func(int) (canon.Proof, error)) ([]byte, error) {
 	var proofs []canon.Proof
-	if c.Kind == Operator && c.Index > 0 {
+	if c.Kind == Tile && c.Index > 0 {
 		for _, i := range []int{0, int(c.Index) / 2, int(c.Index) - 1} {
 			p, err := prove(i)
 			if err != nil {
@@ -126,7 +152,10 @@ func (f fake) Judge(c Claim, payload []byte) (Ruling, error) {
 	if c.Prior != f.root(c.Step) {
 		return Ruling{}, errors.New("the state before is not agreed")
 	}
-	return Ruling{Right: c.Output == f.output(c.Step, int(c.Index)), What: "operator"}, nil
+	if f.Tiles(c.Index) == 1 {
+		return Ruling{Right: c.Output == f.output(c.Step, int(c.Index)), What: "operator"}, nil
+	}
+	return Ruling{Right: c.Output == f.tileOf(c.Step, int(c.Index), int(c.Tile)), What: "tile"}, nil
 }
 
 // config is what the asserter of an execution committed to.
@@ -218,7 +247,11 @@ func lies(honest fake) []fake {
 	for step := range total {
 		add(func(f *fake) { f.lie, f.bind = step, true })
 		for op := range honest.operators {
-			add(func(f *fake) { f.lie, f.op = step, op })
+			for _, tile := range []int{0, honest.tiles / 2, honest.tiles - 1} {
+				if int(honest.Tiles(uint32(op))) > tile {
+					add(func(f *fake) { f.lie, f.op, f.tile = step, op, tile })
+				}
+			}
 		}
 	}
 	for p := range honest.parameters {
@@ -234,14 +267,16 @@ func (f fake) kind() Kind {
 	case f.lie >= 0 && f.bind:
 		return Binding
 	case f.lie >= 0:
-		return Operator
+		return Tile
 	}
 	return Update
 }
 
 func TestLiarLosesWhereverItLies(t *testing.T) {
+	cut := func(f fake, tiles int) fake { f.tiles = tiles; return f }
 	for _, honest := range []fake{
-		truth([]uint32{1}, 1, 1), truth([]uint32{1, 3}, 17, 2), truth([]uint32{20, 20, 7}, 5, 16), truth([]uint32{40}, 3, 40), truth([]uint32{1}, 260, 1),
+		cut(truth([]uint32{2}, 3, 2), 2), cut(truth([]uint32{1}, 4, 1), 16), cut(truth([]uint32{1}, 5, 1), 17), cut(truth([]uint32{1}, 3, 1), 300),
+		cut(truth([]uint32{1}, 2, 1), 5000), truth([]uint32{1}, 1, 1), truth([]uint32{1, 3}, 17, 2), truth([]uint32{20, 20, 7}, 5, 16), truth([]uint32{40}, 3, 40), truth([]uint32{1}, 260, 1),
 	} {
 		for _, liar := range lies(honest) {
 			k := segment(honest, liar)
@@ -249,7 +284,7 @@ func TestLiarLosesWhereverItLies(t *testing.T) {
 			if !g.Verdict.AsserterLies || g.Loser() != worker || g.Verdict.Reason != Recomputed || g.Verdict.Leaf != string(liar.kind()) {
 				t.Fatalf("asserter %+v: %+v", liar, *g.Verdict)
 			}
-			if liar.kind() == Operator && int(g.Verdict.Operator) != liar.op {
+			if liar.kind() == Tile && (int(g.Verdict.Operator) != liar.op || int(g.Verdict.Tile) != liar.tile) {
 				t.Fatalf("asserter %+v: ended at operator %d", liar, g.Verdict.Operator)
 			}
 			g = settle(t, open(t, honest.config(), k), honest, liar, honest)
@@ -262,8 +297,9 @@ func TestLiarLosesWhereverItLies(t *testing.T) {
 
 func TestSilenceLosesAtEveryTurn(t *testing.T) {
 	honest := truth([]uint32{20, 20}, 300, 20)
+	honest.tiles = 40
 	liar := honest
-	liar.lie, liar.op = 25, 123
+	liar.lie, liar.op, liar.tile = 25, 123, 30
 	g := open(t, liar.config(), 2)
 	turns := map[Party]int{}
 	for height := int64(101); g.Stage != Over; height++ {
@@ -299,7 +335,7 @@ func illegal(m Move) []Move {
 	other := []canon.Digest{digest("other", false)}
 	out := []Move{{}, {Steps: &Steps{}}, {Tree: &Tree{}}, {Nodes: &Nodes{}}, {Steps: &Steps{Roots: other}},
 		{Tree: &Tree{Top: other[0], Children: other}}, {Nodes: &Nodes{Children: other}}, {Pick: &Pick{Index: 1 << 31}},
-		{Pick: &Pick{Index: canon.Fanout}}, {Leaf: &Leaf{Index: 1<<32 - 1}}, {Leaf: &Leaf{Index: canon.Fanout}}}
+		{Pick: &Pick{Index: canon.Fanout * canon.Fanout}}, {Leaf: &Leaf{Index: 1<<32 - 1}}, {Leaf: &Leaf{Index: canon.Fanout * canon.Fanout}}}
 	flip := func(list []canon.Digest) []canon.Digest {
 		list = slices.Clone(list)
 		list[len(list)-1][5] ^= 1
@@ -315,7 +351,7 @@ func illegal(m Move) []Move {
 	case m.Nodes != nil:
 		out = append(out, Move{Nodes: &Nodes{Children: flip(m.Nodes.Children)}}, Move{Nodes: &Nodes{Children: m.Nodes.Children[1:]}})
 	case m.Leaf != nil:
-		out = append(out, Move{Leaf: &Leaf{Index: m.Leaf.Index, Payload: make([]byte, MaxLeaf+1)}})
+		out = append(out, Move{Leaf: &Leaf{Index: m.Leaf.Index, Payload: make([]byte, MaxLeaf+1)}}, Move{Pick: &Pick{Index: m.Leaf.Index}})
 	}
 	if m.Leaf == nil && m.Bind == nil {
 		out = append(out, Move{Leaf: &Leaf{}})
@@ -325,8 +361,9 @@ func illegal(m Move) []Move {
 
 func TestIllegalMovesLeaveTheGame(t *testing.T) {
 	honest := truth([]uint32{20, 20}, 300, 20)
-	for _, liar := range lies(truth([]uint32{20, 20}, 300, 20)) {
-		if liar.lie%13 != 3 || liar.op%70 != 9 {
+	honest.tiles = 40
+	for _, liar := range lies(honest) {
+		if liar.lie%13 != 3 || liar.op%70 != 29 {
 			continue
 		}
 		g := open(t, liar.config(), segment(honest, liar))
@@ -412,36 +449,97 @@ func TestOpenRefuses(t *testing.T) {
 	}
 }
 
-// The largest disputes that are promised: 1000 inner steps in 1 to 64 segments, 1000 operators.
+// The largest disputes that are promised: 1000 inner steps in 1 to 64 segments, 1000 operators, of which one makes up to
+// 402,056 tiles of 4 KiB: the logits of GPT-2 over 8 sequences of 1024 tokens.
 func TestSizeOfAGame(t *testing.T) {
-	for _, segments := range []uint32{1, 4, 50, 63, 64} {
-		per := (1000 + segments - 1) / segments
-		var steps []uint32
-		for left := uint32(1000); left > 0; left -= min(per, left) {
-			steps = append(steps, min(per, left))
-		}
-		honest := truth(steps, 1000, 160)
-		var moves [2]uint32
-		var hashes uint64
-		var state int
-		for _, step := range []int{0, 15, 16, 500, 984, 999} {
-			liar := honest
-			liar.lie, liar.op = step, 999
-			g := settle(t, open(t, liar.config(), segment(honest, liar)), liar, honest, honest)
-			moves[0], moves[1] = max(moves[0], g.Moves[0]), max(moves[1], g.Moves[1])
-			hashes, state = max(hashes, g.HashBytes), max(state, len(canon.MustMarshal(g)))
-		}
-		t.Logf("%2d segments: at most %d moves of the asserter, %d of the challenger, %d bytes of digests, game of %d bytes", segments, moves[0], moves[1], hashes, state)
-		if moves[0] > 9 || moves[1] > 9 || hashes > 16<<10 || state > 10<<10 {
-			t.Errorf("%d segments: moves %v, %d bytes of digests, game of %d bytes", segments, moves, hashes, state)
+	t.Log("segments    tiles  moves of asserter  of challenger  bytes of digests  bytes of game")
+	for _, segments := range []uint32{1, 4, 50, 64} {
+		for _, tiles := range []int{1, 16, 576, 2304, 37693, 50257, 402056} {
+			if tiles > 2304 && segments != 1 && segments != 64 {
+				continue
+			}
+			sizeOfGames(t, segments, tiles)
 		}
 	}
 }
 
+func sizeOfGames(t *testing.T, segments uint32, tiles int) {
+	per := (1000 + segments - 1) / segments
+	var steps []uint32
+	for left := uint32(1000); left > 0; left -= min(per, left) {
+		steps = append(steps, min(per, left))
+	}
+	honest := big{truth(steps, 1000, 160), tiles, canon.NewTree(make([]canon.Digest, tiles))}
+	var moves [2]uint32
+	var hashes uint64
+	var state int
+	for _, step := range []int{0, 15, 500, 984, 999} {
+		for _, op := range []int{0, 255, 500, 999} {
+			liar := honest
+			liar.lie, liar.op = step, op
+			for _, tile := range []int{0, tiles - 1} {
+				leaves := make([]canon.Digest, tiles)
+				leaves[tile][0] = 1
+				liar.tree = canon.NewTree(leaves)
+				g := open(t, liar.config(), segment(honest.fake, liar.fake))
+				for height := int64(101); g.Stage != Over; height++ {
+					from, m, err := next(g, liar, honest)
+					if err != nil {
+						t.Fatal(err)
+					}
+					if g, err = g.Apply(height, from, m, honest); err != nil {
+						t.Fatal(err)
+					}
+					state = max(state, len(canon.MustMarshal(g)))
+				}
+				if v := g.Verdict; !v.AsserterLies || int(v.Operator) != op || int(v.Tile) != tile {
+					t.Fatalf("step %d, operator %d, tile %d: %+v", step, op, tile, *v)
+				}
+				moves[0], moves[1] = max(moves[0], g.Moves[0]), max(moves[1], g.Moves[1])
+				hashes = max(hashes, g.HashBytes)
+				if tiles > 3000 {
+					break
+				}
+			}
+		}
+	}
+	t.Logf("%8d %8d %18d %14d %17d %14d", segments, tiles, moves[0], moves[1], hashes, state)
+	if moves[0] > 9 || moves[1] > 9 || hashes > 16<<10 || state > 16<<10 {
+		t.Errorf("%d segments, %d tiles: moves %v, %d bytes of digests, game of %d bytes", segments, tiles, moves, hashes, state)
+	}
+}
+
+// big is an execution of which every operator makes the same output of many tiles, and the wrong one another.
+type big struct {
+	fake
+	count int
+	tree  *canon.Tree
+}
+
+func (b big) Tiles(uint32) uint32 { return uint32(b.count) }
+
+func (b big) Output(step, op uint32) (*canon.Tree, error) { return b.tree, nil }
+
+func (b big) Trace(step uint32) (*canon.Tree, error) {
+	leaves := make([]canon.Digest, b.operators)
+	for i := range leaves {
+		leaves[i] = canon.Hash("output", []any{step, i})
+		if b.lie >= 0 && i >= b.op {
+			leaves[i] = b.Root(uint32(i), b.tree.Root())
+		}
+	}
+	return canon.NewTree(leaves), nil
+}
+
+func (b big) Leaf(Claim, func(int) (canon.Proof, error)) ([]byte, error) { return nil, nil }
+
+func (b big) Judge(c Claim, _ []byte) (Ruling, error) { return Ruling{Right: c.Output.IsZero()}, nil }
+
 func TestLogReadsWell(t *testing.T) {
 	honest := truth([]uint32{20, 20}, 300, 20)
+	honest.tiles = 20
 	liar := honest
-	liar.lie, liar.op = 25, 123
+	liar.lie, liar.op, liar.tile = 25, 123, 18
 	g := settle(t, open(t, liar.config(), 2), liar, honest, honest)
 	var lines []string
 	for _, r := range g.Log {
@@ -450,12 +548,14 @@ func TestLogReadsWell(t *testing.T) {
 	want := `verifier: the state after segment 2 of 2 differs
 worker: shows 16 states between step 20 and step 40
 verifier: the state after step 26 is the first that differs
-worker: shows the outputs of the 300 operators of step 26, in 2 parts
-verifier: the first difference is in operator 0 to 255
-worker: shows the 16 parts below
+worker: shows the outputs of the 300 operators of step 26, in 19 parts
 verifier: the first difference is in operator 112 to 127
 worker: shows the 16 parts below
-verifier: operator`
+verifier: the first difference is in operator 123
+worker: shows the output of operator 123, of 20 tiles, in 2 parts
+verifier: the first difference is in tile 16 to 19
+worker: shows the 4 parts below
+verifier: tile`
 	if got := strings.Join(lines, "\n"); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
@@ -478,8 +578,9 @@ func TestPressWithoutDifference(t *testing.T) {
 
 func FuzzDecode(f *testing.F) {
 	honest := truth([]uint32{20, 20}, 300, 20)
+	honest.tiles = 20
 	liar := honest
-	liar.lie, liar.op = 25, 123
+	liar.lie, liar.op, liar.tile = 25, 123, 18
 	var games []Game
 	for g := mustOpen(liar.config()); g.Stage != Over; {
 		games = append(games, g)

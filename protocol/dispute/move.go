@@ -21,14 +21,14 @@ type Steps struct {
 	Roots []canon.Digest `cbor:"1,keyasint"`
 }
 
-// Tree shows the topmost node of a tree and its children, none if the tree has a single leaf. The tree is that of the
-// operators' outputs of the disputed step, or that of the update.
+// Tree shows the topmost node of a tree and what Nodes shows below it, nothing if the tree has a single leaf. The tree is
+// that of the operators' outputs of the disputed step, of the output of the picked operator, or that of the update.
 type Tree struct {
 	Top      canon.Digest   `cbor:"1,keyasint"`
 	Children []canon.Digest `cbor:"2,keyasint,omitempty"`
 }
 
-// Nodes shows the children of the picked node.
+// Nodes shows what is below the picked node: all nodes one level down, or two while it is on the third level or higher.
 type Nodes struct {
 	Children []canon.Digest `cbor:"1,keyasint"`
 }

@@ -7,10 +7,10 @@ type Kind string
 
 // The kinds of last questions. The asserter is right if what is claimed is what follows from what is agreed.
 const (
-	Start    Kind = "start"    // the state After follows from the checkpoint Base
-	Operator Kind = "operator" // the output of operator Index follows from those before it in Trace and from the state Prior
-	Binding  Kind = "binding"  // the state After follows from the outputs of all operators, Trace
-	Update   Kind = "update"   // the payload of parameter Index follows from the checkpoint Base and the last state, Prior
+	Start   Kind = "start"   // the state After follows from the checkpoint Base
+	Tile    Kind = "tile"    // one tile of the output of operator Index follows from the operators before it in Trace and from the state Prior
+	Binding Kind = "binding" // the state After follows from the outputs of all operators, Trace
+	Update  Kind = "update"  // the payload of parameter Index follows from the checkpoint Base and the last state, Prior
 )
 
 // Claim is the one question that is left of a dispute.
@@ -19,11 +19,12 @@ type Claim struct {
 	Round, Unit uint32
 	Base        canon.Digest // root of the checkpoint that the round starts from
 	Step        uint32       // inner step of the unit, from 0; for Update, the number of steps of the unit
-	Prior       canon.Digest // inner state root that both agree on: Operator, Update
+	Prior       canon.Digest // inner state root that both agree on: Tile, Update
 	After       canon.Digest // inner state root that the asserter claims: Start, Binding
-	Trace       canon.Digest // root of the asserter's tree: Operator, Binding
+	Trace       canon.Digest // root of the asserter's tree: Tile, Binding
 	Index       uint32       // of the operator or the parameter
-	Output      canon.Digest // what the asserter claims for it: the root of a tensor, or the leaf of a payload
+	Tile        uint32       // of the output of the operator
+	Output      canon.Digest // what the asserter claims: a leaf of a tensor or of a payload; the root of an output of one tile
 }
 
 // Ruling is the answer of a referee.
@@ -35,5 +36,10 @@ type Ruling struct {
 // Referee answers the last question from the payload that the challenger brought. It must be deterministic. An error says
 // that the payload does not allow an answer, and the challenger loses.
 type Referee interface {
+	// Tiles is the number of leaves in which the output of an operator is disputed; 1 if it is not cut.
+	Tiles(operator uint32) uint32
+	// Root is the root of the output of an operator over whose leaves there is a tree with the given root.
+	Root(operator uint32, tree canon.Digest) canon.Digest
+	// Judge answers a question.
 	Judge(c Claim, payload []byte) (Ruling, error)
 }

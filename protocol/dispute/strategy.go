@@ -13,6 +13,10 @@ type Oracle interface {
 	Steps(after []uint32) ([]canon.Digest, error)
 	// Trace returns the tree over the outputs of all operators of an inner step of the unit, from 0.
 	Trace(step uint32) (*canon.Tree, error)
+	// Tiles returns what Referee.Tiles does.
+	Tiles(operator uint32) uint32
+	// Output returns the tree over the tiles of the output of an operator in an inner step of the unit.
+	Output(step, operator uint32) (*canon.Tree, error)
 	// Update returns the tree over the payloads of the update.
 	Update() (*canon.Tree, error)
 	// Leaf returns what the referee needs to answer the question. prove gives the proof of an earlier operator's output
@@ -29,23 +33,20 @@ func Answer(g Game, mine Oracle) (Move, error) {
 	case ShowSteps:
 		roots, err := mine.Steps(g.Boundaries())
 		return Move{Steps: &Steps{Roots: roots}}, err
-	case ShowTree:
+	case ShowTree, ShowNodes:
 		t, err := g.tree(mine)
 		if err != nil {
 			return Move{}, err
 		}
-		m := &Tree{Top: t.Top()}
-		if h := canon.Height(g.leaves()); h > 0 {
-			m.Children, err = t.Children(h, 0)
+		level, first, n := g.descent().next()
+		nodes, err := row(t, level, first, n)
+		switch {
+		case g.Stage == ShowNodes:
+			return Move{Nodes: &Nodes{Children: nodes}}, err
+		case t.Len() == 1:
+			nodes = nil
 		}
-		return Move{Tree: m}, err
-	case ShowNodes:
-		t, err := g.tree(mine)
-		if err != nil {
-			return Move{}, err
-		}
-		c, err := t.Children(g.level(), int(g.Node))
-		return Move{Nodes: &Nodes{Children: c}}, err
+		return Move{Tree: &Tree{Top: t.Top(), Children: nodes}}, err
 	}
 	return Move{}, fmt.Errorf("%w: the asserter has none", ErrMove)
 }
@@ -74,31 +75,40 @@ func (g Game) pressNode(mine Oracle) (Move, error) {
 	if err != nil {
 		return Move{}, err
 	}
-	if g.binds() && t.Top() == g.Top {
+	if g.binds() && t.Top() == g.Tree.Top {
 		payload, err := mine.Leaf(g.claim(Binding, 0), nil)
 		return Move{Bind: &Bind{Payload: payload}}, err
 	}
-	nodes, first := g.visible()
-	own := make([]canon.Digest, len(nodes))
-	for i := range own {
-		if own[i], err = t.Node(g.level(), int(first)+i); err != nil {
-			return Move{}, err
-		}
-	}
-	i, err := differ(nodes, own)
+	last := g.descent().last()
+	own, err := row(t, int(last.Level), int(last.First), len(last.Nodes))
 	if err != nil {
 		return Move{}, err
 	}
-	if g.level() > 0 {
+	i, err := differ(last.Nodes, own)
+	if err != nil {
+		return Move{}, err
+	}
+	if last.Level > 0 || !g.tiled() && !g.aboutUpdate() && mine.Tiles(last.First+i) > 1 {
 		return Move{Pick: &Pick{Index: i}}, nil
 	}
-	kind := Operator
-	if g.aboutUpdate() {
-		kind = Update
+	d, err := g.descent().pick(i)
+	if err != nil {
+		return Move{}, err
 	}
-	c := g.claim(kind, first+i)
-	c.Output = nodes[i]
-	payload, err := mine.Leaf(c, func(operator int) (canon.Proof, error) { return g.proof(t, operator) })
+	return g.descended(d).pressLeaf(mine, i)
+}
+
+// pressLeaf brings the question about the picked leaf to the referee.
+func (g Game) pressLeaf(mine Oracle, i uint32) (Move, error) {
+	prove := func(int) (canon.Proof, error) { return nil, fmt.Errorf("%w: an update has no trace", ErrMove) }
+	if !g.aboutUpdate() {
+		t, err := mine.Trace(g.From) // before Leaf, which may be exclusive
+		if err != nil {
+			return Move{}, err
+		}
+		prove = func(operator int) (canon.Proof, error) { return g.Tree.proof(t, operator) }
+	}
+	payload, err := mine.Leaf(g.question(), prove)
 	return Move{Leaf: &Leaf{Index: i, Payload: payload}}, err
 }
 
@@ -115,56 +125,17 @@ func differ(theirs, mine []canon.Digest) (uint32, error) {
 }
 
 // tree is the party's own version of the tree that the game descends.
-func (g Game) tree(mine Oracle) (*canon.Tree, error) {
-	t, err := (*canon.Tree)(nil), error(nil)
-	if g.aboutUpdate() {
+func (g Game) tree(mine Oracle) (t *canon.Tree, err error) {
+	switch {
+	case g.tiled():
+		t, err = mine.Output(g.From, g.Tree.Node)
+	case g.aboutUpdate():
 		t, err = mine.Update()
-	} else {
+	default:
 		t, err = mine.Trace(g.From)
 	}
-	if err == nil && t.Len() != g.leaves() {
-		err = fmt.Errorf("%w: a tree of %d leaves, the unit's has %d", ErrConfig, t.Len(), g.leaves())
+	if n := int(g.descent().Leaves); err == nil && t.Len() != n {
+		err = fmt.Errorf("%w: a tree of %d leaves, the unit's has %d", ErrConfig, t.Len(), n)
 	}
 	return t, err
-}
-
-// proof shows that a leaf to the left of the first difference is under the asserter's root. On the way down, what is
-// beside a node is what the asserter showed; in subtrees that both agree on, it is the challenger's own.
-func (g Game) proof(mine *canon.Tree, leaf int) (canon.Proof, error) {
-	n := g.leaves()
-	height := canon.Height(n)
-	var p canon.Proof
-	for level, node := 0, leaf; level < height; level, node = level+1, node/canon.Fanout {
-		parent := node / canon.Fanout
-		siblings, ok := g.shownBelow(level+1, parent)
-		if !ok {
-			var err error
-			if siblings, err = mine.Children(level+1, parent); err != nil {
-				return nil, err
-			}
-		}
-		at := node % canon.Fanout
-		p = append(p, append(append([]canon.Digest{}, siblings[:at]...), siblings[at+1:]...))
-	}
-	own, err := mine.Node(0, leaf)
-	if err != nil {
-		return nil, err
-	}
-	if !p.Verify(g.root(), n, leaf, own) {
-		return nil, fmt.Errorf("%w: leaf %d is not to the left of the first difference", ErrAgree, leaf)
-	}
-	return p, nil
-}
-
-// shownBelow returns the children of a node that the asserter showed on the way down.
-func (g Game) shownBelow(level, node int) ([]canon.Digest, bool) {
-	depth := canon.Height(g.leaves()) - level // in Shown
-	if depth >= len(g.Shown) {
-		return nil, false
-	}
-	on := int(g.Node)
-	for range len(g.Shown) - 1 - depth {
-		on /= canon.Fanout
-	}
-	return g.Shown[depth], on == node
 }

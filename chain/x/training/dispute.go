@@ -101,7 +101,7 @@ func (k *Keeper) Move(ctx context.Context, m *trainingpb.MsgMove) (*trainingpb.M
 		return nil, err
 	}
 	var work dispute.Referee
-	if move.Final() {
+	if g.Asks(move) {
 		opening, err := k.openings.Get(ctx, key)
 		if err != nil {
 			return nil, err

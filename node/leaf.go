@@ -1,0 +1,65 @@
+package node
+
+import (
+	"sync"
+	"time"
+
+	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/chain/referee"
+	"github.com/starling-network/starling/chain/x/training"
+	"github.com/starling-network/starling/protocol/dispute"
+)
+
+// leafTimes is how long the validator of this process took for the last questions of disputes. It is told to people, and
+// never part of the state.
+type leafTimes struct {
+	mu   sync.Mutex
+	took map[question]time.Duration
+}
+
+// question names the last question of a dispute.
+type question struct {
+	base                              canon.Digest
+	round, unit, step, operator, tile uint32
+}
+
+// referee recomputes as all validators do, and takes the time.
+func (t *leafTimes) referee(spec canon.Digest, opening []byte) (training.Case, error) {
+	r, err := referee.Open(spec, opening)
+	if err != nil {
+		return nil, err
+	}
+	return timed{r, t}, nil
+}
+
+type timed struct {
+	training.Case
+	times *leafTimes
+}
+
+// Judge implements dispute.Referee.
+func (c timed) Judge(q dispute.Claim, payload []byte) (dispute.Ruling, error) {
+	begin := time.Now()
+	r, err := c.Case.Judge(q, payload)
+	took := time.Since(begin)
+	t := c.times
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.took == nil {
+		t.took = map[question]time.Duration{}
+	}
+	key := question{q.Base, q.Round, q.Unit, q.Step, q.Index, q.Tile}
+	t.took[key] = max(t.took[key], took)
+	return r, err
+}
+
+// of returns the milliseconds for a dispute, 0 if this process did not see its end.
+func (t *leafTimes) of(g dispute.Game) float64 {
+	if g.Verdict == nil {
+		return 0
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	took := t.took[question{g.Config.Base, g.Config.Round, g.Config.Unit, g.From, g.Verdict.Operator, g.Verdict.Tile}]
+	return float64(took.Microseconds()) / 1000
+}
