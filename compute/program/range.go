@@ -92,6 +92,8 @@ func RangeWork(op *Operator, in []tensor.Shape, n int) int {
 		return times(n, in[0].Elements()/op.Out.Elements())
 	case SumSquares:
 		return in[0].Elements()
+	case SumWindows, FirstMax, Random:
+		return in[0].Elements() + op.Out.Elements()
 	case AddRows:
 		return times(in[1].Elements(), 1+min(n, product(in[0].Dims[1:])))
 	}
@@ -109,8 +111,9 @@ func times(a, b int) int {
 type piece struct {
 	op   *Operator // nil: the elements are those gathered, one after the other
 	in   []gather
-	rows []int32 // for AddRows: the indices, which are not gathered
-	data []byte  // the elements themselves, if there are no operands
+	rows []int32  // for AddRows: the indices, which are not gathered
+	data []byte   // the elements themselves, if there are no operands
+	part elements // elements of the operator's output that are the piece; none: all of them
 }
 
 // A gather is elements of an operand, taken in the order of the runs as a tensor of the given dimensions.
@@ -174,6 +177,9 @@ func (p *piece) eval(in []*tensor.Partial) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	if size := t.Shape.DType.Size(); p.part.n > 0 {
+		return t.Bytes()[p.part.from*size:][:p.part.n*size], nil
+	}
 	return t.Bytes(), nil
 }
 
@@ -189,7 +195,7 @@ func cut(op *Operator, in []tensor.Shape, lo, hi int, indices *tensor.Partial) (
 		return []piece{{data: iotaRange(op, lo, hi)}}, nil
 	case Identity, Reshape:
 		return []piece{{in: []gather{{runs: []elements{{lo, hi - lo}}}}}}, nil
-	case Transpose, Broadcast, Slice, Reverse:
+	case Transpose, Broadcast, Slice, Reverse, Windows:
 		return []piece{{in: []gather{moved(op, in[0], lo, hi)}}}, nil
 	case Pad:
 		return []piece{{in: padRange(op, in[0], lo, hi)}}, nil
@@ -201,6 +207,8 @@ func cut(op *Operator, in []tensor.Shape, lo, hi int, indices *tensor.Partial) (
 		return []piece{reduceRange(op, in[0], lo, hi)}, nil
 	case SumSquares:
 		return []piece{{op: op, in: []gather{{dims: in[0].Dims, runs: []elements{{0, in[0].Elements()}}}}}}, nil
+	case SumWindows, FirstMax, Random:
+		return []piece{whole(op, in, lo, hi)}, nil
 	case TakeRows:
 		return takeRange(in, lo, hi, indices)
 	case AddRows:
@@ -217,6 +225,15 @@ func cut(op *Operator, in []tensor.Shape, lo, hi int, indices *tensor.Partial) (
 		p.in = append(p.in, g)
 	}
 	return []piece{p}, nil
+}
+
+// whole computes all of an output of which elements lo up to hi are wanted.
+func whole(op *Operator, in []tensor.Shape, lo, hi int) piece {
+	p := piece{op: op, part: elements{lo, hi - lo}}
+	for k, s := range in {
+		p.in = append(p.in, gather{operand: k, dims: s.Dims, runs: []elements{{0, s.Elements()}}})
+	}
+	return p
 }
 
 func iotaRange(op *Operator, lo, hi int) []byte {
@@ -268,6 +285,8 @@ func moved(op *Operator, s tensor.Shape, lo, hi int) (g gather) {
 		l = l.slice(op.Out.Dims, op.Ints[:rank], op.Ints[2*rank:])
 	case Reverse:
 		l = l.reverse(op.Ints)
+	case Windows:
+		l = l.windows(op.Out.Dims, op.Ints)
 	}
 	for _, at := range offsets(l.View, lo, hi) {
 		g.add(at, 1)
