@@ -43,7 +43,7 @@ the content of summary.json.
 
 The first Ctrl-C stops cleanly; --resume goes on from the last attested checkpoint.`,
 		Example: `  starling train examples/quickstart.yaml
-  starling train job.yaml --set training.max_steps=800 --set output.dir=out/long
+  starling train job.yaml --set training.max_steps=640 --set output.dir=out/long
   starling train examples/quickstart.yaml --dishonest 1`,
 		Args: exactly("JOB.yaml"),
 		RunE: func(cmd *cobra.Command, args []string) error { return c.runTrain(cmd.Context(), args[0], f) },
