@@ -39,12 +39,12 @@ type collector struct {
 	lines    []Line // complete lines of the lineage
 	last     *train.Checkpoint
 	progress Progress
-	began    time.Time // of this process's part of the run
 	mark     time.Time // when the round being collected began
 	markStep int
 	sent     uint64 // at mark
 	received uint64
 	seen     map[string]bool // events told to the user
+	failures int             // actions that failed in a row
 }
 
 func (n *embedded) newCollector(ctx context.Context, h home, b *Blueprint, opt TrainOptions) (*collector, error) {
@@ -66,8 +66,7 @@ func (n *embedded) newCollector(ctx context.Context, h home, b *Blueprint, opt T
 	if c.lines, err = n.out.rewind(); err != nil {
 		return nil, errors.Join(err, host.Close())
 	}
-	now := time.Now()
-	c.began, c.mark, c.markStep = now, now, len(c.lines)*int(b.Spec.Steps)
+	c.mark, c.markStep = time.Now(), len(c.lines)*int(b.Spec.Steps)
 	c.progress = Progress{
 		Job: b.JobID(), Step: c.markStep, Steps: int(b.Spec.Rounds * b.Spec.Steps), Round: len(c.lines), Rounds: int(b.Spec.Rounds),
 		Loss: math.NaN(), EvalLoss: math.NaN(), LearningRate: math.NaN(), TokensPerSecond: math.NaN(),
@@ -133,13 +132,31 @@ func (c *collector) run(ctx context.Context, duty *consumer.Consumer) (*Summary,
 			c.tell(s)
 			for _, a := range duty.Step(role.Block{Height: b.Height, Run: s}) {
 				summary, err := c.act(ctx, a, s)
+				if err != nil && ctx.Err() == nil && c.again(a, err) {
+					duty.Step(role.Failed{Action: a, Err: err})
+					continue
+				}
 				if err != nil || summary != nil {
 					return summary, err
 				}
+				c.failures = 0
 				duty.Step(role.Finished{Action: a})
 			}
 		}
 	}
+}
+
+// maxFailures is how often in a row an action may fail before the run is given up.
+const maxFailures = 10
+
+// again reports whether an action that failed is worth another try: a holder may come back, a halted run does not.
+func (c *collector) again(a role.Action, err error) bool {
+	if halted := (*HaltedError)(nil); errors.As(err, &halted) {
+		return false
+	}
+	c.failures++
+	c.log.Warn("action failed", "action", a.Key(), "err", err, "failures", c.failures)
+	return c.failures < maxFailures
 }
 
 func (c *collector) act(ctx context.Context, a role.Action, s run.State) (*Summary, error) {

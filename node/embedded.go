@@ -107,7 +107,8 @@ func (n *embedded) start(ctx context.Context, b *Blueprint, opt TrainOptions) er
 		accounts = append(accounts, chain.Funded{Address: h.account().Address(), Amount: embeddedFunds})
 	}
 	var err error
-	n.validator, err = chain.Start(ctx, chain.Config{
+	// The validator outlives the context: it goes last, when nobody asks it any more.
+	n.validator, err = chain.Start(context.WithoutCancel(ctx), chain.Config{
 		Home: n.out.file(filepath.Join(dirNetwork, "validator")), ChainID: embeddedChain, Accounts: accounts, BlockTime: embeddedBlock, Log: n.logFile,
 		Referee: n.leaves.referee,
 	})

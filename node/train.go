@@ -105,10 +105,10 @@ func Train(ctx context.Context, opt TrainOptions) (_ *Summary, err error) {
 		return nil, err
 	}
 	summary, err := n.runJob(ctx, order)
-	if stopErr := n.stop(); err == nil {
-		err = stopErr
+	if err != nil && ctx.Err() != nil {
+		err = ctx.Err() // whatever failed, it failed because we were told to stop
 	}
-	if err != nil {
+	if err = errors.Join(err, n.stop()); err != nil {
 		return nil, err
 	}
 	out.Run.Finished = true

@@ -365,7 +365,7 @@ func cutDot(op *Operator, in []tensor.Shape, lo, hi int) ([]piece, error) {
 		base := offsets(axesOf(in[1], a.rhsBatch), batch, batch+1)[0]
 		free := offsets(axesOf(in[1], a.rhsFree), j, j+cols)
 		single := &Operator{Kind: Dot, Out: tensor.Make(tensor.Float32, rows, cols), Ints: []int64{1, 0, 1, 1}}
-		r := gather{}
+		var r gather
 		if k > 1 && kr[1] == 1 { // elements to be multiplied are neighbours
 			r = rectangle(1, base, free, kr)
 		} else {
