@@ -300,7 +300,7 @@ func (c *collector) measure(ctx context.Context, round uint32, ckpt *train.Check
 			LearningRate: float64(spec.Rate.At(at, spec.Rounds*spec.Steps)), Workers: c.progress.Workers})
 	}
 	m := Metric{Kind: "round", Round: round, Step: uint32(step), Tokens: uint64(step) * perStep, Workers: c.progress.Workers}
-	if every := max(1, c.opt.Job.Eval.EverySteps); step%every == 0 || round == spec.Rounds {
+	if every := max(1, c.b.Job.Eval.EverySteps); step%every == 0 || round == spec.Rounds {
 		loss, err := c.evaluate(ckpt)
 		if err != nil {
 			return err
@@ -387,7 +387,7 @@ const sampleTokens = 40
 
 // sample continues the prompts of the job.
 func (c *collector) sample(ctx context.Context, m Metric, ckpt *train.Checkpoint) error {
-	prompts := c.opt.Job.Eval.Prompts
+	prompts := c.b.Job.Eval.Prompts
 	if len(prompts) == 0 {
 		return nil
 	}
@@ -422,7 +422,7 @@ func (c *collector) sample(ctx context.Context, m Metric, ckpt *train.Checkpoint
 
 // prune deletes the checkpoints that checkpoint.keep_last does not keep.
 func (c *collector) prune(ctx context.Context) error {
-	keep := max(1, c.opt.Job.Checkpoint.KeepLast)
+	keep := max(1, c.b.Job.Checkpoint.KeepLast)
 	if len(c.lines) <= keep {
 		return nil
 	}

@@ -122,7 +122,7 @@ func (c *collector) conclude(ctx context.Context) (*Summary, error) {
 func (c *collector) summary(k books, metrics []Metric) *Summary {
 	spec := c.b.Spec
 	s := &Summary{
-		Job: c.b.JobID(), Name: c.opt.Job.Name, Rounds: len(c.lines), Workers: int(spec.Units), Steps: len(c.lines) * int(spec.Steps),
+		Job: c.b.JobID(), Name: c.b.Job.Name, Rounds: len(c.lines), Workers: int(spec.Units), Steps: len(c.lines) * int(spec.Steps),
 		PaidUzen: k.escrow.Paid, FeeUzen: k.escrow.Fee, RefundedUzen: k.escrow.Refunded, BudgetUzen: k.escrow.Budget,
 		StateRoot: c.last.Root(), Disputes: []DisputeLine{},
 	}

@@ -71,8 +71,14 @@ func loadCorpus(spec *train.Spec, manifestBytes []byte, shards func(i int) ([]by
 	if m.Digest() != spec.Data {
 		return nil, fmt.Errorf("node: the corpus manifest is not the one of the specification")
 	}
+	return assemble(m, shards)
+}
+
+// assemble puts a shipped corpus together. Nothing that the manifest does not bind gets in.
+func assemble(m data.Manifest, shards func(i int) ([]byte, error)) (*data.Corpus, error) {
 	parts := make([][]byte, len(m.Shards))
 	for i := range parts {
+		var err error
 		if parts[i], err = shards(i); err != nil {
 			return nil, err
 		}

@@ -133,13 +133,12 @@ func (o *OutDir) shipped(ctx context.Context, j *job.Job, store *blob.Disk) (*Bl
 	if err != nil {
 		return nil, err
 	}
-	shards := make([][]byte, len(o.Run.Blobs.Shards))
-	for i, cid := range o.Run.Blobs.Shards {
-		if shards[i], err = get(cid); err != nil {
-			return nil, err
+	corpus, err := assemble(m, func(i int) ([]byte, error) {
+		if i >= len(o.Run.Blobs.Shards) {
+			return nil, fmt.Errorf("%s names %d shards, the manifest %d", fileRun, len(o.Run.Blobs.Shards), len(m.Shards))
 		}
-	}
-	corpus, err := data.Assemble(m, shards)
+		return get(o.Run.Blobs.Shards[i])
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -182,7 +182,7 @@ func (w *Witness) answer(c dispute.Claim, prove func(operator int) (canon.Proof,
 		}
 		end := w.session.Tensors()
 		return updatePayload{
-			Checkpoint: w.checkpoint(), State: roots(end), Base: w.base.Params[c.Index].Bytes(), End: end[c.Index].Bytes(),
+			Checkpoint: w.checkpoint(), State: train.Roots(end), Base: w.base.Params[c.Index].Bytes(), End: end[c.Index].Bytes(),
 		}, nil
 	}
 	if err := w.at(c.Step); err != nil {
@@ -192,7 +192,7 @@ func (w *Witness) answer(c dispute.Claim, prove func(operator int) (canon.Proof,
 	case op.Kind == program.Input && op.Name == "tokens":
 		return w.tokens(c, op.Out)
 	case op.Kind == program.Input:
-		return statePayload{State: roots(w.session.Tensors())}, nil
+		return statePayload{State: train.Roots(w.session.Tensors())}, nil
 	default:
 		return w.tile(c, prove)
 	}
@@ -230,15 +230,7 @@ func (w *Witness) tile(c dispute.Claim, prove func(operator int) (canon.Proof, e
 }
 
 func (w *Witness) checkpoint() []canon.Digest {
-	return append(roots(w.base.Params), roots(w.base.Momentum)...)
-}
-
-func roots(ts []*tensor.Tensor) []canon.Digest {
-	out := make([]canon.Digest, len(ts))
-	for i, t := range ts {
-		out[i] = t.Root()
-	}
-	return out
+	return append(train.Roots(w.base.Params), train.Roots(w.base.Momentum)...)
 }
 
 func leaves(t *canon.Tree) []canon.Digest {

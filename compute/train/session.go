@@ -102,7 +102,7 @@ func (s *Session) Tensors() []*tensor.Tensor {
 }
 
 // Root is the root of the current inner state.
-func (s *Session) Root() canon.Digest { return StateRoot(s.step, roots(s.Tensors())) }
+func (s *Session) Root() canon.Digest { return StateRoot(s.step, Roots(s.Tensors())) }
 
 // Trace executes the next step operator by operator without advancing, and returns the tree over the roots of all
 // operators' outputs.

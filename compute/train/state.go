@@ -40,7 +40,7 @@ func Genesis(names []string, params map[string]*tensor.Tensor) (*Checkpoint, err
 
 // Root is the state root of a checkpoint.
 func (c *Checkpoint) Root() canon.Digest {
-	return CheckpointRoot(c.Round, append(roots(c.Params), roots(c.Momentum)...))
+	return CheckpointRoot(c.Round, append(Roots(c.Params), Roots(c.Momentum)...))
 }
 
 // CheckpointRoot is the state root of a checkpoint whose tensors have these roots: all parameters, then all momenta.
@@ -60,7 +60,8 @@ func stateRoot(domain string, counter uint32, tensors []canon.Digest) canon.Dige
 	return canon.Sum(domain, canon.MustMarshal(counter), tree[:])
 }
 
-func roots(ts []*tensor.Tensor) []canon.Digest {
+// Roots returns the roots of tensors, in order.
+func Roots(ts []*tensor.Tensor) []canon.Digest {
 	out := make([]canon.Digest, len(ts))
 	for i, t := range ts {
 		out[i] = t.Root()
