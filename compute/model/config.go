@@ -63,8 +63,10 @@ type family interface {
 	parse(f *fields, c *Config)
 	// tensors lists the tensors in canonical order.
 	tensors(c Config) []Named
-	// logits maps tokens [batch, length] to logits [batch*length, vocab].
-	logits(c Config, w weights, tokens *graph.Node) *graph.Node
+	// hidden maps tokens [batch, length] to what the output layer reads: [batch*length, width].
+	hidden(c Config, w weights, tokens *graph.Node, s sequence) *graph.Node
+	// output is the output layer: x [n, width] to logits [n, vocab].
+	output(c Config, w weights, x *graph.Node) *graph.Node
 	// json returns the keys of config.json that parse reads.
 	json(c Config) map[string]any
 }
@@ -77,6 +79,12 @@ func familyOf(architecture string) (family, bool) {
 		return llama{}, true
 	}
 	return nil, false
+}
+
+// logits maps tokens [batch, length], each sequence from its first token on, to logits [batch*length, vocab].
+func (c Config) logits(w weights, tokens *graph.Node) *graph.Node {
+	x := c.family.hidden(c, w, tokens, whole{tokens})
+	return c.family.output(c, w, x)
 }
 
 // Parse reads a Config from the keys of a Hugging Face config.json. Keys that are left out have the defaults of Hugging
@@ -135,6 +143,9 @@ func (c Config) Architecture() string { return c.architecture }
 
 // VocabSize is the number of token ids.
 func (c Config) VocabSize() int { return c.vocab }
+
+// End returns the token that ends a text, if the model has one.
+func (c Config) End() (id int, ok bool) { return c.eos, c.eos >= 0 }
 
 // Context is the length in tokens of the longest sequence the model takes.
 func (c Config) Context() int { return c.positions }

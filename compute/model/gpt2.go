@@ -65,21 +65,23 @@ func (gpt2) tensors(c Config) []Named {
 	return append(list, ones("transformer.ln_f.weight", d), zeros("transformer.ln_f.bias", d))
 }
 
-func (m gpt2) logits(c Config, w weights, tokens *graph.Node) *graph.Node {
+func (m gpt2) hidden(c Config, w weights, tokens *graph.Node, s sequence) *graph.Node {
 	w = w.under("transformer.")
 	batch, length := dims(tokens)[0], dims(tokens)[1]
 	words := lookup(w.at("wte.weight"), tokens)
-	places := graph.Slice(w.at("wpe.weight"), graph.AxisRange(0, length))
-	x := graph.Reshape(graph.Add(words, graph.BroadcastPrefix(places, batch)), batch*length, c.width)
+	x := graph.Reshape(graph.Add(words, s.places(w.at("wpe.weight"))), batch*length, c.width)
 	for i := range c.layers {
-		x = m.block(c, w.under(fmt.Sprintf("h.%d.", i)), x, batch)
+		x = m.block(c, w.under(fmt.Sprintf("h.%d.", i)), x, s.layer(i))
 	}
-	x = layerNorm(x, w.at("ln_f.weight"), w.at("ln_f.bias"), c.normEps)
-	return linear(x, w.at("wte.weight"))
+	return layerNorm(x, w.at("ln_f.weight"), w.at("ln_f.bias"), c.normEps)
+}
+
+func (gpt2) output(_ Config, w weights, x *graph.Node) *graph.Node {
+	return linear(x, w.at("transformer.wte.weight"))
 }
 
 // block is one layer on x [batch*length, width].
-func (gpt2) block(c Config, w weights, x *graph.Node, batch int) *graph.Node {
+func (gpt2) block(c Config, w weights, x *graph.Node, a attention) *graph.Node {
 	y := layerNorm(x, w.at("ln_1.weight"), w.at("ln_1.bias"), c.normEps)
 	// The joint projection is cut in the weights, which are smaller than what they produce.
 	part := func(i int) *graph.Node {
@@ -87,9 +89,9 @@ func (gpt2) block(c Config, w weights, x *graph.Node, batch int) *graph.Node {
 		out := conv1D(y, graph.Slice(w.at("attn.c_attn.weight"), graph.AxisRange(), columns),
 			graph.Slice(w.at("attn.c_attn.bias"), columns))
 		out = w.adapt(out, y, "attn.c_attn", i*c.width, (i+1)*c.width)
-		return graph.Reshape(out, batch, -1, c.heads, 1, c.headDim)
+		return graph.Reshape(out, a.batch(), -1, c.heads, 1, c.headDim)
 	}
-	y = attend(part(0), part(1), part(2))
+	y = a.attend(part(0), part(1), part(2))
 	x = graph.Add(x, w.conv1D("attn.c_proj", y))
 	y = layerNorm(x, w.at("ln_2.weight"), w.at("ln_2.bias"), c.normEps)
 	y = gelu(w.conv1D("mlp.c_fc", y))

@@ -89,12 +89,17 @@ func attend(q, k, v *graph.Node) *graph.Node {
 	shape := dims(q)
 	batch, length, kvHeads, group, headDim := shape[0], shape[1], shape[2], shape[3], shape[4]
 	heads := []int{0, 2, 3} // what both sides of the products have in common
-	q = graph.MulScalar(q, 1/math.Sqrt(float64(headDim)))
+	q = scaled(q, headDim)
 	k, v = graph.BroadcastToDims(k, shape...), graph.BroadcastToDims(v, shape...)
 	scores := graph.DotGeneral(q, []int{4}, heads, k, []int{4}, heads) // [batch, kvHeads, group, length, length]
 	scores = graph.Add(scores, graph.BroadcastPrefix(causalMask(q.Graph(), length), batch, kvHeads, group))
 	mixed := graph.DotGeneral(softmax(scores), []int{4}, []int{0, 1, 2}, v, []int{1}, heads)
 	return graph.Reshape(graph.TransposeAllAxes(mixed, 0, 3, 1, 2, 4), batch*length, -1)
+}
+
+// scaled is queries divided by sqrt(headDim).
+func scaled(q *graph.Node, headDim int) *graph.Node {
+	return graph.MulScalar(q, 1/math.Sqrt(float64(headDim)))
 }
 
 // causalMask is 0 where the row may attend to the column, and masked elsewhere: [length, length].
@@ -109,17 +114,15 @@ func causalMask(g *graph.Graph, length int) *graph.Node {
 // element i paired with i+headDim/2 as Hugging Face does.
 type rope struct{ cos, sin, minusSin *graph.Node } // [1, length, 1, 1, headDim/2]
 
-// newRope makes the tables as constants. Angles are products of float32 numbers, as in Hugging Face, so that weights
-// mean the same in both at any position.
+// newRope makes the tables of the first length positions as constants. Angles are products of float32 numbers, as in
+// Hugging Face, so that weights mean the same in both at any position.
 func newRope(g *graph.Graph, theta float64, length, headDim int) rope {
 	half := headDim / 2
 	cos, sin := make([]float32, length*half), make([]float32, length*half)
-	for i := range half {
-		exponent := float64(-2*i) / float64(headDim)
-		frequency := float32(kernel.Exp64(float64(exponent * kernel.Log64(theta))))
+	for i, frequency := range ropeFrequencies(theta, headDim) {
 		for t := range length {
-			angle := float64(float32(float32(t) * frequency))
-			cos[t*half+i], sin[t*half+i] = float32(kernel.Cos64(angle)), float32(kernel.Sin64(angle))
+			angle := float32(float32(t) * frequency)
+			cos[t*half+i], sin[t*half+i] = kernel.Cos(angle), kernel.Sin(angle)
 		}
 	}
 	table := func(data []float32) *graph.Node {
@@ -128,6 +131,16 @@ func newRope(g *graph.Graph, theta float64, length, headDim int) rope {
 	r := rope{cos: table(cos), sin: table(sin)}
 	r.minusSin = graph.Neg(r.sin)
 	return r
+}
+
+// ropeFrequencies returns the angle by which each pair of a head turns from one position to the next.
+func ropeFrequencies(theta float64, headDim int) []float32 {
+	frequencies := make([]float32, headDim/2)
+	for i := range frequencies {
+		exponent := float64(-2*i) / float64(headDim)
+		frequencies[i] = float32(kernel.Exp64(float64(exponent * kernel.Log64(theta))))
+	}
+	return frequencies
 }
 
 // turn applies the rotation to the heads x [batch, length, kvHeads, group, headDim].

@@ -81,14 +81,17 @@ func (llama) tensors(c Config) []Named {
 	return list
 }
 
-func (m llama) logits(c Config, w weights, tokens *graph.Node) *graph.Node {
+func (m llama) hidden(c Config, w weights, tokens *graph.Node, s sequence) *graph.Node {
 	batch, length := dims(tokens)[0], dims(tokens)[1]
-	positions := newRope(tokens.Graph(), c.ropeTheta, length, c.headDim)
+	positions := s.rope(c.ropeTheta, c.headDim)
 	x := graph.Reshape(lookup(w.at("model.embed_tokens.weight"), tokens), batch*length, c.width)
 	for i := range c.layers {
-		x = m.block(c, w.under(fmt.Sprintf("model.layers.%d.", i)), x, batch, positions)
+		x = m.block(c, w.under(fmt.Sprintf("model.layers.%d.", i)), x, s.layer(i), positions)
 	}
-	x = rmsNorm(x, w.at("model.norm.weight"), c.normEps)
+	return rmsNorm(x, w.at("model.norm.weight"), c.normEps)
+}
+
+func (llama) output(c Config, w weights, x *graph.Node) *graph.Node {
 	if c.tied {
 		return linear(x, w.at("model.embed_tokens.weight"))
 	}
@@ -96,15 +99,15 @@ func (m llama) logits(c Config, w weights, tokens *graph.Node) *graph.Node {
 }
 
 // block is one layer on x [batch*length, width].
-func (llama) block(c Config, w weights, x *graph.Node, batch int, positions rope) *graph.Node {
+func (llama) block(c Config, w weights, x *graph.Node, a attention, positions rope) *graph.Node {
 	y := rmsNorm(x, w.at("input_layernorm.weight"), c.normEps)
 	project := func(name string, group int) *graph.Node {
-		return graph.Reshape(w.linear(name, y), batch, -1, c.kvHeads, group, c.headDim)
+		return graph.Reshape(w.linear(name, y), a.batch(), -1, c.kvHeads, group, c.headDim)
 	}
 	q := positions.turn(project("self_attn.q_proj.weight", c.heads/c.kvHeads))
 	k := positions.turn(project("self_attn.k_proj.weight", 1))
 	v := project("self_attn.v_proj.weight", 1)
-	x = graph.Add(x, w.linear("self_attn.o_proj.weight", attend(q, k, v)))
+	x = graph.Add(x, w.linear("self_attn.o_proj.weight", a.attend(q, k, v)))
 
 	y = rmsNorm(x, w.at("post_attention_layernorm.weight"), c.normEps)
 	y = graph.Mul(silu(w.linear("mlp.gate_proj.weight", y)), w.linear("mlp.up_proj.weight", y))

@@ -31,7 +31,7 @@ func Language(c Config, batch, seqLen int) (Task, error) {
 	t := c.task(tokenBatch(batch, seqLen+1))
 	t.loss = func(w weights, in []*graph.Node, _ []*graph.Node) []*graph.Node {
 		seen, next := shift(in[0])
-		return []*graph.Node{crossEntropy(c.family.logits(c, w, seen), flat(next))}
+		return []*graph.Node{crossEntropy(c.logits(w, seen), flat(next))}
 	}
 	return t, c.check(batch, seqLen)
 }
@@ -76,7 +76,7 @@ func Logits(c Config, batch, seqLen int) (*program.Program, error) {
 	values, err := record.Record(b, func(g *graph.Graph) []*graph.Node {
 		tokens := parameters(g, "", t.Batch)[0]
 		w, _ := t.inputs(g)
-		return []*graph.Node{graph.Reshape(c.family.logits(c, w, tokens), batch, seqLen, c.vocab)}
+		return []*graph.Node{graph.Reshape(c.logits(w, tokens), batch, seqLen, c.vocab)}
 	})
 	if err != nil {
 		return nil, err

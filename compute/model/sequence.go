@@ -1,0 +1,38 @@
+package model
+
+import (
+	"github.com/gomlx/gomlx/core/graph"
+)
+
+// A sequence says where the tokens of a batch stand and what they see.
+type sequence interface {
+	// places returns the rows of a table [positions, width] for the positions of the tokens: [batch, length, width].
+	places(table *graph.Node) *graph.Node
+	// rope returns the rotations of the positions of the tokens.
+	rope(theta float64, headDim int) rope
+	// layer returns the attention of a layer.
+	layer(i int) attention
+}
+
+// An attention lets every token see those before it in its sequence.
+type attention interface {
+	batch() int // sequences
+	// attend is causal attention, with operands and result as those of the function attend.
+	attend(q, k, v *graph.Node) *graph.Node
+}
+
+// whole is sequences that begin with the first of the tokens [batch, length].
+type whole struct{ tokens *graph.Node }
+
+func (s whole) batch() int                             { return dims(s.tokens)[0] }
+func (s whole) length() int                            { return dims(s.tokens)[1] }
+func (s whole) layer(int) attention                    { return s }
+func (s whole) attend(q, k, v *graph.Node) *graph.Node { return attend(q, k, v) }
+
+func (s whole) places(table *graph.Node) *graph.Node {
+	return graph.BroadcastPrefix(graph.Slice(table, graph.AxisRange(0, s.length())), s.batch())
+}
+
+func (s whole) rope(theta float64, headDim int) rope {
+	return newRope(s.tokens.Graph(), theta, s.length(), headDim)
+}
