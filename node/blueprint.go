@@ -12,7 +12,9 @@ import (
 	"github.com/starling-network/starling/compute/data/tokenizer"
 	"github.com/starling-network/starling/compute/kernel"
 	"github.com/starling-network/starling/compute/model"
+	"github.com/starling-network/starling/compute/model/folder"
 	"github.com/starling-network/starling/compute/program"
+	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/exchange/aggregate"
 	"github.com/starling-network/starling/exchange/codec"
@@ -51,20 +53,30 @@ func NewBlueprint(j *job.Job) (*Blueprint, error) {
 	if err != nil {
 		return nil, err
 	}
+	base, err := readBase(j)
+	if err != nil {
+		return nil, err
+	}
 	corpus, err := data.Build(sources, tok, j.ValSetSize)
 	if err != nil {
 		return nil, problem(j, "datasets", job.CodeNoData, "the data cannot be used", err, "check the files that datasets names")
 	}
-	return blueprint(j, tok, corpus)
+	return blueprint(j, base, tok, corpus)
 }
 
-// blueprint makes a job ready whose data is tokenized.
-func blueprint(j *job.Job, tok *tokenizer.Tokenizer, corpus *data.Corpus) (*Blueprint, error) {
+// blueprint makes a job ready whose files are read. base is nil for a model from scratch.
+func blueprint(j *job.Job, base *folder.Model, tok *tokenizer.Tokenizer, corpus *data.Corpus) (*Blueprint, error) {
 	b := &Blueprint{Job: j, Tokenizer: tok, Corpus: corpus, Shards: corpus.Shards(shardTokens), Manifest: corpus.Manifest(shardTokens)}
 	if err := b.corpusFits(); err != nil {
 		return nil, err
 	}
+	if err := b.chooseModel(base); err != nil {
+		return nil, err
+	}
 	if err := b.buildModel(); err != nil {
+		return nil, err
+	}
+	if err := b.begin(base); err != nil {
 		return nil, err
 	}
 	b.Spec = b.spec()
@@ -77,9 +89,19 @@ func blueprint(j *job.Job, tok *tokenizer.Tokenizer, corpus *data.Corpus) (*Blue
 	if err := referee.Check(b.Spec, b.Step, b.Manifest); err != nil {
 		return nil, problem(j, "model", job.CodeUnsupported, "a dispute about this job could not be decided", err, "make the model or the batch smaller")
 	}
-	var err error
-	b.Genesis, err = train.Genesis(train.Params(b.Step), b.Model.Init(j.Seed))
-	return b, err
+	return b, nil
+}
+
+// begin makes the first checkpoint: the base model, or weights drawn from the seed.
+func (b *Blueprint) begin(base *folder.Model) (err error) {
+	var weights map[string]*tensor.Tensor
+	if base == nil {
+		weights = b.Model.Init(b.Job.Seed)
+	} else {
+		weights = base.Tensors
+	}
+	b.Genesis, err = train.Genesis(train.Params(b.Step), weights)
+	return err
 }
 
 func problem(j *job.Job, path, code, what string, why error, fix string) error {
@@ -101,6 +123,18 @@ func readSources(j *job.Job) ([]data.Source, error) {
 		sources[i] = data.Source{Format: d.Format, Field: d.Field, Name: f.Name, Data: text}
 	}
 	return sources, nil
+}
+
+// readBase reads the model that a job starts from, if it does.
+func readBase(j *job.Job) (*folder.Model, error) {
+	if j.Model.BaseModel == "" {
+		return nil, nil
+	}
+	base, err := folder.Read(os.DirFS(j.BaseModelPath()))
+	if err != nil {
+		return nil, problem(j, "model.base_model", job.CodeBadValue, "the base model cannot be used", err, "give the folder of a gpt2 or llama model with its weights as safetensors")
+	}
+	return base, nil
 }
 
 func newTokenizer(j *job.Job, sources []data.Source) (*tokenizer.Tokenizer, error) {
@@ -146,15 +180,29 @@ func (b *Blueprint) corpusFits() error {
 	return nil
 }
 
-func (b *Blueprint) buildModel() (err error) {
-	j := b.Job
+// chooseModel takes the model from the base, or from the job's own description.
+func (b *Blueprint) chooseModel(base *folder.Model) (err error) {
+	m := b.Job.Model
+	if base != nil {
+		b.Model = base.Config
+		if is := b.Model.Architecture(); m.Architecture != "" && m.Architecture != is {
+			return problem(b.Job, "model.architecture", job.CodeBadValue, "the base model is another", fmt.Errorf("it is %s, the job says %s", is, m.Architecture), "remove architecture")
+		}
+		return nil
+	}
 	raw := map[string]any{"vocab_size": b.Tokenizer.VocabSize()}
-	for k, v := range j.Model.Config {
+	for k, v := range m.Config {
 		raw[k] = v
 	}
-	if b.Model, err = model.Parse(j.Model.Architecture, raw); err != nil {
-		return problem(j, "model.config", job.CodeBadValue, "the model cannot be built", err, "use the keys of a Hugging Face config.json of this architecture")
+	if b.Model, err = model.Parse(m.Architecture, raw); err != nil {
+		return problem(b.Job, "model.config", job.CodeBadValue, "the model cannot be built", err, "use the keys of a Hugging Face config.json of this architecture")
 	}
+	return nil
+}
+
+// buildModel makes the programs of the model.
+func (b *Blueprint) buildModel() (err error) {
+	j := b.Job
 	if v := b.Tokenizer.VocabSize(); b.Model.VocabSize() < v {
 		return problem(j, "model.config.vocab_size", job.CodeBadValue, "the model's vocabulary is too small", fmt.Errorf("the tokenizer has %d ids, the model %d", v, b.Model.VocabSize()), "leave vocab_size out, or raise it")
 	}
@@ -182,7 +230,7 @@ func (b *Blueprint) spec() *train.Spec {
 	steps := uint32(st.SyncSteps)
 	s := &train.Spec{
 		Version: 1, Numerics: kernel.Version, Name: j.Name, Seed: j.Seed,
-		Program: b.Step.Digest(), Data: b.Manifest.Digest(),
+		Program: b.Step.Digest(), Data: b.Manifest.Digest(), Genesis: b.Genesis.Root(),
 		Rounds: uint32(j.Rounds()), Steps: steps, Segment: (steps + segmentsOfUnit - 1) / segmentsOfUnit,
 		Units: uint32(st.Workers.Target), Batch: uint32(j.WorkerBatch()), Length: uint32(j.SequenceLen),
 		Rate:  train.Rate{Kind: t.LRScheduler, Peak: t.LearningRate, Warmup: uint32(t.WarmupSteps), Floor: t.MinLRRatio},

@@ -67,5 +67,9 @@ func openBundle(ctx context.Context, terms run.Terms, threads int, get getter) (
 		}
 		return get(ctx, b.Shards[i])
 	}
-	return newTask(b.Spec, program, manifest, shard, terms.Spec, threads)
+	task, err := newTask(b.Spec, program, manifest, shard, terms.Spec, threads)
+	if err == nil && task.Spec.Genesis != terms.Genesis.Root {
+		err = fmt.Errorf("node: the job starts from %s, the chain says %s", task.Spec.Genesis.Short(), terms.Genesis.Root.Short())
+	}
+	return task, err
 }

@@ -15,12 +15,14 @@ import (
 	"github.com/starling-network/starling/client/job"
 	"github.com/starling-network/starling/compute/data"
 	"github.com/starling-network/starling/compute/data/tokenizer"
+	"github.com/starling-network/starling/compute/model/folder"
 	"github.com/starling-network/starling/compute/program"
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/exchange/codec"
 	"github.com/starling-network/starling/exchange/outer"
 	"github.com/starling-network/starling/network/blob"
+	"github.com/starling-network/starling/protocol/run"
 )
 
 // VerifyOptions selects what Verify re-executes.
@@ -142,7 +144,43 @@ func (o *OutDir) shipped(ctx context.Context, j *job.Job, store *blob.Disk) (*Bl
 	if err != nil {
 		return nil, err
 	}
-	return blueprint(j, tok, corpus)
+	base, err := o.shippedBase(ctx, j, store)
+	if err != nil {
+		return nil, err
+	}
+	return blueprint(j, base, tok, corpus)
+}
+
+// shippedBase is the model that the job started from, if it did not start from scratch.
+func (o *OutDir) shippedBase(ctx context.Context, j *job.Job, store *blob.Disk) (*folder.Model, error) {
+	if j.Model.BaseModel == "" {
+		return nil, nil
+	}
+	config, err := folder.ReadConfig(os.DirFS(o.Path))
+	if err != nil {
+		return nil, err
+	}
+	id, err := blob.Parse(o.Run.Blobs.Spec)
+	if err != nil {
+		return nil, err
+	}
+	text, err := store.Get(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	spec, err := train.DecodeSpec(text)
+	if err != nil {
+		return nil, err
+	}
+	c, err := loadCheckpoint(ctx, run.Checkpoint{Root: spec.Genesis, CID: o.Run.Blobs.Genesis}, store.Get)
+	if err != nil {
+		return nil, err
+	}
+	base := &folder.Model{Config: config, Tensors: map[string]*tensor.Tensor{}}
+	for i, n := range c.Names {
+		base.Tensors[n] = c.Params[i]
+	}
+	return base, nil
 }
 
 // differences says in what a job is not the one of the folder.

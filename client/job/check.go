@@ -16,6 +16,7 @@ type checker struct {
 func (c *checker) run() {
 	c.names()
 	c.unsupported()
+	c.model()
 	c.length()
 	c.batch()
 	c.rounds()
@@ -74,7 +75,6 @@ func (c *checker) unsupported() {
 		asked           bool
 		path, what, fix string
 	}{
-		{c.Model.BaseModel != "", "model.base_model", "starting from an existing model", "set base_model: null to train from scratch"},
 		{c.Model.Adapter != nil, "model.adapter", "training an adapter", "set adapter: null"},
 		{c.Privacy != nil, "privacy", "differential privacy", "set privacy: null; it belongs to kind: FederatedJob"},
 		{c.Training.NumEpochs != 0, "training.num_epochs", "counting the length of the run in epochs", "give training.max_steps instead"},
@@ -94,6 +94,19 @@ func (c *checker) unsupported() {
 			c.report(p, CodeUnsupported, p+": mixing datasets by weight is not built in this version",
 				"every token of every dataset is used equally often", "set weight: 1, or remove the key")
 		}
+	}
+}
+
+// model checks that it is said once what the model is: by its architecture, or by the model to start from.
+func (c *checker) model() {
+	const base, architecture, config = "model.base_model", "model.architecture", "model.config"
+	switch m := c.Model; {
+	case c.bad(base, architecture, config) || !c.Given("model"):
+	case m.BaseModel == "" && m.Architecture == "":
+		c.report("model", CodeMissingKey, architecture+" is missing", "it says what is trained, unless base_model names a model to start from",
+			"add architecture: gpt2 or llama under model, or base_model: ./folder")
+	case m.BaseModel != "" && len(m.Config) > 0:
+		c.report(config, CodeBadValue, config+" is given, and "+base+" too", "the base model's own config.json says what it is", "remove config")
 	}
 }
 

@@ -1,6 +1,7 @@
 package job
 
 import (
+	"path"
 	"path/filepath"
 	"strings"
 	"time"
@@ -61,6 +62,9 @@ func (j *Job) derive() {
 	if j.Name == "" {
 		base := filepath.Base(j.Path)
 		j.Name = strings.TrimSuffix(base, filepath.Ext(base))
+	}
+	if j.Model.BaseModel != "" && !j.Given("model.tokenizer") {
+		j.Model.Tokenizer = Tokenizer{Kind: TokenizerFile, Path: path.Join(filepath.ToSlash(j.Model.BaseModel), "tokenizer.json")}
 	}
 	s, t := &j.Strategy, &j.Training
 	if s.Workers.Min == 0 {

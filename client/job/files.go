@@ -57,6 +57,14 @@ func (j *Job) Files() ([]File, error) {
 // checkFiles looks for every file that the job names.
 func (j *Job) checkFiles() error {
 	var problems []*Error
+	if base := j.Model.BaseModel; base != "" {
+		if info, err := os.Stat(filepath.Join(j.BaseModelPath(), "config.json")); err != nil || info.IsDir() {
+			return list([]*Error{j.Problem("model.base_model", CodeFileNotFound,
+				fmt.Sprintf("model.base_model: there is no model in %q", clip(base)),
+				"it names a folder as Hugging Face libraries save it: config.json, the weights as safetensors, tokenizer.json; nothing is downloaded",
+				"correct the path (relative to the folder of the job file), or download the model into a folder first")})
+		}
+	}
 	if t := j.Model.Tokenizer; t.Kind == TokenizerFile {
 		if info, err := os.Stat(j.locate(t.Path)); err != nil || info.IsDir() {
 			fix := "correct the path (relative to the folder of the job file), or use byte-level"
@@ -77,6 +85,9 @@ func (j *Job) checkFiles() error {
 
 // TokenizerPath is where the tokenizer.json of a TokenizerFile lies.
 func (j *Job) TokenizerPath() string { return j.locate(j.Model.Tokenizer.Path) }
+
+// BaseModelPath is the folder of the model to start from.
+func (j *Job) BaseModelPath() string { return j.locate(j.Model.BaseModel) }
 
 // locate turns a path of the file into one to open.
 func (j *Job) locate(name string) string {

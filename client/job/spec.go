@@ -36,9 +36,9 @@ type Spec struct {
 
 // Model says what is trained.
 type Model struct {
-	BaseModel    string         `job:"base_model,null"` // empty: from scratch
-	Architecture string         `job:"architecture,required" one:"gpt2 llama" later:"mlp cnn gcn"`
-	Config       map[string]any `job:"config"` // Hugging Face config.json keys, for compute/model to check
+	BaseModel    string         `job:"base_model,null,local"`                             // folder of a model to start from; empty: from scratch
+	Architecture string         `job:"architecture" one:"gpt2 llama" later:"mlp cnn gcn"` // of a model from scratch, or to hold against the base model's
+	Config       map[string]any `job:"config"`                                            // Hugging Face config.json keys, for compute/model to check
 	Tokenizer    Tokenizer      `job:"tokenizer"`
 	Adapter      *Adapter       `job:"adapter"`
 }

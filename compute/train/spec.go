@@ -36,6 +36,7 @@ type Spec struct {
 	Beta1    float64      `cbor:"14,keyasint"` // of AdamW, for the bias corrections
 	Beta2    float64      `cbor:"15,keyasint"`
 	Exchange Exchange     `cbor:"16,keyasint"`
+	Genesis  canon.Digest `cbor:"17,keyasint"` // state root of the checkpoint that round 0 starts from
 }
 
 // Exchange says how the updates of a round become one checkpoint. It is carried out by exchange/.

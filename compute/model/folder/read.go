@@ -21,7 +21,7 @@ import (
 // says, and be finite; GPT-2's may lack the prefix "transformer.". Buffers that old files hold besides are left out, and
 // so is a head that is tied to the embedding. Errors are of type *Error.
 func Read(fsys fs.FS) (*Model, error) {
-	c, err := readConfig(fsys)
+	c, err := ReadConfig(fsys)
 	if err != nil {
 		return nil, &Error{File: configFile, Err: err}
 	}
@@ -51,7 +51,8 @@ func Read(fsys fs.FS) (*Model, error) {
 	return r.model, r.finish(whole)
 }
 
-func readConfig(fsys fs.FS) (model.Config, error) {
+// ReadConfig reads config.json alone.
+func ReadConfig(fsys fs.FS) (model.Config, error) {
 	raw, err := readLimited(fsys, configFile, maxConfig)
 	if err != nil {
 		return model.Config{}, err

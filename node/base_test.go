@@ -1,0 +1,102 @@
+package node
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/starling-network/starling/client/job"
+)
+
+// A job that starts from the model of another run goes on from its loss, and is verified from its files and from what
+// it shipped.
+func TestTrainFromBaseModel(t *testing.T) {
+	first := smallJob(t)
+	base := filepath.Join(first.Dir(), "base")
+	trained := mustTrain(t, TrainOptions{Job: first, Dir: base})
+
+	text := strings.Replace(string(first.Source), "  architecture: gpt2\n  config: {n_layer: 1, n_embd: 16, n_head: 2, n_positions: 16}\n  tokenizer: byte-level\n",
+		"  base_model: base\n", 1)
+	path := filepath.Join(first.Dir(), "tune.yaml")
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	j, err := job.Load(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := filepath.Join(t.TempDir(), "out")
+	s := mustTrain(t, TrainOptions{Job: j, Dir: out})
+	if s.FirstEvalLoss != trained.FinalEvalLoss {
+		t.Errorf("it starts at an eval loss of %v, the base model ended at %v", s.FirstEvalLoss, trained.FinalEvalLoss)
+	}
+	if s.StateRoot == trained.StateRoot || s.Job == trained.Job {
+		t.Errorf("the second run is the first: %s %v", s.Job, s.StateRoot)
+	}
+	for _, shipped := range []bool{false, true} {
+		v, err := Verify(t.Context(), out, VerifyOptions{Shipped: shipped})
+		if err != nil || v.StateRoot != s.StateRoot {
+			t.Errorf("verified %+v, %v", v, err)
+		}
+	}
+	t.Run("another base", func(t *testing.T) { testOtherBase(t, j, base, out) })
+}
+
+// testOtherBase holds that the weights a job starts from are part of what it is, and that unusable ones are refused with
+// the place in the job file.
+func testOtherBase(t *testing.T, j *job.Job, base, out string) {
+	weights := filepath.Join(base, fileModel)
+	text, err := os.ReadFile(weights)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text[len(text)-1] ^= 1
+	if err := os.WriteFile(weights, text, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	var differs *MismatchError
+	if _, err := Verify(t.Context(), out, VerifyOptions{}); !errors.As(err, &differs) {
+		t.Errorf("another base model: %v", err)
+	}
+	if err := os.WriteFile(weights, text[:len(text)/2], 0o644); err != nil {
+		t.Fatal(err)
+	}
+	var l *job.ErrorList
+	if _, err := NewBlueprint(j); !errors.As(err, &l) || l.Errors[0].Line != 5 || !strings.Contains(l.Errors[0].Why, fileModel) {
+		t.Errorf("half a base model: %v", err)
+	}
+}
+
+// A base model that is not there or of no known kind is refused with its place in the job file.
+func TestBaseModelRefused(t *testing.T) {
+	j := smallJob(t)
+	dir := filepath.Join(j.Dir(), "base")
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	config, err := json.Marshal(map[string]any{"model_type": "bert"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, fileConfig), config, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for base, code := range map[string]string{"base": job.CodeBadValue, "nowhere": job.CodeFileNotFound} {
+		text := strings.Replace(string(j.Source), "  architecture: gpt2\n  config: {n_layer: 1, n_embd: 16, n_head: 2, n_positions: 16}\n", "  base_model: "+base+"\n", 1)
+		path := filepath.Join(j.Dir(), base+".yaml")
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		tune, err := job.Load(path)
+		if err == nil {
+			_, err = NewBlueprint(tune)
+		}
+		var l *job.ErrorList
+		if !errors.As(err, &l) || l.Errors[0].Code != code || l.Errors[0].Line == 0 {
+			t.Errorf("base_model %s: %v", base, err)
+		}
+	}
+}
