@@ -19,6 +19,7 @@ import (
 	"github.com/starling-network/starling/exchange/aggregate"
 	"github.com/starling-network/starling/exchange/codec"
 	"github.com/starling-network/starling/exchange/outer"
+	"github.com/starling-network/starling/role/engine"
 )
 
 // Blueprint is a job made ready to run: everything that its job file and its data determine.
@@ -37,9 +38,8 @@ type Blueprint struct {
 }
 
 const (
-	shardTokens    = 1 << 20 // tokens of one data shard
-	evalSequences  = 128     // at most, of one evaluation
-	segmentsOfUnit = 4       // state roots that a worker commits to per unit, besides the first
+	evalSequences  = 128 // at most, of one evaluation
+	segmentsOfUnit = 4   // state roots that a worker commits to per unit, besides the first
 )
 
 // NewBlueprint reads the data of a job, and builds its programs and its first checkpoint. Errors about the job are a
@@ -66,7 +66,7 @@ func NewBlueprint(j *job.Job) (*Blueprint, error) {
 
 // blueprint makes a job ready whose files are read. base is nil for a model from scratch.
 func blueprint(j *job.Job, base *folder.Model, tok *tokenizer.Tokenizer, corpus *data.Corpus) (*Blueprint, error) {
-	b := &Blueprint{Job: j, Tokenizer: tok, Corpus: corpus, Shards: corpus.Shards(shardTokens), Manifest: corpus.Manifest(shardTokens)}
+	b := &Blueprint{Job: j, Tokenizer: tok, Corpus: corpus, Shards: corpus.Shards(engine.ShardTokens), Manifest: corpus.Manifest(engine.ShardTokens)}
 	if err := b.corpusFits(); err != nil {
 		return nil, err
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/starling-network/starling/protocol/run"
 	"github.com/starling-network/starling/role"
 	"github.com/starling-network/starling/role/consumer"
+	"github.com/starling-network/starling/role/engine"
 )
 
 // collector is the consumer's side of a run: it ships the job, and turns the lineage into the files of an output
@@ -218,7 +219,7 @@ func (c *collector) collect(ctx context.Context, round uint32) error {
 		return err
 	}
 	get := func(ctx context.Context, id blob.CID) ([]byte, error) { return c.host.Fetch(ctx, id, holders) }
-	next, err := loadCheckpoint(ctx, entry.Attestation.Checkpoint, get)
+	next, err := engine.LoadCheckpoint(ctx, entry.Attestation.Checkpoint, get)
 	if err != nil {
 		return err
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/reward"
 	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/role/engine"
 )
 
 // Summary is summary.json: the totals of a run. Amounts are in uzen; budget = paid + fee + refunded.
@@ -96,7 +97,7 @@ func (c *collector) conclude(ctx context.Context) (*Summary, error) {
 		return nil, err
 	}
 	if c.last == nil { // restarted after the last round was collected
-		if c.last, err = loadCheckpoint(ctx, k.state.Base, c.store.Get); err != nil {
+		if c.last, err = engine.LoadCheckpoint(ctx, k.state.Base, c.store.Get); err != nil {
 			return nil, err
 		}
 	}

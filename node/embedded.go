@@ -38,7 +38,7 @@ type embedded struct {
 	logFile   *os.File
 	validator *chain.Validator
 	consumer  *collector
-	parties   []*party
+	parties   []*process
 	leaves    leafTimes
 
 	cancel  context.CancelFunc
@@ -145,7 +145,7 @@ func partyRole(i int, b *Blueprint) run.Role {
 	return run.Verifier
 }
 
-func (n *embedded) newParty(ctx context.Context, name string, h home, job string) (*party, error) {
+func (n *embedded) newParty(ctx context.Context, name string, h home, job string) (*process, error) {
 	store, err := blob.OpenDisk(filepath.Join(h.dir, "blobs"))
 	if err != nil {
 		return nil, err
@@ -155,14 +155,14 @@ func (n *embedded) newParty(ctx context.Context, name string, h home, job string
 		return nil, err
 	}
 	key := h.account()
-	return &party{
+	return &process{
 		id: key.Address(), job: job, threads: 1, bootstrap: n.consumer.host.Addrs(), chain: client.New(n.validator.Client(), key),
 		host: host, store: store, log: n.log.With("party", name),
 	}, nil
 }
 
 // enlist registers a party with its stake and its price, or, after a restart, tells where it is now.
-func (p *party) enlist(ctx context.Context, r run.Role) error {
+func (p *process) enlist(ctx context.Context, r run.Role) error {
 	_, err := p.chain.Participant(ctx, p.id)
 	switch {
 	case err == nil:

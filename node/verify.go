@@ -23,6 +23,7 @@ import (
 	"github.com/starling-network/starling/exchange/outer"
 	"github.com/starling-network/starling/network/blob"
 	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/role/engine"
 )
 
 // VerifyOptions selects what Verify re-executes.
@@ -135,7 +136,7 @@ func (o *OutDir) shipped(ctx context.Context, j *job.Job, store *blob.Disk) (*Bl
 	if err != nil {
 		return nil, err
 	}
-	corpus, err := assemble(m, func(i int) ([]byte, error) {
+	corpus, err := engine.Assemble(m, func(i int) ([]byte, error) {
 		if i >= len(o.Run.Blobs.Shards) {
 			return nil, fmt.Errorf("%s names %d shards, the manifest %d", fileRun, len(o.Run.Blobs.Shards), len(m.Shards))
 		}
@@ -172,7 +173,7 @@ func (o *OutDir) shippedBase(ctx context.Context, j *job.Job, store *blob.Disk) 
 	if err != nil {
 		return nil, err
 	}
-	c, err := loadCheckpoint(ctx, run.Checkpoint{Root: spec.Genesis, CID: o.Run.Blobs.Genesis}, store.Get)
+	c, err := engine.LoadCheckpoint(ctx, run.Checkpoint{Root: spec.Genesis, CID: o.Run.Blobs.Genesis}, store.Get)
 	if err != nil {
 		return nil, err
 	}
@@ -285,7 +286,7 @@ func (v *verification) run(ctx context.Context) (*Verified, error) {
 // start returns the checkpoint after a number of rounds: the newest stored one that the lineage confirms, or genesis.
 func (v *verification) start(ctx context.Context, rounds uint32) (*train.Checkpoint, error) {
 	for r := rounds; r > 0; r-- {
-		if c, err := loadCheckpoint(ctx, v.lines[r-1].checkpoint(), v.store.Get); err == nil {
+		if c, err := engine.LoadCheckpoint(ctx, v.lines[r-1].checkpoint(), v.store.Get); err == nil {
 			return c, nil
 		}
 	}
@@ -330,7 +331,7 @@ func (v *verification) round(ctx context.Context, base *train.Checkpoint) (*trai
 		return nil, mismatch(line.Round, "the state root is %s, attested was %s", root.Short(), line.StateRoot.Short())
 	}
 	memory := blob.NewMemory()
-	name, err := saveCheckpoint(ctx, memory, v.out.Run.ID, next)
+	name, err := engine.SaveCheckpoint(ctx, memory, v.out.Run.ID, next)
 	if err != nil {
 		return nil, err
 	}

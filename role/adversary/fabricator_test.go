@@ -1,4 +1,4 @@
-package node
+package adversary_test
 
 import (
 	"context"
@@ -10,16 +10,20 @@ import (
 	"github.com/starling-network/starling/compute/data/tokenizer"
 	"github.com/starling-network/starling/compute/kernel"
 	"github.com/starling-network/starling/compute/model"
+	"github.com/starling-network/starling/compute/program"
 	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/exchange/aggregate"
 	"github.com/starling-network/starling/exchange/codec"
 	"github.com/starling-network/starling/exchange/outer"
+	"github.com/starling-network/starling/network/blob"
 	"github.com/starling-network/starling/protocol/dispute"
 	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/role/adversary"
+	"github.com/starling-network/starling/role/engine"
 )
 
 // smallEngine is a party's engine for a tiny job, with its first checkpoint in memory.
-func smallEngine(t *testing.T) (*engine, run.Checkpoint) {
+func smallEngine(t *testing.T) (*engine.Engine, run.Checkpoint) {
 	t.Helper()
 	must := func(err error) {
 		t.Helper()
@@ -34,51 +38,52 @@ func smallEngine(t *testing.T) (*engine, run.Checkpoint) {
 	text := []byte(strings.Repeat("the quick brown fox jumps over the lazy dog. ", 40))
 	corpus, err := data.Build([]data.Source{{Format: "text", Name: "t", Data: text}}, tokenizer.Bytes(), 0)
 	must(err)
-	manifest, shards := corpus.Manifest(shardTokens), corpus.Shards(shardTokens)
+	manifest := corpus.Manifest(engine.ShardTokens)
 	spec := &train.Spec{
 		Version: 1, Numerics: kernel.Version, Name: "test", Program: step.Digest(), Data: manifest.Digest(),
 		Rounds: 2, Steps: 50, Segment: 25, Units: 2, Batch: 2, Length: 8,
 		Rate: train.Rate{Kind: train.Constant, Peak: 1e-3}, Beta1: 0.9, Beta2: 0.95,
 		Exchange: train.Exchange{Codec: codec.Int8, Rule: aggregate.Mean, Outer: outer.SGD, Rate: 1},
 	}
-	task, err := newTask(spec.Encode(), step.Encode(), manifest.Encode(), func(i int) ([]byte, error) { return shards[i], nil }, spec.Digest(), 1)
+	exec, err := program.Compile(step, 1)
 	must(err)
 	genesis, err := train.Genesis(train.Params(step), cfg.Init(1))
 	must(err)
-	e := &engine{jobID: "job", task: task}
+	e := engine.New("job", &train.Task{Spec: spec, Step: step, Exec: exec, Corpus: corpus}, blob.NewMemory(), nil)
 	name := run.Checkpoint{Root: genesis.Root(), CID: "genesis"}
-	e.hold(name, genesis)
+	e.Hold(name, genesis)
 	return e, name
 }
 
 func TestFabricatedWorkIsRefutedByOneTile(t *testing.T) {
 	e, base := smallEngine(t)
-	made, err := e.fabricate(context.Background(), base, 1)
+	liar := adversary.Fabricator{Engine: e}
+	made, err := liar.Train(context.Background(), base, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	right, differ, _, err := e.check(context.Background(), base, 1, "verifier", made.commit)
-	if err != nil || right || differ != 1 {
-		t.Fatalf("audit of fabricated work: right %v, differs at %d, %v", right, differ, err)
+	f, err := e.Check(context.Background(), base, 1, "verifier", made.Commit)
+	if err != nil || f.Right || f.Differ != 1 {
+		t.Fatalf("audit of fabricated work: %+v, %v", f, err)
 	}
-	r, err := referee.Open(e.task.Spec.Digest(), e.opening())
+	r, err := referee.Open(e.Task().Spec.Digest(), e.Opening())
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := run.State{Base: base, Units: []run.Unit{{}, {Index: 1, Worker: "worker", Verifier: "verifier", Commit: made.commit}}}
+	s := run.State{Base: base, Units: []run.Unit{{}, {Index: 1, Worker: "worker", Verifier: "verifier", Commit: made.Commit}}}
 	config, err := r.Config(s, 1, 10)
 	if err != nil {
 		t.Fatal(err)
 	}
-	g, err := dispute.Open(config, differ, 1)
+	g, err := dispute.Open(config, f.Differ, 1)
 	for height := int64(2); err == nil && g.Stage != dispute.Over; height++ {
-		from, next := "worker", dispute.Answer
+		from, next, oracle := "worker", dispute.Answer, liar.Oracle
 		if g.Turn == dispute.Challenger {
-			from, next = "verifier", dispute.Press
+			from, next, oracle = "verifier", dispute.Press, e.Oracle
 		}
 		var o dispute.Oracle
 		var m dispute.Move
-		if o, err = e.oracle(base, g, from == "worker"); err == nil {
+		if o, err = oracle(base, g); err == nil {
 			m, err = next(g, o)
 		}
 		if err == nil {

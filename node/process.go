@@ -1,0 +1,221 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/starling-network/starling/client"
+	"github.com/starling-network/starling/compute/kernel"
+	"github.com/starling-network/starling/network/blob"
+	"github.com/starling-network/starling/network/peer"
+	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/role"
+	"github.com/starling-network/starling/role/adversary"
+	"github.com/starling-network/starling/role/engine"
+	"github.com/starling-network/starling/role/party"
+)
+
+// process is one worker or verifier: its role, fed with blocks, and the party that performs what the role asks for. It
+// shares nothing with other processes but the chain and the wire.
+type process struct {
+	id        string
+	job       string
+	threads   int
+	bootstrap []string // addresses of peers to ask besides the members
+	chain     *client.Client
+	host      *peer.Host
+	store     *blob.Disk
+	log       *slog.Logger
+	step      func(role.Event) []role.Action
+	liar      bool // skips its training and fabricates what it commits to
+
+	party *party.Party // once the job's bundle is here
+}
+
+// run follows the chain until the context ends.
+func (p *process) run(ctx context.Context) error {
+	blocks, err := p.chain.Blocks(ctx)
+	if err != nil {
+		return err
+	}
+	events := make(chan role.Event)
+	var working sync.WaitGroup
+	defer working.Wait()
+	for {
+		var actions []role.Action
+		select {
+		case <-ctx.Done():
+			return nil
+		case e := <-events:
+			actions = p.step(e)
+		case b, ok := <-blocks:
+			if !ok {
+				return errors.Join(ctx.Err(), errClosed)
+			}
+			block, err := p.observe(ctx, b.Height)
+			if err != nil {
+				p.log.Warn("cannot follow the chain", "height", b.Height, "err", err)
+				continue
+			}
+			if block != nil {
+				actions = p.step(*block)
+			}
+		}
+		for _, a := range actions {
+			working.Go(func() {
+				e := p.perform(ctx, a)
+				select {
+				case events <- e:
+				case <-ctx.Done():
+				}
+			})
+		}
+	}
+}
+
+var errClosed = errors.New("node: the chain's block stream ended")
+
+// observe reads the state of the run after a block; nil before the order is matched.
+func (p *process) observe(ctx context.Context, height int64) (*role.Block, error) {
+	s, err := p.chain.Run(ctx, p.job)
+	if errors.Is(err, client.ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if p.party == nil {
+		if err := p.open(ctx, s); err != nil {
+			return nil, err
+		}
+	}
+	b := &role.Block{Height: height, Run: s}
+	for _, u := range s.Units {
+		if u.Status == run.Disputed {
+			b.Disputes, err = p.chain.Disputes(ctx, p.job)
+			break
+		}
+	}
+	return b, err
+}
+
+// open fetches the job and makes ready to compute.
+func (p *process) open(ctx context.Context, s run.State) error {
+	get := func(ctx context.Context, cid string) ([]byte, error) {
+		c, err := blob.Parse(cid)
+		if err != nil {
+			return nil, err
+		}
+		return p.host.Fetch(ctx, c, p.bootstrap)
+	}
+	task, err := engine.Open(ctx, s.Terms, p.threads, get)
+	if err != nil {
+		return err
+	}
+	e := engine.New(p.job, task, p.store, p.host.Fetch)
+	p.party = &party.Party{ID: p.id, Compute: e, Lineage: e, Chain: wire{p}, Blobs: served{p.store, p.host}}
+	if p.liar {
+		p.party.Compute = adversary.Fabricator{Engine: e}
+	}
+	p.log.Info("job opened", "job", p.job, "rounds", task.Spec.Rounds, "units", task.Spec.Units)
+	return nil
+}
+
+// perform does one action and returns what came of it.
+func (p *process) perform(ctx context.Context, a role.Action) role.Event {
+	begin := time.Now()
+	e := p.party.Perform(ctx, a)
+	failed, ok := e.(role.Failed)
+	switch {
+	case !ok:
+		p.log.Debug("action done", "action", a.Key(), "seconds", time.Since(begin).Seconds())
+	case errors.Is(failed.Err, run.ErrStale) || errors.Is(failed.Err, run.ErrWrongPhase):
+		p.log.Debug("action overtaken by others", "action", a.Key(), "err", failed.Err)
+	case ctx.Err() == nil:
+		p.log.Warn("action failed", "action", a.Key(), "err", failed.Err)
+	}
+	return e
+}
+
+// wire is the chain as a party's process reaches it. It implements party.Chain.
+type wire struct{ *process }
+
+var _ party.Chain = wire{}
+
+// Send implements party.Chain.
+func (w wire) Send(ctx context.Context, m role.Action) error {
+	switch m := m.(type) {
+	case role.Commit:
+		return w.chain.Commit(ctx, w.job, m.Work.Round, m.Work.Unit, m.Work.Attempt, m.Commit)
+	case role.Pass:
+		return w.chain.Pass(ctx, w.job, m.Work.Round, m.Work.Unit, m.Seal)
+	case party.Challenge:
+		return w.chain.Challenge(ctx, w.job, m.Work.Round, m.Work.Unit, m.Segment, m.Opening)
+	case party.Move:
+		return w.chain.Move(ctx, w.job, m.Game.Config.Round, m.Game.Config.Unit, m.Made)
+	case role.Attest:
+		return w.chain.Attest(ctx, run.Attestation{Job: w.job, Checkpoint: m.Next, Updates: m.Updates})
+	case role.Missing:
+		return w.chain.Missing(ctx, w.job, m.Work.Round, m.Work.Unit)
+	}
+	return fmt.Errorf("node: no such message: %T", m)
+}
+
+// Addresses implements party.Chain.
+func (w wire) Addresses(ctx context.Context, id string) ([]string, error) {
+	m, err := w.chain.Participant(ctx, id)
+	return m.Addrs, err
+}
+
+// Holders implements party.Chain.
+func (w wire) Holders(ctx context.Context) ([]string, error) {
+	participants, err := w.chain.Participants(ctx)
+	if err != nil {
+		return nil, err
+	}
+	holders := append([]string(nil), w.bootstrap...)
+	for _, m := range participants {
+		if m.ID != w.id {
+			holders = append(holders, m.Addrs...)
+		}
+	}
+	return holders, nil
+}
+
+// served is a store that a host serves to its peers. It implements party.Blobs.
+type served struct {
+	*blob.Disk
+	host *peer.Host
+}
+
+var _ party.Blobs = served{}
+
+// fetchPatience is how long a blob that its holder has not published yet is asked for again.
+const fetchPatience = 20 * time.Second
+
+// Await implements party.Blobs.
+func (s served) Await(ctx context.Context, c blob.CID, holders []string) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, fetchPatience)
+	defer cancel()
+	for {
+		b, err := s.host.Fetch(ctx, c, holders)
+		if err == nil || !errors.Is(err, blob.ErrNotFound) {
+			return b, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, err
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+}
+
+// device describes this machine in the registry.
+func device() string {
+	return fmt.Sprintf("%s/%s, %d threads, %s kernels", runtime.GOOS, runtime.GOARCH, runtime.GOMAXPROCS(0), kernel.Active())
+}

@@ -1,0 +1,87 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/starling-network/starling/compute/program"
+	"github.com/starling-network/starling/compute/tensor"
+	"github.com/starling-network/starling/compute/train"
+	"github.com/starling-network/starling/network/blob"
+	"github.com/starling-network/starling/network/checkpoint"
+	"github.com/starling-network/starling/protocol/run"
+)
+
+// LoadCheckpoint reads a checkpoint from the blobs that get returns, and verifies its round and its root.
+func LoadCheckpoint(ctx context.Context, name run.Checkpoint, get func(context.Context, blob.CID) ([]byte, error)) (*train.Checkpoint, error) {
+	id, err := blob.Parse(name.CID)
+	if err != nil {
+		return nil, err
+	}
+	m, tensors, err := checkpoint.Load(ctx, get, id)
+	if err != nil {
+		return nil, err
+	}
+	c := &train.Checkpoint{Round: m.Round}
+	for _, t := range m.Tensors {
+		if n, ok := parameter(t.Name, train.Param); ok {
+			c.Names = append(c.Names, n)
+			c.Params = append(c.Params, tensors[t.Name])
+			u, ok := tensors[train.Outer+n]
+			if !ok {
+				return nil, fmt.Errorf("engine: checkpoint %d has no outer momentum for %q", name.Round, n)
+			}
+			c.Momentum = append(c.Momentum, u)
+		}
+	}
+	if c.Round != name.Round || c.Root() != name.Root {
+		return nil, fmt.Errorf("engine: the blob %s is not checkpoint %d with root %s", name.CID, name.Round, name.Root.Short())
+	}
+	return c, nil
+}
+
+func parameter(name, prefix string) (string, bool) {
+	if len(name) > len(prefix) && name[:len(prefix)] == prefix {
+		return name[len(prefix):], true
+	}
+	return "", false
+}
+
+// sameParameters reports why a checkpoint is not one of the program's.
+func sameParameters(c *train.Checkpoint, p *program.Program) error {
+	shapes := map[string]tensor.Shape{}
+	for _, in := range p.Inputs() {
+		shapes[in.Name] = in.Shape
+	}
+	names := train.Params(p)
+	if len(names) != len(c.Names) {
+		return fmt.Errorf("engine: the checkpoint has %d parameters, the program %d", len(c.Names), len(names))
+	}
+	for i, n := range names {
+		want := shapes[train.Param+n]
+		if c.Names[i] != n || !c.Params[i].Shape.Equal(want) || !c.Momentum[i].Shape.Equal(want) {
+			return fmt.Errorf("engine: parameter %d of the checkpoint is not %q %v", i, n, want)
+		}
+	}
+	return nil
+}
+
+// SaveCheckpoint stores a checkpoint and returns its name.
+func SaveCheckpoint(ctx context.Context, store blob.Store, jobID string, c *train.Checkpoint) (run.Checkpoint, error) {
+	root := c.Root()
+	tensors := map[string]*tensor.Tensor{}
+	names := make([]string, 0, 2*len(c.Names))
+	for i, n := range c.Names {
+		names = append(names, train.Param+n)
+		tensors[train.Param+n] = c.Params[i]
+	}
+	for i, n := range c.Names {
+		names = append(names, train.Outer+n)
+		tensors[train.Outer+n] = c.Momentum[i]
+	}
+	id, err := checkpoint.Save(ctx, store, checkpoint.Manifest{Job: jobID, Round: c.Round, StateRoot: root}, names, tensors)
+	if err != nil {
+		return run.Checkpoint{}, err
+	}
+	return run.Checkpoint{Round: c.Round, Root: root, CID: id.String()}, nil
+}

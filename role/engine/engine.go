@@ -1,0 +1,240 @@
+// Package engine is what a party computes: it trains work units, re-executes those of others, combines updates into the
+// next checkpoint, and knows what to say in a dispute. It holds checkpoints in memory and reaches storage and peers
+// through the store and the function that it is given.
+//
+// When to compute what is decided by the roles; how the results reach the chain is package party.
+package engine
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/chain/referee"
+	"github.com/starling-network/starling/compute/tensor"
+	"github.com/starling-network/starling/compute/train"
+	"github.com/starling-network/starling/exchange/codec"
+	"github.com/starling-network/starling/exchange/outer"
+	"github.com/starling-network/starling/network/blob"
+	"github.com/starling-network/starling/protocol/audit"
+	"github.com/starling-network/starling/protocol/dispute"
+	"github.com/starling-network/starling/protocol/run"
+)
+
+// Engine is what one party computes with: the job's task, and the checkpoints it holds in memory. Its methods may be
+// called from several goroutines; units are computed one at a time.
+type Engine struct {
+	job   string
+	task  *train.Task
+	store blob.Store
+	fetch func(ctx context.Context, c blob.CID, holders []string) ([]byte, error)
+
+	computing sync.Mutex // guards task.Exec
+	mu        sync.Mutex // guards what follows
+	held      map[run.Checkpoint]*train.Checkpoint
+	witnesses map[disputed]*referee.Witness
+}
+
+// New returns the engine of a job. It keeps checkpoints in store, and gets those of others with fetch.
+func New(job string, task *train.Task, store blob.Store, fetch func(ctx context.Context, c blob.CID, holders []string) ([]byte, error)) *Engine {
+	return &Engine{job: job, task: task, store: store, fetch: fetch, held: map[run.Checkpoint]*train.Checkpoint{}}
+}
+
+// Task is what the engine computes units of.
+func (e *Engine) Task() *train.Task { return e.task }
+
+// Hold keeps a checkpoint in memory, and forgets those from before the round that led to it.
+func (e *Engine) Hold(name run.Checkpoint, c *train.Checkpoint) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for k := range e.held {
+		if k.Round+1 < name.Round {
+			delete(e.held, k)
+		}
+	}
+	e.held[name] = c
+}
+
+// Base returns a checkpoint that was loaded or combined before.
+func (e *Engine) Base(name run.Checkpoint) (*train.Checkpoint, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	c, ok := e.held[name]
+	if !ok {
+		return nil, fmt.Errorf("engine: checkpoint %d is not held", name.Round)
+	}
+	return c, nil
+}
+
+// Load fetches a checkpoint from the store or from its holders, and verifies its root.
+func (e *Engine) Load(ctx context.Context, name run.Checkpoint, holders []string) error {
+	c, err := LoadCheckpoint(ctx, name, func(ctx context.Context, id blob.CID) ([]byte, error) { return e.fetch(ctx, id, holders) })
+	if err != nil {
+		return err
+	}
+	if err := sameParameters(c, e.task.Step); err != nil {
+		return err
+	}
+	e.Hold(name, c)
+	return nil
+}
+
+// Work is a computed unit: what is committed, and the bytes behind it.
+type Work struct {
+	Commit run.Commitment
+	Update []byte           // compressed, as it is served
+	Log    []byte           // losses, for people
+	Delta  []*tensor.Tensor // pseudo-gradient per parameter, for the seal
+}
+
+// Train computes a unit.
+func (e *Engine) Train(ctx context.Context, name run.Checkpoint, unit uint32) (*Work, error) {
+	base, err := e.Base(name)
+	if err != nil {
+		return nil, err
+	}
+	e.computing.Lock()
+	defer e.computing.Unlock()
+	r, err := e.task.Run(base, unit, func(uint32, float32) error { return ctx.Err() })
+	if err != nil {
+		return nil, err
+	}
+	return NewWork(e.task.Spec, base, unit, r)
+}
+
+// NewWork is what is committed for the result of a unit of the round after base.
+func NewWork(s *train.Spec, base *train.Checkpoint, unit uint32, r *train.Result) (*Work, error) {
+	u, err := outer.Commit(s, base.Round, unit, r)
+	if err != nil {
+		return nil, err
+	}
+	var sum float64
+	for _, l := range r.Losses {
+		sum += float64(l)
+	}
+	b, log := u.Encode(), train.EncodeLog(u.Round, u.Unit, r.Losses)
+	return &Work{
+		Commit: run.Commitment{
+			Segments: r.Segments, Update: u.Root(), UpdateCID: blob.Of(b).String(), Bytes: uint64(len(b)),
+			Loss: int64(sum / float64(len(r.Losses)) * 1e6), Log: blob.Of(log).String(),
+		},
+		Update: b, Log: log, Delta: r.Delta,
+	}, nil
+}
+
+// Finding is the outcome of executing a unit again.
+type Finding struct {
+	Right  bool
+	Differ uint32       // unless Right: the first segment root that differs; their number: only the update differs
+	Seal   canon.Digest // if Right: keyed with the verifier's identity over the state bytes
+}
+
+// Check executes a unit again and compares it with a commitment.
+func (e *Engine) Check(ctx context.Context, name run.Checkpoint, unit uint32, verifier string, c run.Commitment) (Finding, error) {
+	mine, err := e.Train(ctx, name, unit)
+	if err != nil {
+		return Finding{}, err
+	}
+	for i, want := range mine.Commit.Segments {
+		if i >= len(c.Segments) || c.Segments[i] != want {
+			return Finding{Differ: uint32(i)}, nil
+		}
+	}
+	if c.Update != mine.Commit.Update {
+		return Finding{Differ: uint32(len(mine.Commit.Segments))}, nil
+	}
+	end := c.Segments[len(c.Segments)-1]
+	seal := audit.Seal(verifier, e.job, name.Round, unit, end, func(yield func([]byte) bool) {
+		for _, t := range mine.Delta {
+			if !yield(t.Bytes()) {
+				return
+			}
+		}
+	})
+	return Finding{Right: true, Seal: seal}, nil
+}
+
+// Advance combines the accepted updates of a round. get returns the bytes of the update of a unit; one that is not what
+// its worker committed to is a *BadUpdate.
+func (e *Engine) Advance(ctx context.Context, name run.Checkpoint, units []run.Unit, get func(u run.Unit) ([]byte, error)) (run.Checkpoint, error) {
+	base, err := e.Base(name)
+	if err != nil {
+		return run.Checkpoint{}, err
+	}
+	deltas := make([][]*tensor.Tensor, len(units))
+	for i, u := range units {
+		b, err := get(u)
+		if err != nil {
+			return run.Checkpoint{}, err
+		}
+		want := outer.Expect(e.task.Spec, base, u.Index)
+		want.Root = u.Commit.Update
+		if _, deltas[i], err = codec.Unpack(b, want); err != nil {
+			return run.Checkpoint{}, &BadUpdate{u.Index, err}
+		}
+	}
+	next, err := outer.Advance(e.task.Spec, base, deltas)
+	if err != nil {
+		return run.Checkpoint{}, err
+	}
+	saved, err := SaveCheckpoint(ctx, e.store, e.job, next)
+	if err != nil {
+		return run.Checkpoint{}, err
+	}
+	e.Hold(saved, next)
+	return saved, nil
+}
+
+// BadUpdate says that the update of a unit is not what its worker committed to, or cannot be had.
+type BadUpdate struct {
+	Unit uint32
+	Err  error
+}
+
+func (b *BadUpdate) Error() string {
+	return fmt.Sprintf("engine: update of unit %d: %v", b.Unit, b.Err)
+}
+
+// Unwrap returns why.
+func (b *BadUpdate) Unwrap() error { return b.Err }
+
+// Opening is what a challenge shows of the job.
+func (e *Engine) Opening() []byte { return referee.Opening(e.task.Spec, e.task.Step) }
+
+// Oracle is what the party knows about the unit of a dispute in the round after a checkpoint.
+func (e *Engine) Oracle(base run.Checkpoint, g dispute.Game) (dispute.Oracle, error) {
+	w, err := e.witness(base, g.Config.Unit)
+	if err != nil {
+		return nil, err
+	}
+	return &exclusive{lock: &e.computing, oracle: w}, nil
+}
+
+// disputed names a unit that was executed again for a dispute.
+type disputed struct {
+	base run.Checkpoint
+	unit uint32
+}
+
+// witness returns the execution of a disputed unit, which is kept from move to move until another round is disputed.
+func (e *Engine) witness(name run.Checkpoint, unit uint32) (*referee.Witness, error) {
+	base, err := e.Base(name)
+	if err != nil {
+		return nil, err
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	key := disputed{name, unit}
+	if w, ok := e.witnesses[key]; ok {
+		return w, nil
+	}
+	kept := map[disputed]*referee.Witness{key: referee.NewWitness(e.task, base, unit, ShardTokens)}
+	for k, w := range e.witnesses {
+		if k.base == name {
+			kept[k] = w
+		}
+	}
+	e.witnesses = kept
+	return kept[key], nil
+}

@@ -1,0 +1,111 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/compute/data"
+	"github.com/starling-network/starling/compute/program"
+	"github.com/starling-network/starling/compute/train"
+	"github.com/starling-network/starling/exchange/outer"
+	"github.com/starling-network/starling/protocol/run"
+)
+
+// ShardTokens is how many tokens one shard of a job's data has, but for its last.
+const ShardTokens = 1 << 20
+
+// Bundle is the blob that an order names: the work specification, and where to find what it names by digest.
+type Bundle struct {
+	Spec     []byte   `cbor:"1,keyasint"`
+	Program  string   `cbor:"2,keyasint"` // CIDs
+	Manifest string   `cbor:"3,keyasint"`
+	Shards   []string `cbor:"4,keyasint"`
+}
+
+// Encode returns the bytes of the blob.
+func (b Bundle) Encode() []byte { return canon.MustMarshal(b) }
+
+// Open fetches what a job ships and makes a task of it. Strangers wrote all of it: nothing is taken that the terms, which
+// the chain has, do not bind by a digest. get returns the bytes of a CID.
+func Open(ctx context.Context, terms run.Terms, threads int, get func(ctx context.Context, cid string) ([]byte, error)) (*train.Task, error) {
+	raw, err := get(ctx, terms.SpecCID)
+	if err != nil {
+		return nil, err
+	}
+	var b Bundle
+	if err := canon.Unmarshal(raw, &b); err != nil {
+		return nil, fmt.Errorf("engine: the job's bundle: %w", err)
+	}
+	program, err := get(ctx, b.Program)
+	if err != nil {
+		return nil, err
+	}
+	manifest, err := get(ctx, b.Manifest)
+	if err != nil {
+		return nil, err
+	}
+	shard := func(i int) ([]byte, error) {
+		if i >= len(b.Shards) {
+			return nil, fmt.Errorf("engine: the job's bundle names %d shards, its manifest more", len(b.Shards))
+		}
+		return get(ctx, b.Shards[i])
+	}
+	task, err := newTask(b.Spec, program, manifest, shard, terms.Spec, threads)
+	if err == nil && task.Spec.Genesis != terms.Genesis.Root {
+		err = fmt.Errorf("engine: the job starts from %s, the chain says %s", task.Spec.Genesis.Short(), terms.Genesis.Root.Short())
+	}
+	return task, err
+}
+
+func newTask(specBytes, programBytes, manifestBytes []byte, shards func(i int) ([]byte, error), want canon.Digest, threads int) (*train.Task, error) {
+	spec, err := train.DecodeSpec(specBytes)
+	if err != nil {
+		return nil, err
+	}
+	if d := spec.Digest(); d != want {
+		return nil, fmt.Errorf("engine: the work specification is %s, the chain says %s", d.Short(), want.Short())
+	}
+	if err := outer.Check(spec.Exchange); err != nil {
+		return nil, err
+	}
+	p, err := program.Decode(programBytes, program.DefaultLimits)
+	if err != nil {
+		return nil, err
+	}
+	if err := train.CheckProgram(spec, p); err != nil {
+		return nil, err
+	}
+	corpus, err := loadCorpus(spec, manifestBytes, shards)
+	if err != nil {
+		return nil, err
+	}
+	exec, err := program.Compile(p, threads)
+	if err != nil {
+		return nil, err
+	}
+	return &train.Task{Spec: spec, Step: p, Exec: exec, Corpus: corpus}, nil
+}
+
+func loadCorpus(spec *train.Spec, manifestBytes []byte, shards func(i int) ([]byte, error)) (*data.Corpus, error) {
+	m, err := data.DecodeManifest(manifestBytes)
+	if err != nil {
+		return nil, err
+	}
+	if m.Digest() != spec.Data {
+		return nil, fmt.Errorf("engine: the corpus manifest is not the one of the specification")
+	}
+	return Assemble(m, shards)
+}
+
+// Assemble puts a shipped corpus together. Nothing that the manifest does not bind gets in.
+func Assemble(m data.Manifest, shards func(i int) ([]byte, error)) (*data.Corpus, error) {
+	parts := make([][]byte, len(m.Shards))
+	for i := range parts {
+		var err error
+		if parts[i], err = shards(i); err != nil {
+			return nil, err
+		}
+	}
+	return data.Assemble(m, parts)
+}

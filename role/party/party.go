@@ -1,0 +1,214 @@
+// Package party performs what the roles ask for: it computes with an engine, speaks on the chain, and moves blobs. It is
+// the same code in a process of its own, where a call blocks until the network answers, and in the simulator, where it
+// blocks until virtual time has passed.
+//
+// What is to be done when is decided by the roles; where bytes and transactions go, by who implements the interfaces.
+package party
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/starling-network/starling/network/blob"
+	"github.com/starling-network/starling/protocol/dispute"
+	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/role"
+	"github.com/starling-network/starling/role/engine"
+)
+
+// Compute is what a party knows about work units: an engine.Engine, or what an adversary makes of one.
+type Compute interface {
+	Train(ctx context.Context, base run.Checkpoint, unit uint32) (*engine.Work, error)
+	Check(ctx context.Context, base run.Checkpoint, unit uint32, verifier string, c run.Commitment) (engine.Finding, error)
+	Opening() []byte
+	Oracle(base run.Checkpoint, g dispute.Game) (dispute.Oracle, error)
+}
+
+// Lineage is how a party gets from one checkpoint to the next; an engine.Engine, too.
+type Lineage interface {
+	Load(ctx context.Context, c run.Checkpoint, holders []string) error
+	Advance(ctx context.Context, base run.Checkpoint, units []run.Unit, get func(run.Unit) ([]byte, error)) (run.Checkpoint, error)
+}
+
+// Chain is how a party speaks on the chain.
+type Chain interface {
+	// Send signs a message and returns when it is in a block, or with the reason why it was refused. It is one of
+	// role.Commit, role.Pass, role.Attest, role.Missing, Challenge and Move.
+	Send(ctx context.Context, m role.Action) error
+	// Addresses returns where a participant is reached.
+	Addresses(ctx context.Context, id string) ([]string, error)
+	// Holders returns the addresses of everybody else who may hold a checkpoint.
+	Holders(ctx context.Context) ([]string, error)
+}
+
+// Blobs is how a party gets and serves blobs.
+type Blobs interface {
+	// Await fetches a blob that one of its holders may still be about to publish.
+	Await(ctx context.Context, c blob.CID, holders []string) ([]byte, error)
+	// Has reports whether the party serves a blob.
+	Has(ctx context.Context, c blob.CID) (bool, error)
+	// Put serves a blob from now on.
+	Put(ctx context.Context, data []byte) (blob.CID, error)
+}
+
+// Challenge is a role.Challenge with what the referee needs to know of the job.
+type Challenge struct {
+	role.Challenge
+	Opening []byte
+}
+
+// Move is a role.Move with the move to make.
+type Move struct {
+	role.Move
+	Made dispute.Move
+}
+
+// Party performs the actions of one worker or verifier in one run. It may perform several at a time.
+type Party struct {
+	ID      string // account address
+	Compute Compute
+	Lineage Lineage
+	Chain   Chain
+	Blobs   Blobs
+
+	mu     sync.Mutex
+	hidden map[role.Work]*engine.Work // computed units whose update others may not read yet
+}
+
+// Perform does one action and returns what came of it.
+func (p *Party) Perform(ctx context.Context, a role.Action) role.Event {
+	e, err := p.act(ctx, a)
+	switch {
+	case err != nil:
+		return role.Failed{Action: a, Err: err}
+	case e == nil:
+		return role.Finished{Action: a}
+	}
+	return e
+}
+
+func (p *Party) act(ctx context.Context, a role.Action) (role.Event, error) {
+	switch a := a.(type) {
+	case role.Load:
+		holders, err := p.Chain.Holders(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return role.Loaded{Action: a}, p.Lineage.Load(ctx, a.Checkpoint, holders)
+	case role.Train:
+		w, err := p.train(ctx, a.Base, a.Work)
+		if err != nil {
+			return nil, err
+		}
+		return role.Trained{Action: a, Commit: w.Commit}, nil
+	case role.Check:
+		f, err := p.Compute.Check(ctx, a.Base, a.Work.Unit, p.ID, a.Commit)
+		return role.Checked{Action: a, Right: f.Right, Differ: f.Differ, Seal: f.Seal}, err
+	case role.Reveal:
+		return nil, p.reveal(ctx, a)
+	case role.Advance:
+		next, err := p.advance(ctx, a)
+		return role.Advanced{Action: a, Next: next}, err
+	case role.Challenge:
+		return nil, p.Chain.Send(ctx, Challenge{a, p.Compute.Opening()})
+	case role.Move:
+		return nil, p.move(ctx, a)
+	case role.Commit, role.Pass, role.Attest, role.Missing:
+		return nil, p.Chain.Send(ctx, a)
+	}
+	return nil, fmt.Errorf("party: no such action: %T", a)
+}
+
+func (p *Party) train(ctx context.Context, base run.Checkpoint, w role.Work) (*engine.Work, error) {
+	done, err := p.Compute.Train(ctx, base, w.Unit)
+	if err != nil {
+		return nil, err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.hidden == nil {
+		p.hidden = map[role.Work]*engine.Work{}
+	}
+	for k := range p.hidden {
+		if k.Round < w.Round {
+			delete(p.hidden, k)
+		}
+	}
+	p.hidden[w] = done
+	return done, nil
+}
+
+// reveal puts an update where others can fetch it. One that a restart lost is computed again: it has the same bits.
+func (p *Party) reveal(ctx context.Context, a role.Reveal) error {
+	id, err := blob.Parse(a.CID)
+	if err != nil {
+		return err
+	}
+	if ok, err := p.Blobs.Has(ctx, id); err != nil || ok {
+		return err
+	}
+	p.mu.Lock()
+	w, ok := p.hidden[a.Work]
+	p.mu.Unlock()
+	if !ok {
+		if w, err = p.train(ctx, a.Base, a.Work); err != nil {
+			return err
+		}
+	}
+	if _, err := p.Blobs.Put(ctx, w.Log); err != nil {
+		return err
+	}
+	got, err := p.Blobs.Put(ctx, w.Update)
+	if err == nil && got != id {
+		err = fmt.Errorf("party: computed the update %s again, committed was %s", got, id)
+	}
+	return err
+}
+
+// advance combines the updates of a round. One that cannot be had, or is not what was committed, is reported.
+func (p *Party) advance(ctx context.Context, a role.Advance) (run.Checkpoint, error) {
+	next, err := p.Lineage.Advance(ctx, a.Base, a.Units, func(u run.Unit) ([]byte, error) {
+		holders, err := p.Chain.Addresses(ctx, u.Worker)
+		if err != nil {
+			return nil, err
+		}
+		b, err := p.await(ctx, u.Commit.UpdateCID, holders)
+		if err != nil && ctx.Err() == nil {
+			return nil, &engine.BadUpdate{Unit: u.Index, Err: err}
+		}
+		return b, err
+	})
+	if bad := (*engine.BadUpdate)(nil); errors.As(err, &bad) {
+		report := p.Chain.Send(ctx, role.Missing{Work: role.Work{Round: a.Base.Round, Unit: bad.Unit}})
+		return next, errors.Join(err, report)
+	}
+	return next, err
+}
+
+func (p *Party) await(ctx context.Context, cid string, holders []string) ([]byte, error) {
+	id, err := blob.Parse(cid)
+	if err != nil {
+		return nil, err
+	}
+	return p.Blobs.Await(ctx, id, holders)
+}
+
+// move makes this party's next move in a dispute.
+func (p *Party) move(ctx context.Context, a role.Move) error {
+	g := a.Game
+	oracle, err := p.Compute.Oracle(a.Base, g)
+	if err != nil {
+		return err
+	}
+	next := dispute.Answer
+	if g.Config.Challenger == p.ID {
+		next = dispute.Press
+	}
+	m, err := next(g, oracle)
+	if err != nil {
+		return err
+	}
+	return p.Chain.Send(ctx, Move{a, m})
+}
