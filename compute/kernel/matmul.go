@@ -9,7 +9,8 @@ const ChunkK = 512
 //
 // A and B are read through strides counted in elements, so that a transpose is a swap of two strides: A[i, k] is
 // A[i*ARow+k*ACol], B[k, j] is B[k*BRow+j*BCol]. Strides are not negative; 0 repeats a row or column.
-// C[i, j] is C[i*CRow+j] with CRow >= N. C shares no memory with A and B; what it held is overwritten.
+// C[i, j] is C[i*CRow+j] with CRow >= N. C shares no memory with A and B; what it held is overwritten, or with Add is the
+// first term of the sum.
 type Gemm struct {
 	M, N, K    int
 	A          []float32
@@ -18,11 +19,12 @@ type Gemm struct {
 	BRow, BCol int
 	C          []float32
 	CRow       int
+	Add        bool // C = C + A x B
 	Path       Path // the kernels to use; 0 is the active path
 }
 
 // Run computes C on up to threads threads: c = +0; for k ascending within a chunk of ChunkK, c = FMA32(a, b, c); then
-// the chunk sums are added in ascending order. It panics if A, B or C is too short for its matrix.
+// the chunk sums are added in ascending order, with Add to what C held. It panics if A, B or C is too short for its matrix.
 func (g *Gemm) Run(threads int) {
 	g.check()
 	g.product().run(threads)
@@ -88,13 +90,14 @@ type product struct {
 	path    Path
 	m, n, k int
 	a, b, c matrix
+	add     bool
 }
 
 // product returns the work of g. A product with few columns is turned into that of the transposes, which has the same
 // chains of operations and gives the vectors, which run along columns, something to do.
 func (g *Gemm) product() product {
 	p := product{
-		path: g.Path, m: g.M, n: g.N, k: g.K,
+		path: g.Path, m: g.M, n: g.N, k: g.K, add: g.Add,
 		a: matrix{g.A, g.ARow, g.ACol}, b: matrix{g.B, g.BRow, g.BCol}, c: matrix{g.C, g.CRow, 1},
 	}
 	if p.path == 0 {
@@ -120,6 +123,9 @@ func (p product) run(threads int) {
 		return
 	}
 	if p.k == 0 {
+		if p.add {
+			return
+		}
 		for i := range p.m {
 			for j := range p.n {
 				p.c.data[i*p.c.row+j*p.c.col] = 0

@@ -57,7 +57,7 @@ func (p product) blocked() {
 			block := p.part(0, p.m, j0, min(j0+blockCols, p.n))
 			block.a, block.b = p.a.from(0, k0), p.b.from(k0, j0)
 			block.k = min(ChunkK, p.k-k0)
-			block.chunk(w, k0 > 0)
+			block.chunk(w, p.add || k0 > 0)
 		}
 	}
 }

@@ -16,7 +16,7 @@ func (p product) portable() {
 				sums := chunkSums(p.a.data[i*p.a.row+k0*p.a.col:], p.a.col, chunk)
 				for l := range cols {
 					c := &p.c.data[i*p.c.row+(j+l)*p.c.col]
-					if k0 == 0 {
+					if k0 == 0 && !p.add {
 						*c = sums[l]
 					} else {
 						*c += sums[l]

@@ -14,12 +14,15 @@ func naive(g *Gemm) {
 	for i := range g.M {
 		for j := range g.N {
 			total := float32(0)
+			if g.Add {
+				total = g.C[i*g.CRow+j]
+			}
 			for k0 := 0; k0 < g.K; k0 += ChunkK {
 				sum := float32(0)
 				for k := k0; k < min(k0+ChunkK, g.K); k++ {
 					sum = FMA32(g.A[i*g.ARow+k*g.ACol], g.B[k*g.BRow+j*g.BCol], sum)
 				}
-				if k0 == 0 {
+				if k0 == 0 && !g.Add {
 					total = sum
 				} else {
 					total += sum
@@ -72,7 +75,7 @@ func randomGemm(r *rand.Rand, m, n, k int, value func(*rand.Rand) float32) *Gemm
 		}
 		return data, row, col
 	}
-	g := &Gemm{M: m, N: n, K: k, CRow: n + r.IntN(5)}
+	g := &Gemm{M: m, N: n, K: k, CRow: n + r.IntN(5), Add: r.IntN(3) == 0}
 	g.A, g.ARow, g.ACol = layout(m, k)
 	g.B, g.BRow, g.BCol = layout(k, n)
 	g.C = make([]float32, max(0, (m-1)*g.CRow+n))
