@@ -21,7 +21,8 @@ func (c *cli) bench() *cobra.Command {
 		Long: `Measure matrix products and training steps on this machine, or print the losses of a training run to
 compare them with those of another implementation. Nothing is sent anywhere.
 
-STARLING_KERNELS chooses the kernels: portable or avx2.`,
+STARLING_KERNELS chooses the kernels: portable, avx2 or avx512; without it the fastest that the
+processor and the system can run. The results are the same bits.`,
 		Example: `  starling bench matmul --threads 1
   starling bench train --preset gpt2-10m
   starling bench losses --model gpt2/ --batches batches.bin --steps 100 -o json`,

@@ -39,7 +39,7 @@ func TestVectorPathsEqualTheScalarFunctions(t *testing.T) {
 		"Add": {Path.Add, Add[float32]}, "Sub": {Path.Sub, Sub[float32]}, "Mul": {Path.Mul, Mul[float32]},
 		"Div": {Path.Div, DivFloat}, "Max": {Path.Max, Max[float32]}, "Min": {Path.Min, Min[float32]},
 	} {
-		for _, p := range paths() {
+		for _, p := range Paths() {
 			for n := range 150 {
 				x, y := awkwardVector(r, n), awkwardVector(r, n)
 				want, got := make([]float32, n), make([]float32, n)
@@ -58,7 +58,7 @@ func TestVectorPathsEqualTheScalarFunctions(t *testing.T) {
 
 func TestExtremaOfZerosAndNaN(t *testing.T) {
 	zero, minus, nan := float32(0), float32(math.Copysign(0, -1)), float32(math.NaN())
-	for _, p := range paths() {
+	for _, p := range Paths() {
 		x := []float32{zero, minus, nan, 1, zero, minus, nan, 1}
 		y := []float32{minus, zero, 1, nan, zero, minus, nan, 2}
 		low, high := make([]float32, 8), make([]float32, 8)
@@ -154,7 +154,7 @@ func TestSumOrder(t *testing.T) {
 		squares := make([]float32, n)
 		Mul(squares, x, x)
 		sum, square := slowSum(x), slowSum(squares)
-		for _, p := range paths() {
+		for _, p := range Paths() {
 			column := make([]float32, 1)
 			p.SumColumns(column, x, n, 1)
 			if got := []float32{p.Sum(x), column[0], p.SumSquares(x)}; !sameFloats(got, []float32{sum, sum, square}) {
@@ -180,7 +180,7 @@ func TestSumsOfRowsAndColumns(t *testing.T) {
 			}
 			byColumn[j] = slowSum(list)
 		}
-		for _, p := range paths() {
+		for _, p := range Paths() {
 			a, b := make([]float32, rows), make([]float32, columns)
 			p.SumRows(a, x, columns)
 			p.SumColumns(b, x, rows, columns)
@@ -273,7 +273,7 @@ func TestRowsOutOfRange(t *testing.T) {
 
 func BenchmarkElementwise(b *testing.B) {
 	x, y := make([]float32, 1024), make([]float32, 1024)
-	for _, p := range paths() {
+	for _, p := range Paths() {
 		b.Run(fmt.Sprintf("Add/%s", p), func(b *testing.B) {
 			b.SetBytes(4 * 1024)
 			for b.Loop() {

@@ -84,25 +84,26 @@ func TestFMA32Cases(t *testing.T) {
 	}
 }
 
-// TestFMA32Hardware compares FMA32 with the instruction, through products of two terms: 1*c and a*b.
+// TestFMA32Hardware compares FMA32 with the instructions of every path, through products of two terms: 1*c and a*b.
 func TestFMA32Hardware(t *testing.T) {
-	if Best() == Portable {
-		t.Skip("no assembly for this processor")
-	}
 	const n, rounds = 16, 40000 // 10 million triples
 	a, b, c := make([]float32, 2*n), make([]float32, 2*n), make([]float32, n*n)
-	g := Gemm{M: n, N: n, K: 2, A: a, ARow: 2, ACol: 1, B: b, BRow: n, BCol: 1, C: c, CRow: n, Path: Best()}
+	g := Gemm{M: n, N: n, K: 2, A: a, ARow: 2, ACol: 1, B: b, BRow: n, BCol: 1, C: c, CRow: n}
 	for round := range uint64(rounds) {
+		var want [n * n]float32
 		for i := range n {
 			x, y, z := adversarialFMA(PhiloxU32(12, round, uint64(i)))
 			a[2*i], a[2*i+1], b[i], b[n+i] = 1, x, z, y
 		}
-		g.Run(1)
-		for i := range n {
-			for j := range n {
-				x, y, z := a[2*i+1], b[n+j], FMA32(1, b[j], 0) // the chain starts from +0: z is never -0
-				if got, want := FMA32(x, y, z), c[i*n+j]; !same(got, want) {
-					t.Fatalf("FMA32(%x, %x, %x) = %x, the instruction gives %x", x, y, z, got, want)
+		for i := range want {
+			// The chain starts from +0: its first term is never -0.
+			want[i] = FMA32(a[2*(i/n)+1], b[n+i%n], FMA32(1, b[i%n], 0))
+		}
+		for _, g.Path = range Paths()[1:] {
+			g.Run(1)
+			for i, got := range c {
+				if !same(got, want[i]) {
+					t.Fatalf("FMA32(%x, %x, %x) = %x, the instruction of %s gives %x", a[2*(i/n)+1], b[n+i%n], b[i%n], want[i], g.Path, got)
 				}
 			}
 		}

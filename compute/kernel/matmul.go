@@ -93,6 +93,9 @@ type product struct {
 	add     bool
 }
 
+// narrow is the number of columns below which a product is that of the transposes.
+const narrow = 16
+
 // product returns the work of g. A product with few columns is turned into that of the transposes, which has the same
 // chains of operations and gives the vectors, which run along columns, something to do.
 func (g *Gemm) product() product {
@@ -103,7 +106,7 @@ func (g *Gemm) product() product {
 	if p.path == 0 {
 		p.path = Active()
 	}
-	if p.n < tileCols && p.n < p.m {
+	if p.n < narrow && p.n < p.m {
 		p.m, p.n = p.n, p.m
 		p.a, p.b, p.c = p.b.transposed(), p.a.transposed(), p.c.transposed()
 	}
@@ -139,26 +142,27 @@ func (p product) run(threads int) {
 		p.serial()
 		return
 	}
-	tilesM, tilesN := (p.m+tileRows-1)/tileRows, (p.n+tileCols-1)/tileCols
-	rows, cols := grid(tilesM, tilesN, threads)
+	s := &tilings[p.path]
+	tilesM, tilesN := (p.m+s.rows-1)/s.rows, (p.n+s.cols-1)/s.cols
+	rows, cols := s.grid(tilesM, tilesN, threads)
 	Parallel(rows*cols, rows*cols, func(lo, hi int) {
 		for t := lo; t < hi; t++ {
 			r, c := t/cols, t%cols
 			p.part(
-				r*tilesM/rows*tileRows, min((r+1)*tilesM/rows*tileRows, p.m),
-				c*tilesN/cols*tileCols, min((c+1)*tilesN/cols*tileCols, p.n),
+				r*tilesM/rows*s.rows, min((r+1)*tilesM/rows*s.rows, p.m),
+				c*tilesN/cols*s.cols, min((c+1)*tilesN/cols*s.cols, p.n),
 			).serial()
 		}
 	})
 }
 
 // grid cuts m x n tiles into at most threads parts, as many as it can and as square as it can.
-func grid(m, n, threads int) (rows, cols int) {
+func (s *tiling) grid(m, n, threads int) (rows, cols int) {
 	rows, cols = 1, 1
 	for r := 1; r <= min(threads, m); r++ {
 		c := min(threads/r, n)
 		more := r*c - rows*cols
-		if more > 0 || more == 0 && m*tileRows*c+n*tileCols*r < m*tileRows*cols+n*tileCols*rows {
+		if more > 0 || more == 0 && m*s.rows*c+n*s.cols*r < m*s.rows*cols+n*s.cols*rows {
 			rows, cols = r, c
 		}
 	}

@@ -5,36 +5,46 @@ import (
 	"unsafe"
 )
 
-const (
-	tileRows = 6 // rows and columns of C that a tile kernel keeps in registers
-	tileCols = 16
+// tiling is how a path cuts products.
+type tiling struct {
+	rows, cols int // of C that a tile kernel keeps in registers
+	blockRows  int // rows of A packed at a time: with ChunkK columns they stay in the second-level cache
+	blockCols  int // columns of B packed at a time
+}
 
-	blockRows = 96   // rows of A packed at a time: with ChunkK columns they stay in the second-level cache
-	blockCols = 1024 // columns of B packed at a time
-	panelPad  = 16   // elements between packed panels of A, so that they do not fall on the same lines of the cache
-	packCols  = 256  // columns of B from which on copying dense rows of A pays
+var tilings = [...]tiling{
+	Portable: {rows: 6, cols: 16}, // the grid of several threads only
+	AVX2:     {rows: 6, cols: 16, blockRows: 96, blockCols: 1024},
+	AVX512:   {rows: 14, cols: 32, blockRows: 224, blockCols: 1024},
+}
+
+const (
+	maxEdge  = 224 * 32 // elements of C in a panel of any tiling
+	panelPad = 16       // elements between packed panels of A, so that they do not fall on the same lines of the cache
+	packCols = 256      // columns of B from which on copying dense rows of A pays
 )
 
-// tiles is the work of one call of a tile kernel: rows rows of C, tileCols wide, over one chunk of k. Strides are in
-// bytes. The layout is known to the assembly.
+// tiles is the work of one call of a tile kernel: rows rows of C, a tile wide, over one chunk of k. Strides are in bytes.
+// The layout is known to the assembly.
 type tiles struct {
-	a     unsafe.Pointer // element (i, k) of tile t: a + t*aTile + i*aRow + k*aCol
-	b     unsafe.Pointer // row k of 16 adjacent elements: b + k*bRow
-	c     unsafe.Pointer // row i of 16 adjacent elements: c + i*cRow
-	aRow  int
-	aCol  int
-	aTile int
-	bRow  int
-	cRow  int
-	k     int // > 0
-	rows  int // > 0
-	add   int // 0: c = sum, 1: c = c + sum
+	a       unsafe.Pointer // element (i, k) of tile t: a + t*aTile + i*aRow + k*aCol
+	b       unsafe.Pointer // row k of as many adjacent elements as a tile has columns: b + k*bRow
+	c       unsafe.Pointer // row i of adjacent elements: c + i*cRow
+	aRow    int
+	aCol    int
+	aTile   int
+	bRow    int // AVX512: 128
+	cRow    int
+	k       int // > 0
+	rows    int // > 0
+	add     int // 0: c = sum, 1: c = c + sum
+	columns int // AVX512: bit l is set if column l of C is there; AVX2 has all
 }
 
 // workspace is the memory of one blocked product.
 type workspace struct {
 	a, b []float32
-	edge [blockRows * tileCols]float32
+	edge [maxEdge]float32
 }
 
 var workspaces = sync.Pool{New: func() any { return new(workspace) }}
@@ -52,9 +62,10 @@ func room(s []float32, n int) []float32 {
 func (p product) blocked() {
 	w := workspaces.Get().(*workspace)
 	defer workspaces.Put(w)
+	cols := tilings[p.path].blockCols
 	for k0 := 0; k0 < p.k; k0 += ChunkK {
-		for j0 := 0; j0 < p.n; j0 += blockCols {
-			block := p.part(0, p.m, j0, min(j0+blockCols, p.n))
+		for j0 := 0; j0 < p.n; j0 += cols {
+			block := p.part(0, p.m, j0, min(j0+cols, p.n))
 			block.a, block.b = p.a.from(0, k0), p.b.from(k0, j0)
 			block.k = min(ChunkK, p.k-k0)
 			block.chunk(w, p.add || k0 > 0)
@@ -65,44 +76,47 @@ func (p product) blocked() {
 // chunk computes the sums of a product of at most blockCols columns and ChunkK inner elements, and stores them in c or
 // adds them to it.
 func (p product) chunk(w *workspace, add bool) {
-	panels := (p.n + tileCols - 1) / tileCols
-	w.b = room(w.b, panels*tileCols*p.k)
+	s := &tilings[p.path]
+	panels := (p.n + s.cols - 1) / s.cols
+	w.b = room(w.b, panels*s.cols*p.k)
 	for j := range panels {
-		packB(w.b[j*tileCols*p.k:][:tileCols*p.k], p.b.from(0, j*tileCols), p.k, min(tileCols, p.n-j*tileCols))
+		p.packB(w.b[j*s.cols*p.k:][:s.cols*p.k], p.b.from(0, j*s.cols), min(s.cols, p.n-j*s.cols))
 	}
-	t := tiles{bRow: tileCols * 4, k: p.k}
-	for i := 0; i < p.m; i += blockRows {
-		rows := min(blockRows, p.m-i)
+	t := tiles{bRow: s.cols * 4, k: p.k}
+	for i := 0; i < p.m; i += s.blockRows {
+		rows := min(s.blockRows, p.m-i)
 		a := p.a.from(i, 0)
 		t.rows, t.a = rows, unsafe.Pointer(&a.data[0])
-		t.aRow, t.aCol, t.aTile = a.row*4, a.col*4, a.row*4*tileRows
+		t.aRow, t.aCol, t.aTile = a.row*4, a.col*4, a.row*4*s.rows
 		if a.col != 1 || p.n > packCols {
-			w.packA(a, rows, p.k, &t)
+			p.packA(w, a, rows, &t)
 		}
 		for j := range panels {
-			t.b = unsafe.Pointer(&w.b[j*tileCols*p.k])
-			p.panel(w, &t, i, j*tileCols, add)
+			t.b = unsafe.Pointer(&w.b[j*s.cols*p.k])
+			p.panel(w, &t, i, j*s.cols, add)
 		}
 	}
 }
 
-// panel runs the tile kernel for the rows of t from i on and the panel of columns at j. Where C has no 16 adjacent
-// columns the sums go through w.edge.
+// panel runs the tile kernel for the rows of t from i on and the panel of columns at j. Where C has no adjacent columns,
+// or AVX2 too few of them, the sums go through w.edge.
 func (p product) panel(w *workspace, t *tiles, i, j int, add bool) {
+	width := tilings[p.path].cols
 	c := p.c.from(i, j)
-	cols := min(tileCols, p.n-j)
-	if cols == tileCols && c.col == 1 {
+	cols := min(width, p.n-j)
+	t.columns = 1<<cols - 1
+	if c.col == 1 && (cols == width || p.path == AVX512) {
 		t.c, t.cRow, t.add = unsafe.Pointer(&c.data[0]), c.row*4, 0
 		if add {
 			t.add = 1
 		}
-		runTiles(t)
+		t.run(p.path)
 		return
 	}
-	t.c, t.cRow, t.add = unsafe.Pointer(&w.edge[0]), tileCols*4, 0
-	runTiles(t)
+	t.c, t.cRow, t.add = unsafe.Pointer(&w.edge[0]), width*4, 0
+	t.run(p.path)
 	for r := range t.rows {
-		for l, sum := range w.edge[r*tileCols:][:cols] {
+		for l, sum := range w.edge[r*width:][:cols] {
 			x := &c.data[r*c.row+l*c.col]
 			if add {
 				sum += *x
@@ -112,57 +126,71 @@ func (p product) panel(w *workspace, t *tiles, i, j int, add bool) {
 	}
 }
 
-// packB writes the k rows and cols <= 16 columns of b to dst, 16 elements a row, the missing columns 0.
-func packB(dst []float32, b matrix, k, cols int) {
-	if cols < tileCols {
+// packB writes the rows of b, of cols columns, to dst, each as wide as a tile, the missing columns 0.
+func (p product) packB(dst []float32, b matrix, cols int) {
+	width := tilings[p.path].cols
+	if b.col == 1 && p.path == AVX512 {
+		copy512(&dst[0], &b.data[0], b.row*4, p.k, 1<<cols-1)
+		return
+	}
+	if b.col == 1 && cols == width {
+		copy16(&dst[0], &b.data[0], b.row*4, p.k)
+		return
+	}
+	if cols < width {
 		clear(dst)
-		for l := range cols {
-			for i := range k {
-				dst[i*tileCols+l] = b.data[i*b.row+l*b.col]
+	}
+	rows, columns := 0, 0 // the corner that assembly transposes
+	if b.row == 1 && p.k >= 16 {
+		rows, columns = p.k&^15, cols&^15
+		for l := 0; l < columns; l += 16 {
+			if p.path == AVX512 {
+				transpose512(&dst[l], &b.data[l*b.col], b.col*4, rows)
+			} else {
+				transpose16(&dst[l], &b.data[l*b.col], b.col*4, rows)
 			}
 		}
-		return
 	}
-	if b.col == 1 {
-		copy16(&dst[0], &b.data[0], b.row*4, k)
-		return
-	}
-	done := 0
-	if b.row == 1 && k >= 8 {
-		done = k &^ 7
-		transpose16(&dst[0], &b.data[0], b.col*4, done)
-	}
-	for i := done; i < k; i++ {
-		for l := range tileCols {
-			dst[i*tileCols+l] = b.data[i*b.row+l*b.col]
+	for i := range p.k {
+		l := 0
+		if i < rows {
+			l = columns
+		}
+		for ; l < cols; l++ {
+			dst[i*width+l] = b.data[i*b.row+l*b.col]
 		}
 	}
 }
 
 // packA copies rows x k elements of a to w.a and points t at the copy: row after row if rows are dense in a, else tile
 // after tile.
-func (w *workspace) packA(a matrix, rows, k int, t *tiles) {
+func (p product) packA(w *workspace, a matrix, rows int, t *tiles) {
+	height := tilings[p.path].rows
 	if a.col == 1 {
-		stride := k + panelPad
+		stride := p.k + panelPad
 		w.a = room(w.a, rows*stride)
 		for i := range rows {
-			copy(w.a[i*stride:][:k], a.data[i*a.row:])
+			copy(w.a[i*stride:][:p.k], a.data[i*a.row:])
 		}
-		t.a, t.aRow, t.aCol, t.aTile = unsafe.Pointer(&w.a[0]), stride*4, 4, stride*4*tileRows
+		t.a, t.aRow, t.aCol, t.aTile = unsafe.Pointer(&w.a[0]), stride*4, 4, stride*4*height
 		return
 	}
-	stride := k*tileRows + panelPad
-	w.a = room(w.a, (rows/tileRows+1)*stride)
-	t.a, t.aRow, t.aCol, t.aTile = unsafe.Pointer(&w.a[0]), 4, tileRows*4, stride*4
+	stride := p.k*height + panelPad
+	w.a = room(w.a, (rows/height+1)*stride)
+	t.a, t.aRow, t.aCol, t.aTile = unsafe.Pointer(&w.a[0]), 4, height*4, stride*4
 	done := 0
-	if a.row == 1 && rows >= tileRows {
-		done = rows / tileRows * tileRows
-		slivers6(&w.a[0], &a.data[0], stride*4, a.col*4, rows/tileRows, k)
+	if whole := rows / height; a.row == 1 && whole > 0 {
+		done = whole * height
+		if p.path == AVX512 {
+			slivers512(&w.a[0], &a.data[0], stride*4, a.col*4, whole, p.k)
+		} else {
+			slivers6(&w.a[0], &a.data[0], stride*4, a.col*4, whole, p.k)
+		}
 	}
 	for i := done; i < rows; i++ {
-		panel := w.a[i/tileRows*stride+i%tileRows:]
-		for l := range k {
-			panel[l*tileRows] = a.data[i*a.row+l*a.col]
+		panel := w.a[i/height*stride+i%height:]
+		for l := range p.k {
+			panel[l*height] = a.data[i*a.row+l*a.col]
 		}
 	}
 }

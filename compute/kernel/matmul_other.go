@@ -4,12 +4,13 @@ package kernel
 
 // There is no assembly for this port: Best is Portable, and nothing gets here.
 
-func runTiles(*tiles) { panic("kernel: no tile kernel on this port") }
+const noTiles = "kernel: no tile kernel on this port"
 
-func transpose16(dst, src *float32, stride, k int) { panic("kernel: no tile kernel on this port") }
+func (t *tiles) run(Path) { panic(noTiles) }
 
-func slivers6(dst, src *float32, panel, stride, tiles, k int) {
-	panic("kernel: no tile kernel on this port")
-}
-
-func copy16(dst, src *float32, stride, k int) { panic("kernel: no tile kernel on this port") }
+func transpose16(dst, src *float32, stride, k int)              { panic(noTiles) }
+func transpose512(dst, src *float32, stride, k int)             { panic(noTiles) }
+func slivers6(dst, src *float32, panel, stride, tiles, k int)   { panic(noTiles) }
+func slivers512(dst, src *float32, panel, stride, tiles, k int) { panic(noTiles) }
+func copy16(dst, src *float32, stride, k int)                   { panic(noTiles) }
+func copy512(dst, src *float32, stride, k, columns int)         { panic(noTiles) }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 )
 
@@ -102,14 +103,6 @@ func requireSame(t *testing.T, g *Gemm, what string, run func(g *Gemm)) {
 	}
 }
 
-// paths are the paths that this processor has.
-func paths() []Path {
-	if Best() == Portable {
-		return []Path{Portable}
-	}
-	return []Path{Portable, Best()}
-}
-
 func TestGemmBits(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	sizes := []int{1, 2, 3, 5, 6, 7, 12, 15, 16, 17, 31, 32, 33, 64, 97, 100}
@@ -121,7 +114,7 @@ func TestGemmBits(t *testing.T) {
 				k /= 3
 			}
 			g := randomGemm(r, m, n, k, value)
-			for _, p := range paths() {
+			for _, p := range Paths() {
 				for _, threads := range []int{1, 2, 3, 7} {
 					requireSame(t, g, fmt.Sprintf("%s, %s, %d threads", name, p, threads), func(g *Gemm) {
 						g.Path = p
@@ -136,10 +129,11 @@ func TestGemmBits(t *testing.T) {
 // TestGemmBlocks reaches the edges of the blocks of packed rows and columns.
 func TestGemmBlocks(t *testing.T) {
 	r := rand.New(rand.NewPCG(2, 2))
-	for _, s := range [][3]int{{blockRows + 1, 5, 3}, {2*blockRows + 5, 300, 4}, {3, blockCols + 1, 5}, {97, 2*blockCols + 17, 2}, {2, 33, 2*ChunkK + 1}, {300, 3, 700}, {1, 1, 5000}} {
-		for range 8 {
-			g := randomGemm(r, s[0], s[1], s[2], values["few bits"])
-			for _, p := range paths() {
+	for _, p := range Paths()[1:] {
+		rows, cols := tilings[p].blockRows, tilings[p].blockCols
+		for _, s := range [][3]int{{rows + 1, 5, 3}, {2*rows + 5, 300, 4}, {3, cols + 1, 5}, {97, 2*cols + 17, 2}, {2, 33, 2*ChunkK + 1}, {300, 3, 700}, {1, 1, 5000}} {
+			for range 8 {
+				g := randomGemm(r, s[0], s[1], s[2], values["few bits"])
 				requireSame(t, g, p.String(), func(g *Gemm) {
 					g.Path = p
 					g.Run(3)
@@ -153,7 +147,7 @@ func TestBatchGemm(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 3))
 	for _, batch := range []int{0, 1, 2, 5, 9} {
 		for _, threads := range []int{1, 2, 3, 7} {
-			for _, p := range paths() {
+			for _, p := range Paths() {
 				const m, n, k = 20, 34, 40
 				g := Gemm{M: m, N: n, K: k, ARow: k, ACol: 1, BRow: 1, BCol: k, CRow: n, Path: p}
 				g.A, g.B = make([]float32, 9*m*k), make([]float32, n*k)
@@ -187,7 +181,7 @@ func TestGemmContraction(t *testing.T) {
 	long := &Gemm{M: 1, N: 16, K: 3 * ChunkK, A: make([]float32, 3*ChunkK), ACol: 1, B: []float32{1}, C: make([]float32, 16), CRow: 16}
 	// Chunk sums 2^24, 1 and 1: added one by one to 2^24 the ones are lost, in one running sum or added first they are not.
 	long.A[0], long.A[ChunkK], long.A[2*ChunkK] = 0x1p24, 1, 1
-	for _, p := range paths() {
+	for _, p := range Paths() {
 		g.Path, long.Path = p, p
 		g.Run(1)
 		long.Run(1)
@@ -242,7 +236,7 @@ func TestGemmPanics(t *testing.T) {
 
 func TestGrid(t *testing.T) {
 	for _, c := range [][5]int{{10, 10, 1, 1, 1}, {10, 1, 4, 4, 1}, {1, 10, 4, 1, 4}, {100, 40, 4, 2, 2}, {3, 2, 100, 3, 2}, {40, 1000, 3, 1, 3}} {
-		if r, k := grid(c[0], c[1], c[2]); r != c[3] || k != c[4] {
+		if r, k := tilings[AVX2].grid(c[0], c[1], c[2]); r != c[3] || k != c[4] {
 			t.Errorf("grid(%d, %d, %d) = %d, %d, want %d, %d", c[0], c[1], c[2], r, k, c[3], c[4])
 		}
 	}
@@ -273,6 +267,11 @@ func TestSelect(t *testing.T) {
 	}
 	if err := Select("gpu"); err == nil || Active() != Portable {
 		t.Errorf("Select(gpu): %v, %v", err, Active())
+	}
+	for p := Portable; p <= AVX512; p++ {
+		if err := Select(p.String()); slices.Contains(Paths(), p) != (err == nil) || err == nil && Active() != p {
+			t.Errorf("Select(%s): %v, %v; the processor runs %v", p, err, Active(), Paths())
+		}
 	}
 	if err := Select(""); err != nil || Active() != Best() {
 		t.Errorf("Select(): %v, %v", err, Active())

@@ -2,4 +2,4 @@
 
 package kernel
 
-const hasAVX2 = false
+func (p Path) runs() bool { return p == Portable }

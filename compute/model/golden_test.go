@@ -115,8 +115,10 @@ func TestStateDigests(t *testing.T) {
 		return lines
 	}
 	got := digests("portable")
-	if best := digests(""); !slices.Equal(best, got) {
-		t.Errorf("%s gives\n%s, portable\n%s", kernel.Best(), strings.Join(best, ""), strings.Join(got, ""))
+	for _, path := range kernel.Paths()[1:] {
+		if other := digests(path.String()); !slices.Equal(other, got) {
+			t.Errorf("%s gives\n%s, portable\n%s", path, strings.Join(other, ""), strings.Join(got, ""))
+		}
 	}
 	file := filepath.Join("testdata", "states.golden")
 	if *rewrite {

@@ -74,9 +74,9 @@ func checkProgram(t *testing.T, p *Program, in map[string]*tensor.Tensor) {
 }
 
 func TestRandomProgramsGiveTheSpecifiedBits(t *testing.T) {
-	for _, path := range []string{"portable", ""} {
-		t.Run("path="+path, func(t *testing.T) {
-			if err := kernel.Select(path); err != nil {
+	for _, path := range kernel.Paths() {
+		t.Run(path.String(), func(t *testing.T) {
+			if err := kernel.Select(path.String()); err != nil {
 				t.Fatal(err)
 			}
 			defer kernel.Select("")

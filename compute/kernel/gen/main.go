@@ -24,7 +24,9 @@ func main() {
 	}
 	write("math_table.go", source)
 
-	for name, body := range map[string]func(io.Writer){"matmul_amd64.s": writeGemm, "math_amd64.s": writeMath} {
+	for name, body := range map[string]func(io.Writer){
+		"matmul_amd64.s": writeGemm, "matmul512_amd64.s": writeGemm512, "math_amd64.s": writeMath,
+	} {
 		var assembly bytes.Buffer
 		assembly.WriteString(header)
 		body(&assembly)
