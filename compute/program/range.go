@@ -29,6 +29,11 @@ func Need(op *Operator, in []tensor.Shape, lo, hi int, indices *tensor.Partial) 
 	if err != nil {
 		return nil, err
 	}
+	return needs(pieces, in), nil
+}
+
+// needs lists the leaves of the operands that pieces gather from.
+func needs(pieces []piece, in []tensor.Shape) [][]int {
 	need := make([][]int, len(in))
 	for _, p := range pieces {
 		for _, g := range p.in {
@@ -48,22 +53,14 @@ func Need(op *Operator, in []tensor.Shape, lo, hi int, indices *tensor.Partial) 
 		slices.Sort(need[k])
 		need[k] = slices.Compact(need[k])
 	}
-	return need, nil
+	return need
 }
 
 // EvalRange computes elements lo up to hi of the output of an operator, other than an Input, with the portable kernels,
 // and returns their bytes, which are those of Eval. The operands need to have no more than the leaves that Need lists.
 // Errors wrap ErrPartial, or are those of Eval.
 func EvalRange(op *Operator, in []*tensor.Partial, lo, hi int) ([]byte, error) {
-	shapes := make([]tensor.Shape, len(in))
-	for i, p := range in {
-		shapes[i] = p.Shape
-	}
-	var indices *tensor.Partial
-	if k := op.Kind.IndexOperand(); k >= 0 {
-		indices = in[k]
-	}
-	pieces, err := cut(op, shapes, lo, hi, indices)
+	pieces, err := cut(op, shapesOf(in), lo, hi, indicesOf(op, in))
 	if err != nil {
 		return nil, err
 	}
@@ -109,11 +106,13 @@ func times(a, b int) int {
 
 // A piece computes some elements of an output by an operator of its own, on elements gathered from the operands.
 type piece struct {
-	op   *Operator // nil: the elements are those gathered, one after the other
-	in   []gather
-	rows []int32  // for AddRows: the indices, which are not gathered
-	data []byte   // the elements themselves, if there are no operands
-	part elements // elements of the operator's output that are the piece; none: all of them
+	op     *Operator // nil: the elements are those gathered, one after the other, or as sum or random say
+	in     []gather
+	rows   []int32  // for AddRows: the indices, which are not gathered
+	data   []byte   // the elements themselves, if there are no operands
+	take   []int    // elements of the operator's output that are the piece; nil: all of them
+	sums   []int    // how many of the gathered float32 each element is the sum of, added to +0 in order; nil: no sums
+	random elements // words of the random stream whose key is gathered; none: no random words
 }
 
 // A gather is elements of an operand, taken in the order of the runs as a tensor of the given dimensions.
@@ -167,20 +166,28 @@ func (p *piece) eval(in []*tensor.Partial) ([]byte, error) {
 		}
 		operands = append(operands, t)
 	}
-	if p.op == nil {
+	switch {
+	case p.sums != nil:
+		return sumsOf(operands, p.sums), nil
+	case p.random.n > 0:
+		return wordsOf(operands[0], p.random), nil
+	case p.op == nil:
 		return out, nil
-	}
-	if p.rows != nil {
+	case p.rows != nil:
 		operands = slices.Insert(operands, 1, tensor.FromI32(p.rows, len(p.rows)))
 	}
 	t, err := alone(p.op, operands, 1, kernel.Portable)
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, err
+	case p.take == nil:
+		return t.Bytes(), nil
 	}
-	if size := t.Shape.DType.Size(); p.part.n > 0 {
-		return t.Bytes()[p.part.from*size:][:p.part.n*size], nil
+	size := t.Shape.DType.Size()
+	for _, i := range p.take {
+		out = append(out, t.Bytes()[i*size:(i+1)*size]...)
 	}
-	return t.Bytes(), nil
+	return out, nil
 }
 
 // cut returns the pieces that make elements lo up to hi of an output, in order.
@@ -201,18 +208,16 @@ func cut(op *Operator, in []tensor.Shape, lo, hi int, indices *tensor.Partial) (
 		return []piece{{in: padRange(op, in[0], lo, hi)}}, nil
 	case Concat:
 		return []piece{{in: concatRange(op, in, lo, hi)}}, nil
-	case Dot:
-		return cutDot(op, in, lo, hi)
-	case ReduceSum, ReduceMax, ReduceMin:
-		return []piece{reduceRange(op, in[0], lo, hi)}, nil
-	case SumSquares:
-		return []piece{{op: op, in: []gather{{dims: in[0].Dims, runs: []elements{{0, in[0].Elements()}}}}}}, nil
-	case SumWindows, FirstMax, Random:
-		return []piece{whole(op, in, lo, hi)}, nil
+	case Dot, ReduceSum, ReduceMax, ReduceMin, SumSquares, AddRows:
+		return cutList(op, in, lo, hi, 0, listLength(op, in), indices)
+	case SumWindows:
+		return []piece{sumWindowsRange(op, in[0], lo, hi)}, nil
+	case FirstMax:
+		return []piece{firstMaxRange(op, lo, hi)}, nil
+	case Random:
+		return []piece{{in: []gather{{runs: []elements{{0, 3}}}}, random: elements{lo, hi - lo}}}, nil
 	case TakeRows:
 		return takeRange(in, lo, hi, indices)
-	case AddRows:
-		return addRange(op, in, lo, hi, indices)
 	}
 	single := *op
 	single.Out = tensor.Make(op.Out.DType, hi-lo)
@@ -225,15 +230,6 @@ func cut(op *Operator, in []tensor.Shape, lo, hi int, indices *tensor.Partial) (
 		p.in = append(p.in, g)
 	}
 	return []piece{p}, nil
-}
-
-// whole computes all of an output of which elements lo up to hi are wanted.
-func whole(op *Operator, in []tensor.Shape, lo, hi int) piece {
-	p := piece{op: op, part: elements{lo, hi - lo}}
-	for k, s := range in {
-		p.in = append(p.in, gather{operand: k, dims: s.Dims, runs: []elements{{0, s.Elements()}}})
-	}
-	return p
 }
 
 func iotaRange(op *Operator, lo, hi int) []byte {
@@ -345,15 +341,16 @@ func concatRange(op *Operator, in []tensor.Shape, lo, hi int) []gather {
 	return out
 }
 
-// cutDot cuts a range in rectangles of the output of one product: a part of a row, or whole rows.
-func cutDot(op *Operator, in []tensor.Shape, lo, hi int) ([]piece, error) {
+// cutDot cuts a range in rectangles of the output of one product, a part of a row or whole rows, over the contracted
+// elements from up to to.
+func cutDot(op *Operator, in []tensor.Shape, lo, hi, from, to int) ([]piece, error) {
 	a, err := parseDot(op, in[0].Rank(), in[1].Rank())
 	if err != nil {
 		return nil, err
 	}
 	m, n := product(pick(in[0].Dims, a.lhsFree)), product(pick(in[1].Dims, a.rhsFree))
-	k := product(pick(in[0].Dims, a.lhsContract))
-	kl, kr := offsets(axesOf(in[0], a.lhsContract), 0, k), offsets(axesOf(in[1], a.rhsContract), 0, k)
+	k := to - from
+	kl, kr := offsets(axesOf(in[0], a.lhsContract), from, to), offsets(axesOf(in[1], a.rhsContract), from, to)
 	var out []piece
 	for lo < hi {
 		batch, i, j := lo/n/m, lo/n%m, lo%n
@@ -389,10 +386,11 @@ func rectangle(operand, base int, rows, cols []int) gather {
 	return g
 }
 
-func reduceRange(op *Operator, s tensor.Shape, lo, hi int) piece {
+// reduceRange reduces the elements from up to to of each list.
+func reduceRange(op *Operator, s tensor.Shape, lo, hi, from, to int) piece {
 	single := &Operator{Kind: op.Kind, Out: tensor.Make(s.DType, hi-lo), Ints: []int64{1}}
 	kept := offsets(axesOf(s, freeAxes(s.Rank(), op.Ints, nil)), lo, hi)
-	list := offsets(axesOf(s, op.Ints), 0, s.Elements()/op.Out.Elements())
+	list := offsets(axesOf(s, op.Ints), from, to)
 	if slices.Contains(op.Ints, int64(s.Rank()-1)) {
 		return piece{op: single, in: []gather{rectangle(0, 0, kept, list)}}
 	}
@@ -443,31 +441,37 @@ func takeRange(in []tensor.Shape, lo, hi int, indices *tensor.Partial) ([]piece,
 	return []piece{{in: []gather{g}}}, nil
 }
 
-func addRange(op *Operator, in []tensor.Shape, lo, hi int, indices *tensor.Partial) ([]piece, error) {
+// addRange adds the updates from up to to; before the first there is the base.
+func addRange(op *Operator, in []tensor.Shape, lo, hi, from, to int, indices *tensor.Partial) ([]piece, error) {
+	base, updates := gather{dims: []int{hi - lo, 1}}, gather{operand: 2}
+	base.add(lo, hi-lo)
 	if indices == nil {
-		return []piece{{in: []gather{{operand: 1, runs: []elements{{0, in[1].Elements()}}}}}}, nil
+		return []piece{{in: []gather{{operand: 1, runs: []elements{{from, to - from}}}}}}, nil
 	}
-	rows, err := rowsOf(AddRows, indices, 0, in[1].Elements(), in[0].Dims[0])
+	rows, err := rowsOf(AddRows, indices, from, to, in[0].Dims[0])
 	if err != nil {
 		return nil, err
 	}
 	width := product(in[0].Dims[1:])
-	base, updates := gather{dims: []int{hi - lo, 1}}, gather{operand: 2}
-	base.add(lo, hi-lo)
-	var at []int32 // of the elements that are added to, in the range
+	at := []int32{} // of the elements that are added to, in the range
 	for u, r := range rows {
-		from, to := max(r*width, lo), min((r+1)*width, hi)
-		if from < to {
-			updates.add(u*width+from-r*width, to-from)
+		first, end := max(r*width, lo), min((r+1)*width, hi)
+		if first < end {
+			updates.add((from+u)*width+first-r*width, end-first)
 		}
-		for e := from; e < to; e++ {
+		for e := first; e < end; e++ {
 			at = append(at, int32(e-lo))
 		}
 	}
+	p := piece{op: &Operator{Kind: AddRows, Out: tensor.Make(op.Out.DType, hi-lo, 1)}, rows: at}
+	if from == 0 {
+		p.in = append(p.in, base)
+	}
 	if len(at) == 0 {
-		return []piece{{in: []gather{base}}}, nil
+		p.op, p.rows = nil, nil
+		return []piece{p}, nil
 	}
 	updates.dims = []int{len(at), 1}
-	single := &Operator{Kind: AddRows, Out: tensor.Make(op.Out.DType, hi-lo, 1)}
-	return []piece{{op: single, in: []gather{base, updates}, rows: at}}, nil
+	p.in = append(p.in, updates)
+	return []piece{p}, nil
 }

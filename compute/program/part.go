@@ -1,0 +1,209 @@
+package program
+
+import (
+	"errors"
+	"fmt"
+	"math/bits"
+	"slices"
+
+	"github.com/starling-network/starling/compute/tensor"
+)
+
+// ErrState is returned for a state between two parts that is not as long as it must be.
+var ErrState = errors.New("program: this is no state between two parts of an operator")
+
+// Division says in how many parts each leaf of an output is computed, one after the other: the leaf is cut in ranges, and
+// each range in links along the lists that its elements are computed from. Between two parts there is a state, as
+// specified as the output itself: the elements of the ranges that are done, then what is kept between two links.
+type Division struct {
+	Elements int // of the output, in a range; the last ranges of a short leaf have fewer, or none
+	Ranges   int // of a leaf
+	Along    int // elements of a list, in a link; 0 for kinds that have no lists
+	Links    int // of a range
+}
+
+// Parts is the number of parts of a leaf.
+func (d Division) Parts() int { return d.Ranges * d.Links }
+
+// Divide returns the division of an operator into the fewest parts of which each fits, or false if not even the smallest
+// do. fits is told what a part needs of the operands, as Need says it, and the size of the state before it; what it holds
+// for must also hold with less. It is asked about parts in the first, the middle and the last leaf, with the worst indices
+// there can be.
+func Divide(op *Operator, in []tensor.Shape, fits func(need [][]int, state int) bool) (best Division, ok bool) {
+	_, n := op.Out.LeafRange(0)
+	length := listLength(op, in)
+	for each := n; each > 0; each /= 2 {
+		d := Division{Elements: each, Ranges: (n + each - 1) / each, Along: length, Links: 1}
+		for {
+			if ok && d.Parts() >= best.Parts() {
+				break
+			}
+			if d.fits(op, in, fits) {
+				best, ok = d, true
+				break
+			}
+			if d.Along <= 1 {
+				break
+			}
+			d.Along = 1 << (bits.Len(uint(d.Along-1)) - 1) // the next power of two below
+			d.Links = (length + d.Along - 1) / d.Along
+		}
+	}
+	return best, ok
+}
+
+// maxVolume is more elements than fit in any part, so that no more are ever looked up.
+const maxVolume = 1 << 20
+
+func (d Division) fits(op *Operator, in []tensor.Shape, fits func(need [][]int, state int) bool) bool {
+	if volume(op, in, d.Elements, d.Along) > maxVolume {
+		return false
+	}
+	for _, leaf := range thirds(op.Out.Leaves()) {
+		indices := worstIndices(op, in, leaf)
+		for _, r := range thirds(d.Ranges) {
+			for _, l := range thirds(d.Links) {
+				part := r*d.Links + l
+				need, err := NeedPart(op, in, d, leaf, part, indices)
+				if err != nil || !fits(need, d.StateBytes(op, in, leaf, part)) {
+					return false
+				}
+			}
+		}
+	}
+	return true
+}
+
+// thirds is the first, the middle and the last of n.
+func thirds(n int) []int { return slices.Compact([]int{0, (n - 1) / 2, n - 1}) }
+
+// volume bounds the elements of operands that n elements of an output are computed from, along so many of their lists.
+func volume(op *Operator, in []tensor.Shape, n, along int) int {
+	switch op.Kind {
+	case Dot:
+		a, err := parseDot(op, in[0].Rank(), in[1].Rank())
+		if err != nil {
+			return maxVolume + 1
+		}
+		rows, cols := product(pick(in[0].Dims, a.lhsFree)), product(pick(in[1].Dims, a.rhsFree))
+		return along * (n/cols + 2 + min(cols, n)*(n/cols/rows+1))
+	case SumSquares:
+		return along
+	case AddRows:
+		return along * (min(n, product(in[0].Dims[1:])) + 1)
+	case ReduceSum, ReduceMax, ReduceMin:
+		return n * along
+	case FirstMax:
+		return n * product(pick(in[0].Dims, op.Ints))
+	case SumWindows:
+		return n * product(in[0].Dims[op.Out.Rank():])
+	}
+	return n * len(in)
+}
+
+// worstIndices is an IndexOperand with which the parts of a leaf need as much as they can, or nil.
+func worstIndices(op *Operator, in []tensor.Shape, leaf int) *tensor.Partial {
+	k := op.Kind.IndexOperand()
+	if k < 0 {
+		return nil
+	}
+	lo, hi := op.Out.LeafRange(leaf)
+	rows, width := in[0].Dims[0], product(in[0].Dims[1:])
+	t := tensor.New(in[k])
+	for i := range in[k].Elements() {
+		row := (lo + hi) / 2 / width // every update is of the leaf
+		if op.Kind == TakeRows {     // the rows of the leaf are spread over the table
+			row = i * (rows*width/(hi-lo+width) + 1) % rows
+		}
+		if in[k].DType == tensor.Int64 {
+			t.I64()[i] = int64(row)
+		} else {
+			t.I32()[i] = int32(row)
+		}
+	}
+	return tensor.Whole(t)
+}
+
+// span returns the elements of the output and of their lists that a part is about.
+func (d Division) span(op *Operator, in []tensor.Shape, leaf, part int) (lo, hi, from, to int) {
+	lo, hi = op.Out.LeafRange(leaf)
+	lo = min(lo+part/d.Links*d.Elements, hi)
+	hi = min(lo+d.Elements, hi)
+	from = part % d.Links * d.Along
+	return lo, hi, from, min(from+d.Along, listLength(op, in))
+}
+
+// StateBytes is the size of the state before a part of a leaf; before the first there is none.
+func (d Division) StateBytes(op *Operator, in []tensor.Shape, leaf, part int) int {
+	first, _ := op.Out.LeafRange(leaf)
+	lo, hi, from, _ := d.span(op, in, leaf, part)
+	n := (lo - first) * op.Out.DType.Size()
+	if from > 0 {
+		n += stateBytes(op, hi-lo, listLength(op, in), from)
+	}
+	return n
+}
+
+// NeedPart is Need for a part of a leaf.
+func NeedPart(op *Operator, in []tensor.Shape, d Division, leaf, part int, indices *tensor.Partial) ([][]int, error) {
+	lo, hi, from, to := d.span(op, in, leaf, part)
+	if lo == hi {
+		return make([][]int, len(in)), nil
+	}
+	if d.Links == 1 {
+		return Need(op, in, lo, hi, indices)
+	}
+	pieces, err := cutList(op, in, lo, hi, from, to, indices)
+	return needs(pieces, in), err
+}
+
+// EvalPart computes a part of a leaf from the state before it, and returns the state after it: after the last part, the
+// bytes of the leaf, which are those of Eval. The operands need to have no more than the leaves that NeedPart lists.
+// Errors wrap ErrPartial or ErrState, or are those of Eval.
+func EvalPart(op *Operator, in []*tensor.Partial, d Division, leaf, part int, state []byte) ([]byte, error) {
+	shapes := shapesOf(in)
+	if n := d.StateBytes(op, shapes, leaf, part); len(state) != n {
+		return nil, fmt.Errorf("%w: %d bytes, wanted %d", ErrState, len(state), n)
+	}
+	first, _ := op.Out.LeafRange(leaf)
+	lo, hi, from, to := d.span(op, shapes, leaf, part)
+	done := (lo - first) * op.Out.DType.Size()
+	out := slices.Clone(state[:done])
+	if lo == hi {
+		return out, nil
+	}
+	var next []byte
+	var err error
+	if d.Links == 1 {
+		next, err = EvalRange(op, in, lo, hi)
+	} else {
+		var pieces []piece
+		if pieces, err = cutList(op, shapes, lo, hi, from, to, indicesOf(op, in)); err == nil {
+			next, err = follow(op, pieces, in, state[done:], hi-lo, listLength(op, shapes), from, to)
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	if op.Out.DType == tensor.Float32 { // and then so is every state
+		t := tensor.FromF32(readFloats(next), len(next)/4)
+		t.Canonicalize()
+		next = t.Bytes()
+	}
+	return append(out, next...), nil
+}
+
+func shapesOf(in []*tensor.Partial) []tensor.Shape {
+	out := make([]tensor.Shape, len(in))
+	for i, p := range in {
+		out[i] = p.Shape
+	}
+	return out
+}
+
+func indicesOf(op *Operator, in []*tensor.Partial) *tensor.Partial {
+	if k := op.Kind.IndexOperand(); k >= 0 {
+		return in[k]
+	}
+	return nil
+}
