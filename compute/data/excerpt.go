@@ -25,11 +25,7 @@ type Excerpt struct {
 }
 
 func shardTree(raw []byte) *canon.Tree {
-	var leaves []canon.Digest
-	for leaf := range slices.Chunk(raw, LeafBytes) {
-		leaves = append(leaves, canon.Leaf(leaf))
-	}
-	return canon.NewTree(leaves)
+	return canon.NewTree(canon.Leaves(slices.Collect(slices.Chunk(raw, LeafBytes))))
 }
 
 // Spans returns where in the stream the elements lo up to hi of Batch are: the windows at the address one after the other,

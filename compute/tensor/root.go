@@ -11,11 +11,11 @@ const LeafBytes = 4096
 
 // Tree returns the Merkle tree over the bytes of the tensor, LeafBytes a leaf, with every NaN taken as CanonicalNaN.
 func (t *Tensor) Tree() *canon.Tree {
-	leaves := make([]canon.Digest, 0, (len(t.mem)+LeafBytes-1)/LeafBytes)
+	leaves := make([][]byte, 0, (len(t.mem)+LeafBytes-1)/LeafBytes)
 	for leaf := range slices.Chunk(t.mem, LeafBytes) {
-		leaves = append(leaves, canon.Leaf(t.canonicalLeaf(leaf)))
+		leaves = append(leaves, t.canonicalLeaf(leaf))
 	}
-	return canon.NewTree(leaves)
+	return canon.NewTree(canon.Leaves(leaves))
 }
 
 // Leaf returns the bytes of leaf i of Tree as they are hashed. They may be the memory of the tensor: do not write.
@@ -25,7 +25,7 @@ func (t *Tensor) Leaf(i int) []byte {
 
 // canonicalLeaf returns leaf itself, or a canonical copy if it holds a NaN.
 func (t *Tensor) canonicalLeaf(leaf []byte) []byte {
-	if t.Shape.DType != Float32 || !slices.ContainsFunc(As[float32](leaf), isNaN) {
+	if t.Shape.DType != Float32 || !hasNaN(leaf) {
 		return leaf
 	}
 	c := Alloc(len(leaf))
@@ -34,7 +34,26 @@ func (t *Tensor) canonicalLeaf(leaf []byte) []byte {
 	return c
 }
 
-func isNaN(x float32) bool { return x != x }
+// hasNaN reports whether one of the float32 in b is a NaN, looking at two at a time: without its sign, and with this
+// offset added, a NaN alone has the top bit set.
+func hasNaN(b []byte) bool {
+	const (
+		signless = 0x7fffffff_7fffffff
+		offset   = 0x007fffff_007fffff
+		tops     = 0x80000000_80000000
+	)
+	whole := len(b) &^ 7
+	var found uint64
+	for _, pair := range As[int64](b[:whole]) {
+		found |= uint64(pair)&signless + offset
+	}
+	for _, last := range As[float32](b[whole:]) {
+		if last != last {
+			return true
+		}
+	}
+	return found&tops != 0
+}
 
 // Root binds the shape and every element of the tensor. Tensors that differ only in the bits of NaNs have one root.
 func (t *Tensor) Root() canon.Digest { return RootOf(t.Shape, t.Tree().Root()) }

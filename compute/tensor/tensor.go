@@ -3,6 +3,7 @@ package tensor
 import (
 	"fmt"
 	"math"
+	"slices"
 	"unsafe"
 )
 
@@ -113,7 +114,11 @@ func (t *Tensor) Clone() *Tensor {
 // Canonicalize replaces every NaN of a float32 tensor by CanonicalNaN, in place. Other tensors are left alone.
 func (t *Tensor) Canonicalize() {
 	if t.Shape.DType == Float32 {
-		canonicalize(As[float32](t.mem))
+		for part := range slices.Chunk(t.mem, LeafBytes) {
+			if hasNaN(part) {
+				canonicalize(As[float32](part))
+			}
+		}
 	}
 }
 

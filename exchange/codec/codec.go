@@ -109,11 +109,7 @@ func (u *Update) Encode() []byte { return canon.MustMarshal(u) }
 
 // Root is what a commitment binds: the digests of all payloads.
 func (u *Update) Root() canon.Digest {
-	leaves := make([]canon.Digest, len(u.Payloads))
-	for i, p := range u.Payloads {
-		leaves[i] = canon.Leaf(p)
-	}
-	return canon.NewTree(leaves).Root()
+	return canon.NewTree(canon.Leaves(u.Payloads)).Root()
 }
 
 // Expect is what a receiver knows about an update before it reads it.

@@ -1,0 +1,5 @@
+//go:build !amd64
+
+package canon
+
+var fastest = lanes{width: 1}
