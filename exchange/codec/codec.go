@@ -1,64 +1,117 @@
 // Package codec is the compression of updates: a tensor to the bytes that travel, and back, bit for bit the same on
-// every machine. It does not combine updates (aggregate) and does not move them (network).
+// every machine. Error feedback keeps what compression left out for the next round. The package does not combine updates
+// (aggregate) and does not move them (network).
+//
+// The size of a payload depends on the codec and the shape alone, so a receiver knows it before the first byte arrives,
+// and what decodes is finite. What decodes is not always something that Encode writes: a commitment to the bytes, and a
+// second execution, is what shows a payload to be honest.
 package codec
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"math"
 
-	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/compute/tensor"
 )
 
-// Names of codecs, as in a work specification.
+// Names of codecs without parameters, or with their usual ones, as in a work specification.
 const (
-	Int8    = "int8"    // 8-bit codes with a codebook of 256 means: 1 byte per element and 1 KiB per tensor
-	Float32 = "float32" // as it is: 4 bytes per element
+	Int8     = "int8"     // 8-bit codes with a codebook of 256 means: 1 byte per element and 1 KiB per tensor
+	Float32  = "float32"  // as it is: 4 bytes per element
+	Float16  = "float16"  // rounded to IEEE-754 binary16, saturated at 65504: 2 bytes
+	BFloat16 = "bfloat16" // rounded to 8 bits of precision: 2 bytes
+	E3M0     = "e3m0"     // sign and power of two in 4 bits, a scale for 256 elements: 0.508 bytes
+	Sign     = "sign"     // the sign in 1 bit, a scale for 4096 elements: 0.126 bytes
+	Sparse   = "topk"     // 64 of every 4096 elements in 2 bits: TopK{4096, 64, 2} of SparseLoCo: 0.0273 bytes
+	Cosine   = "dct"      // 32 of every 64 x 64 frequencies in 16 bits: DCT{64, 32, 16} of DeMo: 0.0273 bytes
 )
+
+var named = map[string]Codec{
+	Int8: codebook{}, Float32: plain{}, Float16: half{}, BFloat16: brain{}, E3M0: e3m0{}, Sign: sign{},
+	Sparse: TopK{Chunk: 4096, K: 64, Bits: 2}, Cosine: DCT{Side: 64, K: 32, Bits: 16},
+}
 
 // ErrPayload wraps every reason why bytes are not an update.
 var ErrPayload = errors.New("codec: payload refused")
 
-// Known reports whether a codec of this name exists.
-func Known(name string) bool { return name == Int8 || name == Float32 }
-
-// Size is the number of bytes of the payload of a tensor of n elements.
-func Size(name string, n int) int {
-	if quantised(name, n) {
-		return 4*levels + n
-	}
-	return 4 * n
+// Codec is one way to compress. Its methods see finite numbers and payloads of the right length only: Compress and
+// Restore are the way in.
+type Codec interface {
+	Check() error // why a codec with these parameters cannot exist
+	size(s tensor.Shape) int
+	encode(b []byte, x *tensor.Tensor) error // fills b, size zero bytes
+	decode(x *tensor.Tensor, b []byte) error // fills x, zeros
 }
 
-// A tensor so small that its codebook would outweigh it travels as it is.
-func quantised(name string, n int) bool { return name == Int8 && 4*levels+n < 4*n }
+// ByName returns the codec of a name in a work specification.
+func ByName(name string) (Codec, bool) {
+	c, ok := named[name]
+	return c, ok
+}
 
-// Encode compresses one float32 tensor. A tensor that holds a NaN or an infinity is refused.
-func Encode(name string, t *tensor.Tensor) ([]byte, error) {
-	x := t.F32()
-	if err := finite(x); err != nil {
+// Known reports whether a codec of this name exists.
+func Known(name string) bool { return named[name] != nil }
+
+// fixed is a codec without parameters.
+type fixed struct{}
+
+func (fixed) Check() error { return nil }
+
+// Size is the number of bytes of the payload of a tensor of this shape. The codec must have passed Check.
+func Size(c Codec, s tensor.Shape) int { return effective(c, s).size(s) }
+
+// A tensor that the codec would not make smaller travels as it is.
+func effective(c Codec, s tensor.Shape) Codec {
+	if c.size(s) < s.Bytes() {
+		return c
+	}
+	return plain{}
+}
+
+// Compress returns the payload of a float32 tensor, which it leaves alone. A tensor that holds a NaN or an infinity is
+// refused.
+func Compress(c Codec, t *tensor.Tensor) ([]byte, error) {
+	if err := errors.Join(c.Check(), finite(t.F32())); err != nil {
 		return nil, err
 	}
-	if quantised(name, len(x)) {
-		return encodeInt8(x), nil
-	}
-	return putFloats(make([]byte, 0, 4*len(x)), x), nil
+	c = effective(c, t.Shape)
+	b := make([]byte, c.size(t.Shape))
+	return b, c.encode(b, t)
 }
 
-// Decode restores a float32 tensor of the given shape into a fresh tensor.
-func Decode(name string, payload []byte, shape tensor.Shape) (*tensor.Tensor, error) {
-	n := shape.Elements()
-	if len(payload) != Size(name, n) {
-		return nil, fmt.Errorf("%w: %d bytes for %d elements, want %d", ErrPayload, len(payload), n, Size(name, n))
+// Restore decodes a payload into a fresh float32 tensor of the given shape. Errors about the payload wrap ErrPayload.
+func Restore(c Codec, payload []byte, s tensor.Shape) (*tensor.Tensor, error) {
+	if err := c.Check(); err != nil {
+		return nil, err
 	}
-	t := tensor.New(shape)
-	if quantised(name, n) {
-		return t, decodeInt8(t.F32(), payload)
+	c = effective(c, s)
+	if n := c.size(s); len(payload) != n {
+		return nil, fmt.Errorf("%w: %d bytes for %s, want %d", ErrPayload, len(payload), s, n)
 	}
-	getFloats(t.F32(), payload)
+	t := tensor.New(s)
+	if err := c.decode(t, payload); err != nil {
+		return nil, err
+	}
 	return t, finite(t.F32())
+}
+
+// Encode is Compress by name.
+func Encode(name string, t *tensor.Tensor) ([]byte, error) {
+	c, ok := named[name]
+	if !ok {
+		return nil, fmt.Errorf("codec: %q is not known", name)
+	}
+	return Compress(c, t)
+}
+
+// Decode is Restore by name.
+func Decode(name string, payload []byte, s tensor.Shape) (*tensor.Tensor, error) {
+	c, ok := named[name]
+	if !ok {
+		return nil, fmt.Errorf("codec: %q is not known", name)
+	}
+	return Restore(c, payload, s)
 }
 
 func finite(x []float32) error {
@@ -68,80 +121,4 @@ func finite(x []float32) error {
 		}
 	}
 	return nil
-}
-
-func putFloats(b []byte, x []float32) []byte {
-	for _, v := range x {
-		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(v))
-	}
-	return b
-}
-
-func getFloats(dst []float32, b []byte) {
-	for i := range dst {
-		dst[i] = math.Float32frombits(binary.LittleEndian.Uint32(b[4*i:]))
-	}
-}
-
-// Update is the compressed update of one work unit, as it travels. A commitment binds every byte of it.
-type Update struct {
-	Round    uint32   `cbor:"1,keyasint"`
-	Unit     uint32   `cbor:"2,keyasint"`
-	Codec    string   `cbor:"3,keyasint"`
-	Payloads [][]byte `cbor:"4,keyasint"` // one per parameter, in order
-}
-
-// Pack compresses a pseudo-gradient.
-func Pack(name string, round, unit uint32, delta []*tensor.Tensor) (*Update, error) {
-	u := &Update{Round: round, Unit: unit, Codec: name}
-	for i, t := range delta {
-		p, err := Encode(name, t)
-		if err != nil {
-			return nil, fmt.Errorf("parameter %d: %w", i, err)
-		}
-		u.Payloads = append(u.Payloads, p)
-	}
-	return u, nil
-}
-
-// Encode returns the bytes of the blob.
-func (u *Update) Encode() []byte { return canon.MustMarshal(u) }
-
-// Root is what a commitment binds: the digests of all payloads.
-func (u *Update) Root() canon.Digest {
-	return canon.NewTree(canon.Leaves(u.Payloads)).Root()
-}
-
-// Expect is what a receiver knows about an update before it reads it.
-type Expect struct {
-	Round, Unit uint32
-	Codec       string
-	Shapes      []tensor.Shape
-	Root        canon.Digest // committed; zero to skip the check
-}
-
-// Unpack reads the bytes of an update and restores the pseudo-gradient. Whatever is not exactly what the specification
-// and the commitment promise is refused.
-func Unpack(b []byte, want Expect) (*Update, []*tensor.Tensor, error) {
-	u := new(Update)
-	if err := canon.Unmarshal(b, u); err != nil {
-		return nil, nil, fmt.Errorf("%w: %w", ErrPayload, err)
-	}
-	switch {
-	case u.Round != want.Round || u.Unit != want.Unit || u.Codec != want.Codec:
-		return nil, nil, fmt.Errorf("%w: it is %s of unit %d of round %d", ErrPayload, u.Codec, u.Unit, u.Round)
-	case len(u.Payloads) != len(want.Shapes):
-		return nil, nil, fmt.Errorf("%w: %d tensors, want %d", ErrPayload, len(u.Payloads), len(want.Shapes))
-	case !want.Root.IsZero() && u.Root() != want.Root:
-		return nil, nil, fmt.Errorf("%w: not what its worker committed to", ErrPayload)
-	}
-	delta := make([]*tensor.Tensor, len(u.Payloads))
-	for i, p := range u.Payloads {
-		t, err := Decode(u.Codec, p, want.Shapes[i])
-		if err != nil {
-			return nil, nil, fmt.Errorf("parameter %d: %w", i, err)
-		}
-		delta[i] = t
-	}
-	return u, delta, nil
 }

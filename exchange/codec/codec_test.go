@@ -2,121 +2,288 @@ package codec
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"errors"
+	"flag"
+	"fmt"
 	"math"
+	"os"
 	"slices"
+	"strings"
 	"testing"
 
-	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/compute/kernel"
 	"github.com/starling-network/starling/compute/tensor"
 )
 
-func normal(n int, seed uint64) *tensor.Tensor {
-	x := make([]float32, n)
-	kernel.NormalTo(x, seed, 0)
-	return tensor.FromF32(x, n)
+var rewrite = flag.Bool("rewrite", false, "rewrite the golden files")
+
+func normal(seed uint64, dims ...int) *tensor.Tensor {
+	t := tensor.New(tensor.Make(tensor.Float32, dims...))
+	kernel.NormalTo(t.F32(), seed, 0)
+	return t
 }
 
-// The vector is the published one of the quantiser (algorithms of the INTELLECT-1 run).
-func TestInt8Vector(t *testing.T) {
-	x := []float32{-1, -.5, 0, .25, .5, 1, 3, -.125}
-	mean, scale := statistics(x)
-	if mean != 0.390625 || math.Abs(scale-0.0285094014) > 1e-9 {
-		t.Fatalf("mean %v, scale %v", mean, scale)
-	}
-	if got := encodeInt8(x)[4*levels:]; !slices.Equal(got, []byte{79, 97, 114, 123, 132, 149, 220, 110}) {
-		t.Fatalf("codes %v", got)
+func vector(x ...float32) *tensor.Tensor { return tensor.FromF32(x, len(x)) }
+
+// all codecs, with usual and with unusual parameters.
+var all = []struct {
+	name string
+	Codec
+}{
+	{Int8, named[Int8]}, {Float32, named[Float32]}, {Float16, named[Float16]}, {BFloat16, named[BFloat16]},
+	{E3M0, named[E3M0]}, {Sign, named[Sign]}, {Sparse, named[Sparse]}, {Cosine, named[Cosine]},
+	{"topk 8 bits", TopK{Chunk: 4096, K: 256, Bits: 8}}, {"topk float32", TopK{Chunk: 100, K: 7, Bits: 32}},
+	{"topk 1 bit", TopK{Chunk: 1000, K: 10, Bits: 1}}, {"topk chunk 1", TopK{Chunk: 1, K: 3, Bits: 16}},
+	{"dct 1 bit", DCT{Side: 64, K: 8, Bits: 1}}, {"dct 16", DCT{Side: 16, K: 4, Bits: 32}},
+	{"rank 4", LowRank{Rank: 4, Seed: 7, Stream: 1}}, {"rank 1", LowRank{Rank: 1}},
+	{"random", RandomK{Every: 20, Bits: 16, Seed: 1337, Round: 3}}, {"random 1 bit", RandomK{Every: 8, Bits: 1}},
+}
+
+var shapes = [][]int{{1}, {2}, {7}, {255}, {257}, {4096}, {4097}, {9000}, {64, 64}, {100, 26}, {3, 5, 40}, {128, 192}, {}}
+
+// What every codec promises: the size, the same bytes again and on any path, an untouched argument, a finite result.
+func TestEveryCodecKeepsItsPromises(t *testing.T) {
+	defer func() {
+		if err := kernel.Select(""); err != nil {
+			t.Error(err)
+		}
+	}()
+	for _, c := range all {
+		for _, dims := range shapes {
+			x := normal(uint64(len(dims))+3, dims...)
+			before := x.Clone()
+			var payloads [][]byte
+			var restored []*tensor.Tensor
+			for _, path := range []string{"", "portable"} {
+				if err := kernel.Select(path); err != nil {
+					t.Fatal(err)
+				}
+				p, err := Compress(c, x)
+				if err != nil {
+					t.Fatalf("%s %v: %v", c.name, dims, err)
+				}
+				y, err := Restore(c, p, x.Shape)
+				if err != nil {
+					t.Fatalf("%s %v: %v", c.name, dims, err)
+				}
+				payloads, restored = append(payloads, p), append(restored, y)
+			}
+			if n := len(payloads[0]); n != Size(c, x.Shape) || n > x.Shape.Bytes() {
+				t.Errorf("%s %v: %d bytes, said %d, and it has %d", c.name, dims, n, Size(c, x.Shape), x.Shape.Bytes())
+			}
+			if !bytes.Equal(payloads[0], payloads[1]) || restored[0].Root() != restored[1].Root() {
+				t.Errorf("%s %v: paths give different bits", c.name, dims)
+			}
+			if x.Root() != before.Root() {
+				t.Errorf("%s %v: the tensor was changed", c.name, dims)
+			}
+			if !restored[0].Shape.Equal(x.Shape) {
+				t.Errorf("%s %v: came back as %s", c.name, dims, restored[0].Shape)
+			}
+			for _, bad := range [][]byte{payloads[0][1:], append([]byte{0}, payloads[0]...), nil} {
+				if _, err := Restore(c, bad, x.Shape); !errors.Is(err, ErrPayload) {
+					t.Errorf("%s %v: %d bytes restored: %v", c.name, dims, len(bad), err)
+				}
+			}
+		}
 	}
 }
 
-func TestInt8ErrorOnNormalData(t *testing.T) {
-	x := normal(100_000, 1)
-	p, err := Encode(Int8, x)
-	if err != nil {
-		t.Fatal(err)
+// The number of bytes, by hand.
+func TestSizes(t *testing.T) {
+	for _, c := range []struct {
+		Codec
+		dims []int
+		want int
+	}{
+		{named[Int8], []int{1000}, 1024 + 1000}, {named[Int8], []int{300}, 4 * 300}, // the book would outweigh it
+		{named[Float16], []int{7}, 14}, {named[BFloat16], []int{3, 3}, 18},
+		{named[E3M0], []int{1024}, 4 * (2 + 128)}, {named[E3M0], []int{259}, 2 + 128 + 2 + 2},
+		{named[Sign], []int{8192}, 2 * (4 + 512)}, {named[Sign], []int{4105}, 4 + 512 + 4 + 2}, {named[Sign], []int{1}, 4},
+		{named[Sparse], []int{4096}, 96 + 16 + 16}, {named[Sparse], []int{10, 4096}, 16 + 10*112}, // 146 times smaller
+		{TopK{Chunk: 4096, K: 256, Bits: 8}, []int{40960}, 1024 + 10*(384+256)},
+		{named[Cosine], []int{128, 64}, 2 * (48 + 64)}, {DCT{64, 8, 1}, []int{64, 64}, 12 + 4 + 1}, {DCT{64, 32, 32}, []int{64}, 4*32 + 24},
+		{LowRank{Rank: 4}, []int{100, 50}, 4 * 4 * 150}, {LowRank{Rank: 4}, []int{50}, 200}, {LowRank{Rank: 99}, []int{9, 9}, 4 * 81},
+		{RandomK{Every: 20, Bits: 16}, []int{1001}, 2 * 51},
+	} {
+		if got := Size(c, tensor.Make(tensor.Float32, c.dims...)); got != c.want {
+			t.Errorf("%#v of %v: %d bytes, want %d", c.Codec, c.dims, got, c.want)
+		}
 	}
-	y, err := Decode(Int8, p, x.Shape)
-	if err != nil {
-		t.Fatal(err)
+}
+
+// A change of these digests is a change of the wire format and of the bits of updates.
+func TestGoldenPayloads(t *testing.T) {
+	const file = "testdata/payloads.txt"
+	var got strings.Builder
+	for _, c := range all {
+		x := normal(11, 96, 130)
+		p, err := Compress(c, x)
+		if err != nil {
+			t.Fatal(err)
+		}
+		y, err := Restore(c, p, x.Shape)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sum := sha256.Sum256(p)
+		fmt.Fprintf(&got, "%-12s %6d bytes %x %s error %.4f\n", c.name, len(p), sum[:6], y.Root().Short(), relative(x, y))
 	}
+	if *rewrite {
+		if err := os.WriteFile(file, []byte(got.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil || string(want) != got.String() {
+		t.Fatalf("%v, got\n%s", err, got.String())
+	}
+}
+
+// relative is the squared error as a share of the squared norm.
+func relative(x, y *tensor.Tensor) float64 {
 	var e, s float64
 	for i, v := range x.F32() {
 		d := float64(v) - float64(y.F32()[i])
 		e += d * d
 		s += float64(v) * float64(v)
 	}
-	// Uniform error of a code, (6/256)^2/12 = 4.6e-5, and of the tails beyond 3 sigma around their means, 1.9e-4.
-	if rel := e / s; rel < 2e-4 || rel > 2.7e-4 {
-		t.Fatalf("relative squared error %v", rel)
-	}
+	return e / s
 }
 
 func TestEdges(t *testing.T) {
 	for name, x := range map[string][]float32{
-		"all equal": slices.Repeat([]float32{-2.5}, 400), "zeros": make([]float32, 400),
-		"one element": {3}, "small": {1, 2, 3}, "one outlier": append(make([]float32, 400), 1e30),
+		"all equal": slices.Repeat([]float32{-2.5}, 400), "zeros": make([]float32, 400), "negative zeros": slices.Repeat([]float32{float32(math.Copysign(0, -1))}, 400),
+		"one element": {3}, "small": {1, 2, 3}, "one outlier": append(make([]float32, 400), 1e30), "subnormal": slices.Repeat([]float32{1e-40, -1e-44}, 300),
+		"largest": slices.Repeat([]float32{math.MaxFloat32, -math.MaxFloat32}, 300),
 	} {
-		for _, c := range []string{Int8, Float32} {
-			in := tensor.FromF32(x, len(x))
-			p, err := Encode(c, in)
-			if err != nil || len(p) != Size(c, len(x)) {
-				t.Fatalf("%s %s: %d bytes, want %d, %v", name, c, len(p), Size(c, len(x)), err)
-			}
-			out, err := Decode(c, p, in.Shape)
+		for _, c := range all {
+			in := vector(x...)
+			p, err := Compress(c, in)
 			if err != nil {
-				t.Fatalf("%s %s: %v", name, c, err)
-			}
-			if (c == Float32 || name != "one outlier") && !slices.Equal(out.F32(), x) {
-				t.Errorf("%s %s: not restored exactly", name, c)
-			}
-		}
-	}
-	for _, bad := range []float32{float32(math.NaN()), float32(math.Inf(1))} {
-		if _, err := Encode(Int8, tensor.FromF32([]float32{1, bad}, 2)); !errors.Is(err, ErrPayload) {
-			t.Errorf("%v encoded: %v", bad, err)
-		}
-	}
-}
-
-func packed(t testing.TB) (*Update, Expect) {
-	delta := []*tensor.Tensor{normal(1000, 1), normal(10, 2)}
-	u, err := Pack(Int8, 3, 1, delta)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return u, Expect{Round: 3, Unit: 1, Codec: Int8, Shapes: []tensor.Shape{delta[0].Shape, delta[1].Shape}, Root: u.Root()}
-}
-
-func TestUnpackRefusesWhatWasNotPromised(t *testing.T) {
-	u, want := packed(t)
-	if _, delta, err := Unpack(u.Encode(), want); err != nil || len(delta) != 2 {
-		t.Fatal(err)
-	}
-	for name, change := range map[string]func(*Update){
-		"round": func(u *Update) { u.Round++ }, "unit": func(u *Update) { u.Unit++ }, "codec": func(u *Update) { u.Codec = Float32 },
-		"fewer tensors": func(u *Update) { u.Payloads = u.Payloads[:1] }, "short payload": func(u *Update) { u.Payloads[0] = u.Payloads[0][1:] },
-		"flipped bit": func(u *Update) { u.Payloads[0] = bytes.Clone(u.Payloads[0]); u.Payloads[0][1500] ^= 1 },
-	} {
-		bad, _ := packed(t)
-		change(bad)
-		if _, _, err := Unpack(bad.Encode(), want); !errors.Is(err, ErrPayload) {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-}
-
-func FuzzUnpack(f *testing.F) {
-	u, want := packed(f)
-	want.Root = canon.Digest{}
-	f.Add(u.Encode())
-	f.Fuzz(func(t *testing.T, b []byte) {
-		if _, delta, err := Unpack(b, want); err == nil {
-			for _, d := range delta {
-				if finite(d.F32()) != nil {
-					t.Fatal("accepted a number that is not finite")
+				// Sums of the largest numbers overflow: then nothing is sent.
+				if name != "largest" {
+					t.Errorf("%s %s: %v", name, c.name, err)
 				}
+				continue
 			}
+			if _, err := Restore(c, p, in.Shape); err != nil && name != "largest" {
+				t.Errorf("%s %s: %v", name, c.name, err)
+			}
+		}
+	}
+	for _, bad := range []float32{float32(math.NaN()), float32(math.Inf(1)), float32(math.Inf(-1))} {
+		for _, c := range all {
+			if _, err := Compress(c, vector(1, bad)); !errors.Is(err, ErrPayload) {
+				t.Errorf("%v encoded by %s: %v", bad, c.name, err)
+			}
+		}
+	}
+}
+
+// A tensor of equal elements has no spread: it comes back exactly, also if all of it is negative.
+func TestEqualElementsComeBack(t *testing.T) {
+	for _, v := range []float32{-2.5, 0, 1.5} {
+		x := vector(slices.Repeat([]float32{v}, 4096)...)
+		for _, name := range []string{Int8, Float32, Float16, BFloat16, E3M0, Sign} {
+			p, err := Encode(name, x)
+			if err != nil {
+				t.Fatal(err)
+			}
+			y, err := Decode(name, p, x.Shape)
+			if err != nil || !slices.Equal(x.F32(), y.F32()) {
+				t.Errorf("%s: %v came back as %v, %v", name, v, y.F32()[0], err)
+			}
+		}
+	}
+}
+
+func TestUnknownCodecs(t *testing.T) {
+	if _, err := Encode("zip", vector(1)); err == nil || Known("zip") {
+		t.Error("a codec that nobody knows was used")
+	}
+	if _, err := Decode("zip", nil, vector(1).Shape); err == nil {
+		t.Error("a codec that nobody knows was used")
+	}
+	for _, c := range []Codec{
+		TopK{}, TopK{Chunk: 4096, K: 64, Bits: 9}, TopK{Chunk: 1<<16 + 1, K: 1, Bits: 1}, TopK{Chunk: 4096, Bits: 2},
+		DCT{}, DCT{Side: 257, K: 1, Bits: 1}, LowRank{}, RandomK{}, RandomK{Every: 2},
+	} {
+		_, err := Compress(c, vector(1))
+		_, also := Restore(c, make([]byte, 4), vector(1).Shape)
+		if c.Check() == nil || err == nil || also == nil {
+			t.Errorf("%#v was used", c)
+		}
+	}
+}
+
+// fuzz feeds a decoder bytes of the right length, and others: whatever it accepts is finite.
+func fuzz(f *testing.F, c Codec) {
+	x := normal(5, 33, 34)
+	p, err := Compress(c, x)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(p)
+	f.Add(bytes.Repeat([]byte{0xff}, len(p)))
+	f.Add([]byte{})
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if y, err := Restore(c, b, x.Shape); err == nil {
+			if err := finite(y.F32()); err != nil {
+				t.Fatal(err)
+			}
+		} else if !errors.Is(err, ErrPayload) {
+			t.Fatal(err)
+		}
+		// Bytes of the wrong length end at the first check: put them over a good payload.
+		q := bytes.Clone(p)
+		copy(q, b)
+		if y, err := Restore(c, q, x.Shape); err == nil && finite(y.F32()) != nil {
+			t.Fatal("accepted a number that is not finite")
 		}
 	})
+}
+
+func FuzzInt8(f *testing.F)     { fuzz(f, named[Int8]) }
+func FuzzFloat32(f *testing.F)  { fuzz(f, named[Float32]) }
+func FuzzFloat16(f *testing.F)  { fuzz(f, named[Float16]) }
+func FuzzBFloat16(f *testing.F) { fuzz(f, named[BFloat16]) }
+func FuzzE3M0(f *testing.F)     { fuzz(f, named[E3M0]) }
+func FuzzSign(f *testing.F)     { fuzz(f, named[Sign]) }
+func FuzzTopK(f *testing.F)     { fuzz(f, TopK{Chunk: 100, K: 9, Bits: 3}) }
+func FuzzTopK1(f *testing.F)    { fuzz(f, TopK{Chunk: 100, K: 9, Bits: 1}) }
+func FuzzDCT(f *testing.F)      { fuzz(f, DCT{Side: 11, K: 7, Bits: 16}) }
+func FuzzLowRank(f *testing.F)  { fuzz(f, LowRank{Rank: 2}) }
+func FuzzRandomK(f *testing.F)  { fuzz(f, RandomK{Every: 5, Bits: 8}) }
+
+// What a round of a model of 10 million parameters costs, in time and bytes.
+func BenchmarkCodecs(b *testing.B) {
+	x := normal(1, 2560, 4096)
+	for _, c := range all {
+		if c.name == "topk chunk 1" { // for the edges only
+			continue
+		}
+		p, err := Compress(c, x)
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.Run("encode/"+strings.ReplaceAll(c.name, " ", "_"), func(b *testing.B) {
+			b.SetBytes(int64(x.Shape.Bytes()))
+			for b.Loop() {
+				if _, err := Compress(c, x); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(float64(len(p))/float64(x.Shape.Elements()), "B/param")
+		})
+		b.Run("decode/"+strings.ReplaceAll(c.name, " ", "_"), func(b *testing.B) {
+			b.SetBytes(int64(x.Shape.Bytes()))
+			for b.Loop() {
+				if _, err := Restore(c, p, x.Shape); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
 }

@@ -1,0 +1,94 @@
+package codec
+
+import (
+	"fmt"
+
+	"github.com/starling-network/starling/compute/kernel"
+	"github.com/starling-network/starling/compute/tensor"
+)
+
+// Feedback sends with every update what the codec left out of earlier ones (error feedback, Seide et al. 2014): of
+// a = Decay*residual + delta it sends C(a), and the next residual is a - C(a).
+//
+// The residual is one worker's, for one parameter, from round to round; nil stands for zero, and is what a worker has
+// that joins, comes back, or whose update was not used.
+type Feedback struct {
+	Codec Codec
+	Decay float32 // of the residual; 1 forgets nothing, SparseLoCo uses 0.95
+}
+
+// Encode returns the payload and the next residual. Its arguments stay as they are.
+func (f Feedback) Encode(residual, delta *tensor.Tensor) (payload []byte, next *tensor.Tensor, err error) {
+	if next, err = accumulate(residual, f.Decay, delta); err != nil {
+		return nil, nil, err
+	}
+	payload, sent, err := transmit(f.Codec, next)
+	if err != nil {
+		return nil, nil, err
+	}
+	var p kernel.Path
+	p.Sub(next.F32(), next.F32(), sent)
+	return payload, next, nil
+}
+
+// DeepGradient is the memory of Deep Gradient Compression (Lin et al. 2018, algorithm 4), made for workers that run SGD
+// with momentum: u = Momentum*u + g, v = v + u, send C(v), and forget u and v where something was sent. The caller has
+// clipped g to its limit over the square root of the number of workers.
+type DeepGradient struct {
+	Codec    Codec // TopK{4096, k, 32} with k of Sparsity
+	Momentum float32
+}
+
+// Sparsity returns how many of 4096 elements to send in an epoch, counted from 0, while training warms up: a quarter,
+// then a quarter of that, down to the 0.1 % of the paper.
+func Sparsity(epoch int) int { return 4096 >> (2 * min(epoch+1, 5)) }
+
+// Encode returns the payload and the next velocity u and sum v; nil stands for zero. Its arguments stay as they are.
+func (d DeepGradient) Encode(u, v, g *tensor.Tensor) (payload []byte, velocity, sum *tensor.Tensor, err error) {
+	if velocity, err = accumulate(u, d.Momentum, g); err != nil {
+		return nil, nil, nil, err
+	}
+	if sum, err = accumulate(v, 1, velocity); err != nil {
+		return nil, nil, nil, err
+	}
+	payload, sent, err := transmit(d.Codec, sum)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	x, y := velocity.F32(), sum.F32()
+	for i, s := range sent {
+		if s != 0 {
+			x[i], y[i] = 0, 0
+		}
+	}
+	return payload, velocity, sum, nil
+}
+
+// accumulate returns scale*memory + x.
+func accumulate(memory *tensor.Tensor, scale float32, x *tensor.Tensor) (*tensor.Tensor, error) {
+	next := x.Clone()
+	if memory == nil {
+		return next, nil
+	}
+	if !memory.Shape.Equal(x.Shape) {
+		return nil, fmt.Errorf("codec: a residual of %s for an update of %s: start again from none", memory.Shape, x.Shape)
+	}
+	y := next.F32()
+	for i, m := range memory.F32() {
+		y[i] += float32(scale * m)
+	}
+	return next, nil
+}
+
+// transmit returns the payload of x and what everybody will make of it.
+func transmit(c Codec, x *tensor.Tensor) ([]byte, []float32, error) {
+	payload, err := Compress(c, x)
+	if err != nil {
+		return nil, nil, err
+	}
+	sent, err := Restore(c, payload, x.Shape)
+	if err != nil {
+		return nil, nil, err
+	}
+	return payload, sent.F32(), nil
+}

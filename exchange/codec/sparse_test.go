@@ -1,0 +1,210 @@
+package codec
+
+import (
+	"bytes"
+	"errors"
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/starling-network/starling/compute/tensor"
+)
+
+func roundTrip(t *testing.T, c Codec, x *tensor.Tensor) []float32 {
+	t.Helper()
+	_, y, err := transmit(c, x)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return y
+}
+
+func TestFieldsArePackedLowBitsFirst(t *testing.T) {
+	b := make([]byte, 3)
+	putBits(b, 0, 0xABC, 12)
+	putBits(b, 12, 0x123, 12)
+	if !bytes.Equal(b, []byte{0xBC, 0x3A, 0x12}) {
+		t.Fatalf("% X", b)
+	}
+	for width := 1; width <= 16; width++ {
+		b := make([]byte, bytesOf(100, width))
+		for i := range 100 {
+			putBits(b, i*width, uint32(i*2654435761)>>(32-width), width)
+		}
+		for i := range 100 {
+			if got, want := getBits(b, i*width, width), uint32(i*2654435761)>>(32-width); got != want {
+				t.Fatalf("width %d, field %d: %x, want %x", width, i, got, want)
+			}
+		}
+	}
+}
+
+func TestTopKKeepsTheLargest(t *testing.T) {
+	negative := float32(math.Copysign(0, -1))
+	for _, c := range []struct{ x, want []float32 }{
+		{[]float32{1, -5, 3, 2, 0, 0, 0, 9}, []float32{0, -5, 3, 0, 0, 0, 0, 9}},
+		{[]float32{-2, 2, -2, 2, 1, 1, 1, 1}, []float32{-2, 2, 0, 0, 1, 1, 0, 0}}, // ties: the first
+		{[]float32{negative, 0, negative, 7, negative, 0, 0, 0}, []float32{negative, 0, 0, 7, negative, 0, 0, 0}},
+		{[]float32{1e-45, 1e-44, 0, 0, 3e38, 1, 2, 3}, []float32{1e-45, 1e-44, 0, 0, 3e38, 0, 0, 3}},
+	} {
+		x := vector(append(slices.Clone(c.x), make([]float32, 56)...)...) // large enough that it does not travel as it is
+		got := roundTrip(t, TopK{Chunk: 4, K: 2, Bits: 32}, x)[:8]
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%v became %v, want %v", c.x, got, c.want)
+		}
+	}
+}
+
+// The threshold is that of a sorted list.
+func TestKth(t *testing.T) {
+	for _, n := range []int{1, 2, 3, 64, 1000} {
+		x := normal(uint64(n), n).F32()
+		for i := range x {
+			if i%3 == 0 {
+				x[i] = float32(math.Round(float64(x[i]))) // with many ties
+			}
+		}
+		sorted := make([]uint32, n)
+		for i, v := range x {
+			sorted[i] = magnitude(v)
+		}
+		slices.SortFunc(sorted, func(a, b uint32) int { return int(b) - int(a) })
+		for k := 1; k <= n; k++ {
+			first := slices.Index(sorted, sorted[k-1])
+			if threshold, ties := kth(x, k); threshold != sorted[k-1] || ties != k-first {
+				t.Fatalf("%d of %d: %x with %d ties, want %x with %d", k, n, threshold, ties, sorted[k-1], k-first)
+			}
+		}
+	}
+}
+
+func TestHostilePositions(t *testing.T) {
+	c := TopK{Chunk: 10, K: 2, Bits: 32} // positions in 4 bits
+	s := tensor.Make(tensor.Float32, 20)
+	good, err := Compress(c, normal(1, 20))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for what, positions := range map[string][2]byte{
+		"out of range": {0xA1, 0x21}, "twice": {0x33, 0x21}, "descending": {0x34, 0x21}, "in the second chunk": {0x21, 0x22},
+	} {
+		p := bytes.Clone(good)
+		p[0], p[1] = positions[0], positions[1]
+		if _, err := Restore(c, p, s); !errors.Is(err, ErrPayload) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	p := bytes.Clone(good)
+	copy(p[2:], []byte{0, 0, 0x80, 0x7f})
+	if _, err := Restore(c, p, s); !errors.Is(err, ErrPayload) {
+		t.Errorf("infinity: %v", err)
+	}
+	odd := TopK{Chunk: 10, K: 1, Bits: 2} // 4 bits and 2 bits, both padded
+	p, err = Compress(odd, normal(1, 10))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, at := range []int{0, len(p) - 1} {
+		q := bytes.Clone(p)
+		q[at] |= 0x80
+		if _, err := Restore(odd, q, tensor.Make(tensor.Float32, 10)); !errors.Is(err, ErrPayload) {
+			t.Errorf("padding of byte %d: %v", at, err)
+		}
+	}
+}
+
+func TestBlocksOfTheTransform(t *testing.T) {
+	for _, c := range [][3]int{{12, 5, 4}, {100, 26, 25}, {1_000_000_007, 4096, 1}, {64, 64, 64}, {3, 64, 3}} {
+		if got := divisor(c[0], c[1]); got != c[2] {
+			t.Errorf("largest divisor of %d up to %d: %d, want %d", c[0], c[1], got, c[2])
+		}
+	}
+	g := DCT{Side: 64}.grid(tensor.Make(tensor.Float32, 3, 32, 100))
+	if g != (grid{rows: 96, cols: 100, r: 48, c: 50}) {
+		t.Errorf("%+v", g)
+	}
+}
+
+// The orthonormal DCT-II of the unit vectors, and there and back.
+func TestTransform(t *testing.T) {
+	want := []float32{.5, .6533, .5, .2706, .5, .2706, -.5, -.6533, .5, -.2706, -.5, .6533, .5, -.6533, .5, -.2706}
+	for i := range 4 {
+		unit := make([]float32, 4)
+		unit[i] = 1
+		for k, v := range (grid{rows: 1, cols: 4, r: 1, c: 4}).transform(unit) {
+			if math.Abs(float64(v-want[4*i+k])) > 1e-4 {
+				t.Errorf("unit %d, frequency %d: %v, want %v", i, k, v, want[4*i+k])
+			}
+		}
+	}
+	for _, dims := range [][]int{{64, 64}, {128, 192}, {100, 26}, {50}, {29, 3, 8}} {
+		x := normal(9, dims...)
+		g := DCT{Side: 64}.grid(x.Shape)
+		y := g.transform(x.F32())
+		var before, after float64
+		for i, v := range x.F32() {
+			before += float64(v) * float64(v)
+			after += float64(y[i]) * float64(y[i])
+		}
+		if math.Abs(after/before-1) > 1e-5 {
+			t.Errorf("%v: energy %v became %v", dims, before, after)
+		}
+		if z := (DCT{Side: 64}).Synthesize(y, x.Shape); relative(x, z) > 1e-12 {
+			t.Errorf("%v: error %v", dims, relative(x, z))
+		}
+	}
+}
+
+// A wave is one frequency: the codec sends it whole.
+func TestDCTSendsAWave(t *testing.T) {
+	c := DCT{Side: 64, K: 1, Bits: 32}
+	s := tensor.Make(tensor.Float32, 64, 64)
+	y := make([]float32, 4096)
+	y[5*64+9] = 3
+	x := c.Synthesize(y, s)
+	p, err := Compress(c, x)
+	if err != nil {
+		t.Fatal(err)
+	}
+	z, err := Restore(c, p, s)
+	if err != nil || relative(x, z) > 1e-10 {
+		t.Fatalf("error %v, %v", relative(x, z), err)
+	}
+	f, err := c.Frequencies(p, s)
+	if err != nil || math.Abs(float64(f[5*64+9])-3) > 1e-4 || f[0] != 0 {
+		t.Fatalf("frequency %v, %v", f[5*64+9], err)
+	}
+	if _, err := c.Frequencies(p[1:], s); !errors.Is(err, ErrPayload) {
+		t.Errorf("a short payload: %v", err)
+	}
+	small := vector(1, 2, 3)
+	c.K = 3
+	p, err = Compress(c, small) // travels as it is
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f, err = c.Frequencies(p, small.Shape); err != nil || relative(small, c.Synthesize(f, small.Shape)) > 1e-12 {
+		t.Errorf("frequencies %v, %v", f, err)
+	}
+}
+
+func TestRandomKTakesEveryElementInTurn(t *testing.T) {
+	const n, every = 103, 5
+	seen := make([]int, n)
+	for round := range uint32(every) {
+		last := -1
+		c := RandomK{Every: every, Seed: 4, Round: round}
+		c.Positions(n, func(k, i int) {
+			if i/every != k || i <= last {
+				t.Fatalf("element %d is number %d", i, k)
+			}
+			last = i
+			seen[i]++
+		})
+	}
+	for i, s := range seen[:n-n%every] {
+		if s != 1 {
+			t.Errorf("element %d was sent %d times", i, s)
+		}
+	}
+}

@@ -1,0 +1,119 @@
+package codec
+
+import (
+	"fmt"
+	"math"
+	"math/bits"
+
+	"github.com/starling-network/starling/compute/tensor"
+)
+
+// TopK keeps the K elements of largest magnitude of every Chunk consecutive ones (SparseLoCo, Sarfi et al. 2025,
+// section 3: 64 of 4096 in 2 bits) and decodes the others as zeros. Of equal magnitudes those that come first are kept.
+// A chunk of its own for every few rows keeps rows that seldom move, such as rare tokens, from starving.
+//
+// The payload is the positions in their chunks, ascending, in just enough bits for Chunk; then the values.
+type TopK struct {
+	Chunk int // elements, 1 to 65536; the last chunk may be shorter
+	K     int // kept of each chunk, at least 1; a chunk of fewer elements is kept whole
+	Bits  int // of a value: 1 to 8, 16 or 32
+}
+
+// Check implements Codec.
+func (c TopK) Check() error {
+	if c.Chunk < 1 || c.Chunk > 1<<16 || c.K < 1 || !knownWidth(c.Bits) {
+		return fmt.Errorf("codec: no top-k keeps %d of %d elements in %d bits", c.K, c.Chunk, c.Bits)
+	}
+	return nil
+}
+
+func (c TopK) kept(n int) int { return n/c.Chunk*min(c.K, c.Chunk) + min(c.K, n%c.Chunk) }
+
+func (c TopK) width() int { return bits.Len(uint(c.Chunk - 1)) }
+
+func (c TopK) size(s tensor.Shape) int { return c.sizeOf(s.Elements()) }
+
+func (c TopK) sizeOf(n int) int {
+	k := c.kept(n)
+	return bytesOf(k, c.width()) + valueSize(k, c.Bits)
+}
+
+func (c TopK) encode(b []byte, x *tensor.Tensor) error {
+	c.pack(b, x.F32())
+	return nil
+}
+
+func (c TopK) decode(x *tensor.Tensor, b []byte) error { return c.unpack(x.F32(), b) }
+
+// pack fills b, sizeOf zero bytes.
+func (c TopK) pack(b []byte, x []float32) {
+	kept := make([]float32, 0, c.kept(len(x)))
+	width, at := c.width(), 0
+	for len(x) > 0 {
+		chunk := x[:min(c.Chunk, len(x))]
+		x = x[len(chunk):]
+		threshold, ties := kth(chunk, min(c.K, len(chunk)))
+		for i, v := range chunk {
+			m := magnitude(v)
+			if m < threshold || m == threshold && ties == 0 {
+				continue
+			}
+			if m == threshold {
+				ties--
+			}
+			putBits(b, at, uint32(i), width)
+			kept = append(kept, v)
+			at += width
+		}
+	}
+	encodeValues(b[bytesOf(len(kept), width):], kept, c.Bits)
+}
+
+// unpack fills x, zeros.
+func (c TopK) unpack(x []float32, b []byte) error {
+	width, at := c.width(), 0
+	kept := make([]float32, c.kept(len(x)))
+	positions := b[:bytesOf(len(kept), width)]
+	if err := decodeValues(kept, b[len(positions):], c.Bits); err != nil {
+		return err
+	}
+	for len(x) > 0 {
+		chunk := x[:min(c.Chunk, len(x))]
+		x = x[len(chunk):]
+		before := -1
+		for range min(c.K, len(chunk)) {
+			i := int(getBits(positions, at, width))
+			if i <= before || i >= len(chunk) {
+				return fmt.Errorf("%w: position %d after %d in a chunk of %d", ErrPayload, i, before, len(chunk))
+			}
+			chunk[i], kept = kept[0], kept[1:]
+			before = i
+			at += width
+		}
+	}
+	return padded(positions, at)
+}
+
+// magnitude orders finite numbers by their absolute value.
+func magnitude(v float32) uint32 { return math.Float32bits(v) &^ (1 << 31) }
+
+// kth returns the k-th largest magnitude of x, and how many elements of that magnitude are among the k largest. It takes
+// the same time for any x: four passes, each of which finds one more byte of the answer.
+func kth(x []float32, k int) (threshold uint32, ties int) {
+	var mask uint32
+	for shift := 24; shift >= 0; shift -= 8 {
+		var count [256]int
+		for _, v := range x {
+			if m := magnitude(v); m&mask == threshold {
+				count[m>>shift&255]++
+			}
+		}
+		digit := 255
+		for ; count[digit] < k; digit-- {
+			k -= count[digit]
+		}
+		threshold |= uint32(digit) << shift
+		mask |= 255 << shift
+	}
+	return threshold, k
+}

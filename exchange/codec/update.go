@@ -1,0 +1,71 @@
+package codec
+
+import (
+	"fmt"
+
+	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/compute/tensor"
+)
+
+// Update is the compressed update of one work unit, as it travels. A commitment binds every byte of it.
+type Update struct {
+	Round    uint32   `cbor:"1,keyasint"`
+	Unit     uint32   `cbor:"2,keyasint"`
+	Codec    string   `cbor:"3,keyasint"`
+	Payloads [][]byte `cbor:"4,keyasint"` // one per parameter, in order
+}
+
+// Pack compresses a pseudo-gradient.
+func Pack(name string, round, unit uint32, delta []*tensor.Tensor) (*Update, error) {
+	u := &Update{Round: round, Unit: unit, Codec: name}
+	for i, t := range delta {
+		p, err := Encode(name, t)
+		if err != nil {
+			return nil, fmt.Errorf("parameter %d: %w", i, err)
+		}
+		u.Payloads = append(u.Payloads, p)
+	}
+	return u, nil
+}
+
+// Encode returns the bytes of the blob.
+func (u *Update) Encode() []byte { return canon.MustMarshal(u) }
+
+// Root is what a commitment binds: the digests of all payloads.
+func (u *Update) Root() canon.Digest {
+	return canon.NewTree(canon.Leaves(u.Payloads)).Root()
+}
+
+// Expect is what a receiver knows about an update before it reads it.
+type Expect struct {
+	Round, Unit uint32
+	Codec       string
+	Shapes      []tensor.Shape
+	Root        canon.Digest // committed; zero to skip the check
+}
+
+// Unpack reads the bytes of an update and restores the pseudo-gradient. Whatever is not exactly what the specification
+// and the commitment promise is refused.
+func Unpack(b []byte, want Expect) (*Update, []*tensor.Tensor, error) {
+	u := new(Update)
+	if err := canon.Unmarshal(b, u); err != nil {
+		return nil, nil, fmt.Errorf("%w: %w", ErrPayload, err)
+	}
+	switch {
+	case u.Round != want.Round || u.Unit != want.Unit || u.Codec != want.Codec:
+		return nil, nil, fmt.Errorf("%w: it is %s of unit %d of round %d", ErrPayload, u.Codec, u.Unit, u.Round)
+	case len(u.Payloads) != len(want.Shapes):
+		return nil, nil, fmt.Errorf("%w: %d tensors, want %d", ErrPayload, len(u.Payloads), len(want.Shapes))
+	case !want.Root.IsZero() && u.Root() != want.Root:
+		return nil, nil, fmt.Errorf("%w: not what its worker committed to", ErrPayload)
+	}
+	delta := make([]*tensor.Tensor, len(u.Payloads))
+	for i, p := range u.Payloads {
+		t, err := Decode(u.Codec, p, want.Shapes[i])
+		if err != nil {
+			return nil, nil, fmt.Errorf("parameter %d: %w", i, err)
+		}
+		delta[i] = t
+	}
+	return u, delta, nil
+}
