@@ -3,7 +3,6 @@ package reward
 import (
 	"flag"
 	"fmt"
-	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -266,26 +265,5 @@ func TestEveryReasonIsExplained(t *testing.T) {
 	}
 	if got := Explain(Receipt{Kind: Work, Who: "a", Reason: "other"}); !strings.Contains(got, "because of other") {
 		t.Error(got)
-	}
-}
-
-func TestDeterring(t *testing.T) {
-	for _, c := range []struct {
-		cost, pay uint64
-		ppm       uint32
-		want      uint64
-	}{
-		{100, 130, 50_000, 1870}, // verification.md, section 7.1: 18.7 C
-		{100, 130, 100_000, 870},
-		{100, 130, 1_000_000, 0},
-		{1, 0, 3, 333_334},
-		{0, 0, 0, 0},
-		{1, 0, 0, math.MaxUint64},
-		{math.MaxUint64, 0, 1, math.MaxUint64},
-		{math.MaxUint64, 0, 1_000_000, math.MaxUint64},
-	} {
-		if got := Deterring(c.cost, c.pay, c.ppm); got != c.want {
-			t.Errorf("Deterring(%d, %d, %d) = %d, want %d", c.cost, c.pay, c.ppm, got, c.want)
-		}
 	}
 }

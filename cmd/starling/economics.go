@@ -1,0 +1,176 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/starling-network/starling/cmd/starling/terminal"
+	"github.com/starling-network/starling/protocol/reward"
+)
+
+const millionth = 1_000_000
+
+// decimal is a flag that is not negative and has at most six decimals, in millionths. "5%" is 0.05.
+type decimal struct {
+	millionths uint64
+	kind       string
+}
+
+// String implements pflag.Value.
+func (d *decimal) String() string {
+	s := fmt.Sprintf("%d.%06d", d.millionths/millionth, d.millionths%millionth)
+	return strings.TrimSuffix(strings.TrimRight(s, "0"), ".")
+}
+
+// Type implements pflag.Value.
+func (d *decimal) Type() string { return d.kind }
+
+// Set implements pflag.Value.
+func (d *decimal) Set(text string) error {
+	number, percent := strings.CutSuffix(text, "%")
+	places := 6
+	if percent {
+		places = 4
+	}
+	whole, part, _ := strings.Cut(number, ".")
+	part = strings.TrimRight(part, "0")
+	if len(part) > places {
+		return fmt.Errorf("more than %d decimals", places)
+	}
+	n, err := strconv.ParseUint(whole+part+strings.Repeat("0", places-len(part)), 10, 64)
+	if err != nil || whole+part == "" {
+		return fmt.Errorf("%q is not a number such as 1.5 or 5%%", text)
+	}
+	d.millionths = n
+	return nil
+}
+
+// economics is what `starling economics -o json` prints. Amounts are in ZEN, or in whatever unit the flags are.
+type economics struct {
+	Stake                float64  `json:"stake"`
+	Reward               float64  `json:"reward"`
+	Cost                 float64  `json:"cost"`
+	AuditRate            float64  `json:"audit_rate"`
+	Steps                uint32   `json:"steps"`
+	CheatFraction        float64  `json:"cheat_fraction"`
+	FakedSteps           uint32   `json:"faked_steps"`
+	DetectionProbability float64  `json:"detection_probability"`
+	ExpectedGain         float64  `json:"expected_gain"`
+	CheatingPays         bool     `json:"cheating_pays"`
+	StakeNeeded          *float64 `json:"stake_needed"`
+	StakeToPost          *float64 `json:"stake_to_post"`
+	NetworkOverhead      float64  `json:"network_overhead"`
+	AuditCost            float64  `json:"audit_cost"`
+}
+
+func (c *cli) economics() *cobra.Command {
+	stake, pay, cost := decimal{kind: "amount"}, decimal{kind: "amount"}, decimal{kind: "amount"}
+	rate, cheat := decimal{kind: "rate"}, decimal{millionths: millionth, kind: "fraction"}
+	var steps uint32
+	cmd := &cobra.Command{
+		Use:   "economics",
+		Short: "What cheating costs, and what honesty costs the network",
+		Long: `Reckon whether leaving work undone pays. The work has a number of steps, each audited with the same
+probability p on its own; a network audits work units, so there a step is a unit. An audit of a step
+that was not done always finds it, because re-execution is exact to the bit.
+
+  detection probability   1 - (1 - p)^faked, where faked = steps x cheat fraction, rounded up
+  expected gain           cost x faked/steps - detection probability x (reward + stake),
+                          over honest work; cheating is irrational when it is not above 0
+  stake needed            the smallest stake for which that holds; with one step, p (R + S) >= C
+  stake to post           what to stake so that a conviction takes as much: it takes half
+  network overhead        p: the part of all work that is done again
+  audit cost              p x cost
+
+--stake is what a conviction takes. Amounts are in ZEN with up to six decimals, rates and fractions
+decimals or percentages. See docs/security.md for what the numbers mean.
+
+With -o json: {"stake","reward","cost","audit_rate","steps","cheat_fraction","faked_steps",
+"detection_probability","expected_gain","cheating_pays","stake_needed","stake_to_post",
+"network_overhead","audit_cost"}; the stakes are null when none is large enough.`,
+		Example: `  starling economics --stake 20 --reward 1.3 --cost 1 --audit-rate 5% --steps 1
+  starling economics --stake 1 --reward 1.3 --cost 1 --audit-rate 0.01 --steps 100 -o json
+  starling economics --stake 1 --reward 130 --cost 100 --audit-rate 0.05 --steps 1000 --cheat-fraction 0.001`,
+		Args: exactly(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			for _, name := range []string{"stake", "reward", "cost", "audit-rate"} {
+				if !cmd.Flags().Changed(name) {
+					return usage(cmd, fmt.Errorf("--%s is needed", name))
+				}
+			}
+			if rate.millionths > millionth || cheat.millionths > millionth {
+				return usage(cmd, fmt.Errorf("--audit-rate and --cheat-fraction are at most 1"))
+			}
+			w := reward.Wager{
+				Stake: stake.millionths, Reward: pay.millionths, Cost: cost.millionths,
+				AuditPPM: uint32(rate.millionths), Steps: steps, CheatPPM: uint32(cheat.millionths),
+			}
+			odds, err := w.Odds()
+			if err != nil {
+				return usage(cmd, err)
+			}
+			e := reckoned(w, odds)
+			if c.output == outputJSON {
+				return terminal.PrintJSON(os.Stdout, e)
+			}
+			return e.print()
+		},
+	}
+	f := cmd.Flags()
+	f.Var(&stake, "stake", "what a conviction takes")
+	f.Var(&pay, "reward", "what the whole work pays")
+	f.Var(&cost, "cost", "what the whole work costs who does it")
+	f.Var(&rate, "audit-rate", "probability that a step is audited")
+	f.Uint32Var(&steps, "steps", 1, "number of steps that are audited each on its own")
+	f.Var(&cheat, "cheat-fraction", "part of the steps that is left undone")
+	return cmd
+}
+
+func reckoned(w reward.Wager, o reward.Odds) economics {
+	zen := func(uzen uint64) float64 { return float64(uzen) / millionth }
+	stake := func(uzen uint64) *float64 {
+		if uzen == reward.NoStake {
+			return nil
+		}
+		amount := zen(uzen)
+		return &amount
+	}
+	return economics{
+		Stake: zen(w.Stake), Reward: zen(w.Reward), Cost: zen(w.Cost), AuditRate: zen(uint64(w.AuditPPM)), Steps: w.Steps, CheatFraction: zen(uint64(w.CheatPPM)),
+		FakedSteps: o.Faked, DetectionProbability: float64(o.Detection) / reward.Certainty,
+		ExpectedGain: float64(o.Gain) / millionth, CheatingPays: o.Gain > 0,
+		StakeNeeded: stake(o.Needed), StakeToPost: stake(reward.ToPost(o.Needed, reward.DefaultSlashPPM)),
+		NetworkOverhead: zen(uint64(w.AuditPPM)), AuditCost: zen(o.Audits),
+	}
+}
+
+func (e economics) print() error {
+	amount := func(zen float64) string { return strconv.FormatFloat(zen, 'f', -1, 64) + " ZEN" }
+	stake := func(zen *float64) string {
+		if zen == nil {
+			return "no stake is enough"
+		}
+		return amount(*zen)
+	}
+	verdict := "cheating does not pay"
+	if e.CheatingPays {
+		verdict = "cheating pays"
+	}
+	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
+	for _, row := range [][2]string{
+		{"detection probability", fmt.Sprintf("%.4g %%, with %d of %d steps left undone", 100*e.DetectionProbability, e.FakedSteps, e.Steps)},
+		{"expected gain", amount(e.ExpectedGain) + ": " + verdict},
+		{"stake needed", stake(e.StakeNeeded)},
+		{"stake to post", stake(e.StakeToPost)},
+		{"network overhead", fmt.Sprintf("%.4g %% of all work is done again", 100*e.NetworkOverhead)},
+		{"audit cost", amount(e.AuditCost)},
+	} {
+		fmt.Fprintf(w, "%s\t%s\n", row[0], row[1])
+	}
+	return w.Flush()
+}

@@ -1,0 +1,152 @@
+package reward
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/big"
+	"math/bits"
+)
+
+// ErrWager is wrapped by the error for a wager that cannot be reckoned.
+var ErrWager = errors.New("reward: the wager cannot be reckoned")
+
+// Limits of a wager. They keep every sum of amounts within 64 bits, and the error of a probability below 10^-9.
+const (
+	MaxWager      = 1 << 60 // uzen
+	MaxWagerSteps = 1 << 28
+)
+
+// Certainty is the unit of the probabilities in Odds.
+const Certainty = 1_000_000_000_000_000_000
+
+const million = 1_000_000
+
+// Wager is what somebody does who is paid for work and leaves a part of it undone, in the hope that no audit meets that
+// part. The work has a number of steps, each audited with the same probability whatever happens to the others; a network
+// audits work units, so there a step is a unit. An audit of a step that was not done always finds it: re-execution is
+// bit-exact.
+type Wager struct {
+	Stake    uint64 // uzen that a conviction takes
+	Reward   uint64 // uzen for the whole work, which a conviction forfeits
+	Cost     uint64 // uzen that the whole work costs who does it
+	AuditPPM uint32 // probability of an audit, in parts per million
+	Steps    uint32 // of the work
+	CheatPPM uint32 // part of the steps that is left undone, in parts per million; rounded up to whole steps
+}
+
+// Odds are what a wager is worth.
+type Odds struct {
+	Faked     uint32 // steps left undone
+	Detection uint64 // probability that at least one of them is audited, in 1/Certainty: 1 - (1 - p)^Faked
+	Gain      int64  // uzen that cheating is expected to gain over honest work, rounded down: saved cost - Detection (Reward + Stake)
+	Needed    uint64 // uzen: the smallest stake for which Gain is not above 0; NoStake if none is large enough
+	Audits    uint64 // uzen that the audits of the work are expected to cost, which is the overhead on the network
+}
+
+// NoStake stands for a stake that does not exist.
+const NoStake = math.MaxUint64
+
+func (w Wager) check() error {
+	switch {
+	case max(w.Stake, w.Reward, w.Cost) > MaxWager:
+		return fmt.Errorf("%w: amounts above %d uzen", ErrWager, uint64(MaxWager))
+	case w.AuditPPM > million || w.CheatPPM > million:
+		return fmt.Errorf("%w: a rate or fraction above 1", ErrWager)
+	case w.Steps < 1 || w.Steps > MaxWagerSteps:
+		return fmt.Errorf("%w: %d steps, wanted 1 to %d", ErrWager, w.Steps, MaxWagerSteps)
+	}
+	return nil
+}
+
+// Odds reckons a wager. A rational worker stays honest when the gain is not above 0. Since the probability of being
+// caught is concave in the steps left undone, the stake that deters leaving out everything deters leaving out a part.
+func (w Wager) Odds() (Odds, error) {
+	if err := w.check(); err != nil {
+		return Odds{}, err
+	}
+	o := Odds{
+		Faked:  uint32((uint64(w.Steps)*uint64(w.CheatPPM) + million - 1) / million),
+		Audits: fraction(w.Cost, w.AuditPPM),
+	}
+	o.Detection = Certainty - power(Certainty/million*uint64(million-w.AuditPPM), o.Faked)
+	// Both sides of saved > Detection (Reward + Stake), times Steps and Certainty.
+	saved := product(w.Cost, uint64(o.Faked), Certainty)
+	lost := product(o.Detection, w.Reward+w.Stake, uint64(w.Steps))
+	gain := new(big.Int).Sub(saved, lost)
+	o.Gain = gain.Div(gain, product(uint64(w.Steps), Certainty)).Int64() // Div rounds down for a positive divisor
+	o.Needed = needed(saved, product(o.Detection, uint64(w.Steps)), w.Reward)
+	return o, nil
+}
+
+// needed is saved/weight - reward, rounded up, at least 0.
+func needed(saved, weight *big.Int, reward uint64) uint64 {
+	switch {
+	case saved.Sign() == 0:
+		return 0
+	case weight.Sign() == 0:
+		return NoStake
+	}
+	stake := saved.Add(saved, weight)
+	stake.Sub(stake, big.NewInt(1)).Div(stake, weight)
+	stake.Sub(stake, new(big.Int).SetUint64(reward))
+	switch {
+	case stake.Sign() <= 0:
+		return 0
+	case !stake.IsUint64():
+		return NoStake
+	}
+	return stake.Uint64()
+}
+
+// ToPost is what must be staked so that a conviction takes an amount, when it takes slashPPM parts per million of the
+// stake; NoStake if nothing is enough.
+func ToPost(taken uint64, slashPPM uint32) uint64 {
+	if taken == 0 {
+		return 0
+	}
+	high, low := bits.Mul64(taken, million)
+	if high >= uint64(slashPPM) {
+		return NoStake
+	}
+	stake, rest := bits.Div64(high, low, uint64(slashPPM))
+	if rest > 0 && stake < NoStake {
+		stake++
+	}
+	return stake
+}
+
+// fraction is amount * ppm / 10^6, rounded down.
+func fraction(amount uint64, ppm uint32) uint64 {
+	high, low := bits.Mul64(amount, uint64(ppm))
+	part, _ := bits.Div64(high, low, million)
+	return part
+}
+
+// power is x^n for x in 1/Certainty, by squaring. Each product is rounded to the nearest.
+func power(x uint64, n uint32) uint64 {
+	result := uint64(Certainty)
+	for ; n > 0; n >>= 1 {
+		if n&1 == 1 {
+			result = scaled(result, x)
+		}
+		x = scaled(x, x)
+	}
+	return result
+}
+
+// scaled is a * b for factors in 1/Certainty, none above 1.
+func scaled(a, b uint64) uint64 {
+	high, low := bits.Mul64(a, b)
+	low, carry := bits.Add64(low, Certainty/2, 0)
+	quotient, _ := bits.Div64(high+carry, low, Certainty)
+	return quotient
+}
+
+func product(factors ...uint64) *big.Int {
+	p := big.NewInt(1)
+	for _, f := range factors {
+		p.Mul(p, new(big.Int).SetUint64(f))
+	}
+	return p
+}

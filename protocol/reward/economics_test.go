@@ -1,0 +1,107 @@
+package reward
+
+import (
+	"errors"
+	"math"
+	"math/rand/v2"
+	"testing"
+)
+
+func TestDetection(t *testing.T) {
+	for _, c := range []struct {
+		ppm, steps uint32
+		want       float64
+	}{
+		{10_000, 100, 1 - math.Pow(0.99, 100)}, // 63.4 %
+		{50_000, 100, 1 - math.Pow(0.95, 100)}, // 99.4 %
+		{20_000, 1, 0.02},
+		{1, 1, 1e-6},
+		{1, MaxWagerSteps, 1},
+		{0, 1000, 0},
+		{million, 1, 1},
+		{500_000, 63, 1 - math.Pow(0.5, 63)},
+	} {
+		o, err := Wager{AuditPPM: c.ppm, Steps: c.steps, CheatPPM: million}.Odds()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := float64(o.Detection) / Certainty; math.Abs(got-c.want) > 1e-9 {
+			t.Errorf("%d ppm, %d steps: %v, want %v", c.ppm, c.steps, got, c.want)
+		}
+	}
+}
+
+func TestStakeThatDeters(t *testing.T) {
+	for _, c := range []struct { // verification.md, section 7.1: with R = 1.3 C
+		ppm  uint32
+		want uint64
+	}{{5_000, 19870}, {10_000, 9870}, {20_000, 4870}, {50_000, 1870}, {100_000, 870}, {200_000, 370}, {million, 0}, {0, NoStake}} {
+		o, err := Wager{Reward: 130, Cost: 100, AuditPPM: c.ppm, Steps: 1, CheatPPM: million}.Odds()
+		if err != nil || o.Needed != c.want {
+			t.Errorf("%d ppm: %d uzen, want %d (%v)", c.ppm, o.Needed, c.want, err)
+		}
+	}
+	if o, _ := (Wager{Cost: 100, AuditPPM: 50_000, Steps: 8}).Odds(); o.Needed != 0 || o.Gain != 0 || o.Audits != 5 {
+		t.Errorf("an honest worker: %+v", o)
+	}
+}
+
+// The needed stake is exactly where the gain changes its sign, and deters every smaller fraction too.
+func TestNeededIsTheEdge(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	for range 2000 {
+		w := Wager{Reward: r.Uint64N(1 << 30), Cost: r.Uint64N(1 << 30), AuditPPM: 1 + r.Uint32N(million), Steps: 1 + r.Uint32N(200), CheatPPM: million}
+		o, err := w.Odds()
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.Stake = o.Needed
+		if at, err := w.Odds(); err != nil || at.Gain > 0 || at.Needed != o.Needed {
+			t.Fatalf("%+v: %+v (%v)", w, at, err)
+		}
+		part := w
+		part.CheatPPM = r.Uint32N(million)
+		if at, _ := part.Odds(); at.Gain > 0 {
+			t.Fatalf("%+v: a part pays: %+v", part, at)
+		}
+		if w.Stake == 0 {
+			continue
+		}
+		if w.Stake--; w.Stake > 0 {
+			if below, _ := w.Odds(); below.Gain < 0 && w.Cost > 0 {
+				t.Fatalf("%+v: a smaller stake deters: %+v", w, below)
+			}
+		}
+	}
+}
+
+func TestWagerLimits(t *testing.T) {
+	for _, w := range []Wager{
+		{Steps: 0}, {Steps: MaxWagerSteps + 1}, {Steps: 1, AuditPPM: million + 1}, {Steps: 1, CheatPPM: million + 1},
+		{Steps: 1, Stake: MaxWager + 1}, {Steps: 1, Cost: MaxWager + 1}, {Steps: 1, Reward: MaxWager + 1},
+	} {
+		if _, err := w.Odds(); !errors.Is(err, ErrWager) {
+			t.Errorf("%+v: %v", w, err)
+		}
+	}
+	o, err := Wager{Stake: MaxWager, Reward: MaxWager, Cost: MaxWager, AuditPPM: million, Steps: MaxWagerSteps, CheatPPM: million}.Odds()
+	if err != nil || o.Gain != -MaxWager {
+		t.Errorf("%+v, %v", o, err)
+	}
+	o, err = Wager{Cost: MaxWager, AuditPPM: 1, Steps: 1, CheatPPM: million}.Odds()
+	if err != nil || o.Needed != NoStake {
+		t.Errorf("%+v, %v", o, err)
+	}
+}
+
+func TestToPost(t *testing.T) {
+	for _, c := range []struct {
+		taken uint64
+		ppm   uint32
+		want  uint64
+	}{{100, DefaultSlashPPM, 200}, {100, 300_000, 334}, {0, 0, 0}, {1, 0, NoStake}, {NoStake, DefaultSlashPPM, NoStake}, {7, million, 7}} {
+		if got := ToPost(c.taken, c.ppm); got != c.want {
+			t.Errorf("ToPost(%d, %d) = %d, want %d", c.taken, c.ppm, got, c.want)
+		}
+	}
+}
