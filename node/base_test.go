@@ -42,7 +42,54 @@ func TestTrainFromBaseModel(t *testing.T) {
 			t.Errorf("verified %+v, %v", v, err)
 		}
 	}
+	t.Run("adapter", func(t *testing.T) { testAdapter(t, j, base, trained) })
 	t.Run("another base", func(t *testing.T) { testOtherBase(t, j, base, out) })
+}
+
+// testAdapter trains an adapter of the base model with a liar among the workers. It begins as the base model, changes it,
+// and leaves the merged model and a folder that PEFT loads.
+func testAdapter(t *testing.T, j *job.Job, base string, trained *Summary) {
+	text := strings.Replace(string(j.Source), "  base_model: base\n", "  base_model: base\n  adapter: {lora: {r: 2, alpha: 4}}\n", 1)
+	path := filepath.Join(j.Dir(), "adapter.yaml")
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	tune, err := job.Load(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := filepath.Join(t.TempDir(), "out")
+	s := mustTrain(t, TrainOptions{Job: tune, Dir: out, Dishonest: 1})
+	if s.FirstEvalLoss != trained.FinalEvalLoss || s.FinalEvalLoss == s.FirstEvalLoss || len(s.Disputes) == 0 {
+		t.Errorf("eval loss from %v to %v with %d disputes; the base model has %v", s.FirstEvalLoss, s.FinalEvalLoss, len(s.Disputes), trained.FinalEvalLoss)
+	}
+	for _, shipped := range []bool{false, true} {
+		if v, err := Verify(t.Context(), out, VerifyOptions{Shipped: shipped}); err != nil || v.StateRoot != s.StateRoot {
+			t.Errorf("verified %+v, %v", v, err)
+		}
+	}
+	for _, name := range []string{fileAdapter, fileAdapterConfig} {
+		if info, err := os.Stat(filepath.Join(out, name)); err != nil || info.Size() == 0 {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	whole, err := OpenModel(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, err := OpenModel(base)
+	if err != nil {
+		t.Fatal(err)
+	}
+	changed := 0
+	for n, w := range whole.in {
+		if n != "tokens" && w.Root() != before.in[n].Root() {
+			changed++
+		}
+	}
+	if changed != 4 { // c_attn, attn.c_proj, c_fc and mlp.c_proj of its one layer
+		t.Errorf("%d tensors of the merged model differ from the base model, wanted 4", changed)
+	}
 }
 
 // testOtherBase holds that the weights a job starts from are part of what it is, and that unusable ones are refused with

@@ -35,6 +35,9 @@ type Blueprint struct {
 	EvalBatch int
 	Spec      *train.Spec
 	Genesis   *train.Checkpoint
+	Frozen    []*tensor.Tensor // of the base model, by train.Frozen(Step), if an adapter is trained
+
+	trained model.Config // Model, or Model with its adapter
 }
 
 const (
@@ -90,18 +93,6 @@ func blueprint(j *job.Job, base *folder.Model, tok *tokenizer.Tokenizer, corpus 
 		return nil, problem(j, "model", job.CodeUnsupported, "a dispute about this job could not be decided", err, "make the model or the batch smaller")
 	}
 	return b, nil
-}
-
-// begin makes the first checkpoint: the base model, or weights drawn from the seed.
-func (b *Blueprint) begin(base *folder.Model) (err error) {
-	var weights map[string]*tensor.Tensor
-	if base == nil {
-		weights = b.Model.Init(b.Job.Seed)
-	} else {
-		weights = base.Tensors
-	}
-	b.Genesis, err = train.Genesis(train.Params(b.Step), weights)
-	return err
 }
 
 func problem(j *job.Job, path, code, what string, why error, fix string) error {
@@ -188,7 +179,7 @@ func (b *Blueprint) chooseModel(base *folder.Model) (err error) {
 		if is := b.Model.Architecture(); m.Architecture != "" && m.Architecture != is {
 			return problem(b.Job, "model.architecture", job.CodeBadValue, "the base model is another", fmt.Errorf("it is %s, the job says %s", is, m.Architecture), "remove architecture")
 		}
-		return nil
+		return b.adapt()
 	}
 	raw := map[string]any{"vocab_size": b.Tokenizer.VocabSize()}
 	for k, v := range m.Config {
@@ -197,6 +188,7 @@ func (b *Blueprint) chooseModel(base *folder.Model) (err error) {
 	if b.Model, err = model.Parse(m.Architecture, raw); err != nil {
 		return problem(b.Job, "model.config", job.CodeBadValue, "the model cannot be built", err, "use the keys of a Hugging Face config.json of this architecture")
 	}
+	b.trained = b.Model
 	return nil
 }
 
@@ -214,11 +206,11 @@ func (b *Blueprint) buildModel() (err error) {
 	}
 	o := j.Training.Optimizer
 	adamw := model.AdamW{Beta1: o.Betas[0], Beta2: o.Betas[1], Eps: o.Eps, WeightDecay: o.WeightDecay, MaxGradNorm: j.Training.MaxGradNorm}
-	if b.Step, err = model.TrainStep(b.Model, adamw, j.WorkerBatch(), j.SequenceLen); err != nil {
+	if b.Step, err = model.TrainStep(b.trained, adamw, j.WorkerBatch(), j.SequenceLen); err != nil {
 		return problem(j, "model", job.CodeBadValue, "the training step cannot be built", err, "check model.config")
 	}
 	b.EvalBatch = min(8, evalSequences)
-	if b.Eval, err = model.Eval(b.Model, b.EvalBatch, j.SequenceLen); err != nil {
+	if b.Eval, err = model.Eval(b.trained, b.EvalBatch, j.SequenceLen); err != nil {
 		return problem(j, "model", job.CodeBadValue, "the evaluation cannot be built", err, "check model.config")
 	}
 	return nil
@@ -230,7 +222,7 @@ func (b *Blueprint) spec() *train.Spec {
 	steps := uint32(st.SyncSteps)
 	s := &train.Spec{
 		Version: 1, Numerics: kernel.Version, Name: j.Name, Seed: j.Seed,
-		Program: b.Step.Digest(), Data: b.Manifest.Digest(), Genesis: b.Genesis.Root(),
+		Program: b.Step.Digest(), Data: b.Manifest.Digest(), Genesis: b.Genesis.Root(), Frozen: train.FrozenRoot(train.Roots(b.Frozen)),
 		Rounds: uint32(j.Rounds()), Steps: steps, Segment: (steps + segmentsOfUnit - 1) / segmentsOfUnit,
 		Units: uint32(st.Workers.Target), Batch: uint32(j.WorkerBatch()), Length: uint32(j.SequenceLen),
 		Rate:  train.Rate{Kind: t.LRScheduler, Peak: t.LearningRate, Warmup: uint32(t.WarmupSteps), Floor: t.MinLRRatio},

@@ -3,6 +3,7 @@ package node
 import (
 	"context"
 
+	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/network/blob"
 	"github.com/starling-network/starling/protocol/run"
 	"github.com/starling-network/starling/role/engine"
@@ -20,6 +21,13 @@ func (b *Blueprint) publish(ctx context.Context, store blob.Store, r *runFile) (
 	out := engine.Bundle{Spec: b.Spec.Encode(), Program: put(b.Step.Encode()), Manifest: put(b.Manifest.Encode())}
 	for _, s := range b.Shards {
 		out.Shards = append(out.Shards, put(s))
+	}
+	if len(b.Frozen) > 0 {
+		frozen, e := engine.SaveFrozen(ctx, store, b.JobID(), train.Frozen(b.Step), b.Frozen)
+		if e != nil {
+			return "", genesis, e
+		}
+		out.Frozen, r.Blobs.Frozen = frozen, frozen
 	}
 	cid = put(out.Encode())
 	r.Blobs.Spec, r.Blobs.Program, r.Blobs.Manifest, r.Blobs.Shards = put(out.Spec), out.Program, out.Manifest, out.Shards

@@ -358,10 +358,7 @@ func (c *collector) evaluate(ckpt *train.Checkpoint) (*float64, error) {
 	if c.b.Corpus.Val.Len() == 0 {
 		return nil, nil
 	}
-	in := map[string]*tensor.Tensor{}
-	for i, n := range ckpt.Names {
-		in[train.Param+n] = ckpt.Params[i]
-	}
+	in := c.b.evalInputs(ckpt)
 	batches := c.b.Corpus.ValBatches(c.b.EvalBatch, int(c.b.Spec.Length), evalSequences/c.b.EvalBatch)
 	var sum float64
 	for _, batch := range batches {
@@ -399,9 +396,9 @@ func (c *collector) sample(ctx context.Context, m Metric, ckpt *train.Checkpoint
 		}
 		c.generator = g
 	}
-	weights := map[string]*tensor.Tensor{}
-	for i, n := range ckpt.Names {
-		weights[n] = ckpt.Params[i]
+	weights, err := c.b.weights(ckpt)
+	if err != nil {
+		return err
 	}
 	if err := c.generator.setWeights(weights); err != nil {
 		return err

@@ -19,18 +19,24 @@ const (
 	fileTokenizer        = "tokenizer.json"
 	fileTokenizerConfig  = "tokenizer_config.json"
 	fileGenerationConfig = "generation_config.json"
+	fileAdapter          = "adapter/adapter_model.safetensors" // of a job that trains one: a folder that PEFT loads
+	fileAdapterConfig    = "adapter/adapter_config.json"
 )
 
 func (b *Blueprint) wantsGGUF() bool { return slices.Contains(b.Job.Output.Formats, "gguf") }
 
 // exportModel returns the files of the model of a checkpoint, by name.
 func exportModel(b *Blueprint, c *train.Checkpoint) (map[string][]byte, error) {
-	tensors := map[string]*tensor.Tensor{}
-	for i, n := range c.Names {
-		tensors[n] = c.Params[i]
+	tensors, err := b.weights(c)
+	if err != nil {
+		return nil, err
 	}
-	var weights bytes.Buffer
-	if err := safetensors.Encode(&weights, c.Names, tensors, map[string]string{"format": "pt"}); err != nil {
+	var names []string
+	for _, n := range b.Model.Tensors() {
+		names = append(names, n.Name)
+	}
+	weights, err := encodeWeights(names, tensors)
+	if err != nil {
 		return nil, err
 	}
 	tokenizerConfig, err := json.MarshalIndent(map[string]any{
@@ -40,9 +46,17 @@ func exportModel(b *Blueprint, c *train.Checkpoint) (map[string][]byte, error) {
 		return nil, err
 	}
 	files := map[string][]byte{
-		fileModel: weights.Bytes(), fileConfig: b.Model.JSON(), fileTokenizer: b.Tokenizer.JSON(),
+		fileModel: weights, fileConfig: b.Model.JSON(), fileTokenizer: b.Tokenizer.JSON(),
 		fileTokenizerConfig:  append(tokenizerConfig, '\n'),
 		fileGenerationConfig: []byte("{\n  \"do_sample\": true\n}\n"),
+	}
+	if b.adapted() {
+		if files[fileAdapter], err = encodeWeights(c.Names, trainedWeights(c)); err != nil {
+			return nil, err
+		}
+		if files[fileAdapterConfig], err = b.trained.AdapterJSON(); err != nil {
+			return nil, err
+		}
 	}
 	if b.wantsGGUF() {
 		var out bytes.Buffer
@@ -53,4 +67,10 @@ func exportModel(b *Blueprint, c *train.Checkpoint) (map[string][]byte, error) {
 		files[fileGGUF] = out.Bytes()
 	}
 	return files, nil
+}
+
+func encodeWeights(names []string, tensors map[string]*tensor.Tensor) ([]byte, error) {
+	var out bytes.Buffer
+	err := safetensors.Encode(&out, names, tensors, map[string]string{"format": "pt"})
+	return out.Bytes(), err
 }

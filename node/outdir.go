@@ -43,6 +43,7 @@ type runFile struct {
 		Manifest string   `json:"manifest"`
 		Shards   []string `json:"shards"`
 		Genesis  string   `json:"genesis"`
+		Frozen   string   `json:"frozen,omitempty"` // of a job that trains an adapter
 	} `json:"blobs"`
 }
 
@@ -128,6 +129,9 @@ func (o *OutDir) writeJSON(name string, v any) error {
 // write replaces a file as a whole: after a crash it is either the old or the new one.
 func (o *OutDir) write(name string, b []byte) error {
 	part := o.file(name + ".part")
+	if err := os.MkdirAll(filepath.Dir(part), 0o755); err != nil {
+		return err
+	}
 	f, err := os.Create(part)
 	if err != nil {
 		return err

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strings"
 
 	"golang.org/x/sync/errgroup"
 
@@ -22,7 +23,7 @@ import (
 	"github.com/starling-network/starling/exchange/codec"
 	"github.com/starling-network/starling/exchange/outer"
 	"github.com/starling-network/starling/network/blob"
-	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/network/checkpoint"
 	"github.com/starling-network/starling/role/engine"
 )
 
@@ -152,7 +153,8 @@ func (o *OutDir) shipped(ctx context.Context, j *job.Job, store *blob.Disk) (*Bl
 	return blueprint(j, base, tok, corpus)
 }
 
-// shippedBase is the model that the job started from, if it did not start from scratch.
+// shippedBase is the model that the job started from, if it did not start from scratch. Whether it is the right one shows
+// in the identifier of the job that is made from it.
 func (o *OutDir) shippedBase(ctx context.Context, j *job.Job, store *blob.Disk) (*folder.Model, error) {
 	if j.Model.BaseModel == "" {
 		return nil, nil
@@ -161,25 +163,23 @@ func (o *OutDir) shippedBase(ctx context.Context, j *job.Job, store *blob.Disk) 
 	if err != nil {
 		return nil, err
 	}
-	id, err := blob.Parse(o.Run.Blobs.Spec)
+	cid := o.Run.Blobs.Genesis
+	if o.Run.Blobs.Frozen != "" { // under an adapter
+		cid = o.Run.Blobs.Frozen
+	}
+	id, err := blob.Parse(cid)
 	if err != nil {
 		return nil, err
 	}
-	text, err := store.Get(ctx, id)
-	if err != nil {
-		return nil, err
-	}
-	spec, err := train.DecodeSpec(text)
-	if err != nil {
-		return nil, err
-	}
-	c, err := engine.LoadCheckpoint(ctx, run.Checkpoint{Root: spec.Genesis, CID: o.Run.Blobs.Genesis}, store.Get)
+	_, tensors, err := checkpoint.Load(ctx, store.Get, id)
 	if err != nil {
 		return nil, err
 	}
 	base := &folder.Model{Config: config, Tensors: map[string]*tensor.Tensor{}}
-	for i, n := range c.Names {
-		base.Tensors[n] = c.Params[i]
+	for name, t := range tensors {
+		if n, ok := strings.CutPrefix(name, train.Param); ok {
+			base.Tensors[n] = t
+		}
 	}
 	return base, nil
 }
@@ -213,6 +213,9 @@ func openBlobs(ctx context.Context, o *OutDir) (*blob.Disk, error) {
 		}
 	}
 	need := append([]string{o.Run.Blobs.Spec, o.Run.Blobs.Program, o.Run.Blobs.Manifest, o.Run.Blobs.Genesis}, o.Run.Blobs.Shards...)
+	if o.Run.Blobs.Frozen != "" {
+		need = append(need, o.Run.Blobs.Frozen)
+	}
 	for _, c := range need {
 		id, err := blob.Parse(c)
 		if err != nil {
@@ -246,7 +249,7 @@ func (v *verification) run(ctx context.Context) (*Verified, error) {
 		if err != nil {
 			return nil, err
 		}
-		v.tasks <- &train.Task{Spec: v.b.Spec, Step: v.b.Step, Exec: exec, Corpus: v.b.Corpus}
+		v.tasks <- &train.Task{Spec: v.b.Spec, Step: v.b.Step, Exec: exec, Corpus: v.b.Corpus, Frozen: v.b.Frozen}
 	}
 	first, last := uint32(1), uint32(len(v.lines))
 	if v.opt.Round > 0 {

@@ -3,6 +3,8 @@ package referee
 import (
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/compute/data"
@@ -23,6 +25,9 @@ type (
 	}
 	statePayload struct { // for an Input that is a tensor of the state
 		State []canon.Digest `cbor:"1,keyasint"` // roots of the tensors of the agreed state
+	}
+	frozenPayload struct { // for an Input that is not trained
+		Frozen []canon.Digest `cbor:"1,keyasint"` // roots of the frozen tensors
 	}
 	tokensPayload struct { // for the Input of tokens
 		Manifest []byte         `cbor:"1,keyasint"`
@@ -174,7 +179,7 @@ func (r *Referee) input(c dispute.Claim, name string, payload []byte) (dispute.R
 	}
 	i, ok := r.index[name]
 	if !ok {
-		return dispute.Ruling{}, wrong("the step has no input %q", name)
+		return r.frozen(c, what, name, payload)
 	}
 	var p statePayload
 	if err := decode(payload, &p); err != nil {
@@ -184,6 +189,22 @@ func (r *Referee) input(c dispute.Claim, name string, payload []byte) (dispute.R
 		return dispute.Ruling{}, err
 	}
 	return rule(what, p.State[i], c.Output), nil
+}
+
+// frozen answers for inputs that the job reads and does not train.
+func (r *Referee) frozen(c dispute.Claim, what, name string, payload []byte) (dispute.Ruling, error) {
+	var p frozenPayload
+	if err := decode(payload, &p); err != nil {
+		return dispute.Ruling{}, err
+	}
+	i := slices.Index(train.Frozen(r.step), strings.TrimPrefix(name, train.Param))
+	if i < 0 {
+		return dispute.Ruling{}, wrong("the step has no input %q", name)
+	}
+	if i >= len(p.Frozen) || train.FrozenRoot(p.Frozen) != r.spec.Frozen {
+		return dispute.Ruling{}, wrong("these are not the frozen tensors of the job")
+	}
+	return rule(what, p.Frozen[i], c.Output), nil
 }
 
 func (r *Referee) tokens(c dispute.Claim, payload []byte) ([]byte, error) {

@@ -3,6 +3,7 @@ package referee
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/compute/program"
@@ -191,6 +192,8 @@ func (w *Witness) answer(c dispute.Claim, prove func(operator int) (canon.Proof,
 	switch op := &w.task.Step.Ops[c.Index]; {
 	case op.Kind == program.Input && op.Name == "tokens":
 		return w.tokens(c, op.Out)
+	case op.Kind == program.Input && slices.Contains(train.Frozen(w.task.Step), strings.TrimPrefix(op.Name, train.Param)):
+		return frozenPayload{Frozen: train.Roots(w.task.Frozen)}, nil
 	case op.Kind == program.Input:
 		return statePayload{State: train.Roots(w.session.Tensors())}, nil
 	default:

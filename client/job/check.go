@@ -75,7 +75,8 @@ func (c *checker) unsupported() {
 		asked           bool
 		path, what, fix string
 	}{
-		{c.Model.Adapter != nil, "model.adapter", "training an adapter", "set adapter: null"},
+		{c.Model.Adapter != nil && c.Model.Adapter.LoRA != nil && c.Model.Adapter.LoRA.Dropout != 0, "model.adapter.lora.dropout",
+			"dropout in adapters", "set dropout: 0"},
 		{c.Privacy != nil, "privacy", "differential privacy", "set privacy: null; it belongs to kind: FederatedJob"},
 		{c.Training.NumEpochs != 0, "training.num_epochs", "counting the length of the run in epochs", "give training.max_steps instead"},
 		{!c.SamplePacking, "sample_packing", "padding instead of packing", "set sample_packing: true"},
@@ -105,6 +106,9 @@ func (c *checker) model() {
 	case m.BaseModel == "" && m.Architecture == "":
 		c.report("model", CodeMissingKey, architecture+" is missing", "it says what is trained, unless base_model names a model to start from",
 			"add architecture: gpt2 or llama under model, or base_model: ./folder")
+	case m.BaseModel == "" && m.Adapter != nil && m.Adapter.LoRA != nil:
+		c.report("model.adapter", CodeBadValue, "model.adapter is given without "+base, "an adapter is an addition to a model that exists",
+			"add base_model: ./folder, or remove adapter")
 	case m.BaseModel != "" && len(m.Config) > 0:
 		c.report(config, CodeBadValue, config+" is given, and "+base+" too", "the base model's own config.json says what it is", "remove config")
 	}

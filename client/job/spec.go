@@ -53,7 +53,7 @@ type LoRA struct {
 	R             int      `job:"r" in:"[1,65536]"`
 	Alpha         float64  `job:"alpha" in:"(0,inf)"`
 	Dropout       float64  `job:"dropout" in:"[0,1)"`
-	TargetModules []string `job:"target_modules"`
+	TargetModules []string `job:"target_modules"` // last parts of names of layers; none: every linear layer but the output
 }
 
 // Dataset is one source of training text. Files of text and jsonl whose names end in .gz or .zst are unpacked.

@@ -15,6 +15,7 @@ type Task struct {
 	Step   *program.Program // the training step, Spec.Program
 	Exec   *program.Exec    // Step, compiled
 	Corpus *data.Corpus
+	Frozen []*tensor.Tensor // by Frozen(Step): read, never written
 }
 
 // Session is the execution of one work unit, step by step.
@@ -45,6 +46,9 @@ func (t *Task) Begin(base *Checkpoint, unit uint32) (*Session, error) {
 		for _, prefix := range []string{Param, First, Second} {
 			s.out[prefix+n] = tensor.New(base.Params[i].Shape)
 		}
+	}
+	for i, n := range Frozen(t.Step) {
+		s.in[Param+n] = t.Frozen[i]
 	}
 	scalar := tensor.Shape{DType: tensor.Float32}
 	for _, n := range []string{"loss", "grad_norm"} {

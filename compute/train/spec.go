@@ -37,6 +37,7 @@ type Spec struct {
 	Beta2    float64      `cbor:"15,keyasint"`
 	Exchange Exchange     `cbor:"16,keyasint"`
 	Genesis  canon.Digest `cbor:"17,keyasint"` // state root of the checkpoint that round 0 starts from
+	Frozen   canon.Digest `cbor:"18,keyasint"` // FrozenRoot of the tensors that are read and not trained; zero for none
 }
 
 // Exchange says how the updates of a round become one checkpoint. It is carried out by exchange/.

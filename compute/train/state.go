@@ -2,6 +2,7 @@ package train
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/compute/program"
@@ -69,12 +70,31 @@ func Roots(ts []*tensor.Tensor) []canon.Digest {
 	return out
 }
 
+// FrozenRoot binds the tensors with these roots, which a job reads and does not train. That of none is zero.
+func FrozenRoot(tensors []canon.Digest) canon.Digest {
+	if len(tensors) == 0 {
+		return canon.Digest{}
+	}
+	return canon.NewTree(tensors).Root()
+}
+
 // Params returns the names of a training step's parameters, in the order of its inputs.
-func Params(p *program.Program) []string {
-	var names []string
+func Params(p *program.Program) []string { return tensors(p, true) }
+
+// Frozen returns the names of the tensors that a training step reads and does not train, in the order of its inputs.
+func Frozen(p *program.Program) []string { return tensors(p, false) }
+
+// tensors lists the weights that have moments, or those that have none.
+func tensors(p *program.Program, trained bool) (names []string) {
+	moments := map[string]bool{}
 	for _, in := range p.Inputs() {
-		if len(in.Name) > len(Param) && in.Name[:len(Param)] == Param {
-			names = append(names, in.Name[len(Param):])
+		if n, ok := strings.CutPrefix(in.Name, First); ok {
+			moments[n] = true
+		}
+	}
+	for _, in := range p.Inputs() {
+		if n, ok := strings.CutPrefix(in.Name, Param); ok && n != "" && moments[n] == trained {
+			names = append(names, n)
 		}
 	}
 	return names
@@ -100,9 +120,12 @@ func CheckProgram(s *Spec, p *program.Program) error {
 			return fmt.Errorf("%w: the program has no scalar input %q", ErrSpec, name)
 		}
 	}
-	names := Params(p)
-	if len(names) == 0 || len(shapes) != 4+3*len(names) {
+	names, frozen := Params(p), Frozen(p)
+	if len(names) == 0 || len(shapes) != 4+3*len(names)+len(frozen) {
 		return fmt.Errorf("%w: the program has %d inputs for %d parameters", ErrSpec, len(shapes), len(names))
+	}
+	if (len(frozen) == 0) != s.Frozen.IsZero() {
+		return fmt.Errorf("%w: the program reads %d frozen tensors, and their root is %s", ErrSpec, len(frozen), s.Frozen.Short())
 	}
 	outputs := map[string]tensor.Shape{}
 	for _, o := range p.Outputs {

@@ -7,8 +7,11 @@ import (
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/compute/data"
 	"github.com/starling-network/starling/compute/program"
+	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/exchange/outer"
+	"github.com/starling-network/starling/network/blob"
+	"github.com/starling-network/starling/network/checkpoint"
 	"github.com/starling-network/starling/protocol/run"
 )
 
@@ -21,6 +24,7 @@ type Bundle struct {
 	Program  string   `cbor:"2,keyasint"` // CIDs
 	Manifest string   `cbor:"3,keyasint"`
 	Shards   []string `cbor:"4,keyasint"`
+	Frozen   string   `cbor:"5,keyasint,omitempty"` // as SaveFrozen stores them
 }
 
 // Encode returns the bytes of the blob.
@@ -52,6 +56,9 @@ func Open(ctx context.Context, terms run.Terms, threads int, get func(ctx contex
 		return get(ctx, b.Shards[i])
 	}
 	task, err := newTask(b.Spec, program, manifest, shard, terms.Spec, threads)
+	if err == nil {
+		task.Frozen, err = loadFrozen(ctx, b.Frozen, task, get)
+	}
 	if err == nil && task.Spec.Genesis != terms.Genesis.Root {
 		err = fmt.Errorf("engine: the job starts from %s, the chain says %s", task.Spec.Genesis.Short(), terms.Genesis.Root.Short())
 	}
@@ -85,6 +92,49 @@ func newTask(specBytes, programBytes, manifestBytes []byte, shards func(i int) (
 		return nil, err
 	}
 	return &train.Task{Spec: spec, Step: p, Exec: exec, Corpus: corpus}, nil
+}
+
+// SaveFrozen stores the tensors that a job reads and does not train, with their names in the step, and returns the CID.
+func SaveFrozen(ctx context.Context, store blob.Store, jobID string, names []string, frozen []*tensor.Tensor) (string, error) {
+	tensors, inputs := map[string]*tensor.Tensor{}, make([]string, len(names))
+	for i, n := range names {
+		inputs[i] = train.Param + n
+		tensors[inputs[i]] = frozen[i]
+	}
+	m := checkpoint.Manifest{Job: jobID, StateRoot: train.FrozenRoot(train.Roots(frozen))}
+	id, err := checkpoint.Save(ctx, store, m, inputs, tensors)
+	return id.String(), err
+}
+
+// loadFrozen fetches the frozen tensors of a task, and verifies their root and their shapes.
+func loadFrozen(ctx context.Context, cid string, t *train.Task, get func(ctx context.Context, cid string) ([]byte, error)) ([]*tensor.Tensor, error) {
+	names := train.Frozen(t.Step)
+	if len(names) == 0 {
+		return nil, nil
+	}
+	id, err := blob.Parse(cid)
+	if err != nil {
+		return nil, err
+	}
+	_, tensors, err := checkpoint.Load(ctx, func(ctx context.Context, id blob.CID) ([]byte, error) { return get(ctx, id.String()) }, id)
+	if err != nil {
+		return nil, err
+	}
+	shapes := map[string]tensor.Shape{}
+	for _, in := range t.Step.Inputs() {
+		shapes[in.Name] = in.Shape
+	}
+	frozen := make([]*tensor.Tensor, len(names))
+	for i, n := range names {
+		in := train.Param + n
+		if frozen[i] = tensors[in]; frozen[i] == nil || !frozen[i].Shape.Equal(shapes[in]) {
+			return nil, fmt.Errorf("engine: the blob %s has no tensor %q of shape %v", cid, in, shapes[in])
+		}
+	}
+	if train.FrozenRoot(train.Roots(frozen)) != t.Spec.Frozen {
+		return nil, fmt.Errorf("engine: the tensors of the blob %s are not those that the specification freezes", cid)
+	}
+	return frozen, nil
 }
 
 func loadCorpus(spec *train.Spec, manifestBytes []byte, shards func(i int) ([]byte, error)) (*data.Corpus, error) {

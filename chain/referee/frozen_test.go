@@ -1,0 +1,90 @@
+package referee
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/compute/model"
+	"github.com/starling-network/starling/compute/tensor"
+	"github.com/starling-network/starling/compute/train"
+	"github.com/starling-network/starling/protocol/dispute"
+)
+
+// adapterJob makes a task that trains an adapter of a frozen model, and its first checkpoint.
+func adapterJob(t *testing.T) (*train.Task, *train.Checkpoint) {
+	plain, _ := job(t, tiny)
+	cfg, err := model.Parse(model.GPT2, map[string]any{
+		"n_layer": tiny.layers, "n_embd": tiny.width, "n_head": tiny.heads, "n_positions": tiny.length, "vocab_size": 256,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	adapted, err := cfg.Adapt(model.LoRA{Rank: 2, Alpha: 4, Targets: []string{model.AllLinear}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	step, err := model.TrainStep(adapted, model.AdamW{Beta1: 0.9, Beta2: 0.95, Eps: 1e-8, MaxGradNorm: 1}, tiny.batch, tiny.length)
+	if err != nil {
+		t.Fatal(err)
+	}
+	weights := cfg.Init(3)
+	task := &train.Task{Spec: plain.Spec, Step: step, Corpus: plain.Corpus}
+	for _, n := range train.Frozen(step) {
+		task.Frozen = append(task.Frozen, weights[n])
+	}
+	spec := *plain.Spec
+	spec.Program, spec.Frozen = step.Digest(), train.FrozenRoot(train.Roots(task.Frozen))
+	task.Spec = &spec
+	base, err := train.Genesis(train.Params(step), adapted.InitAdapters(4))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return compile(t, task), base
+}
+
+// A worker that trains an adapter of another model than the job's is convicted over the input that it changed.
+func TestOtherFrozenTensor(t *testing.T) {
+	task, base := adapterJob(t)
+	honest := vouch(t, task, base, unit, nil)
+	for _, i := range []int{0, len(task.Frozen) - 1} {
+		other := *task
+		other.Frozen = append([]*tensor.Tensor{}, task.Frozen...)
+		other.Frozen[i] = task.Frozen[i].Clone()
+		other.Frozen[i].F32()[0] += 1
+		liar := vouch(t, compile(t, &other), base, unit, nil)
+		g := play(t, task, base, liar.commit, differ(honest.commit, liar.commit), liar, honest)
+		said := g.Log[len(g.Log)-1].Line
+		if !g.Verdict.AsserterLies || !strings.Contains(said, train.Param+train.Frozen(task.Step)[i]) {
+			t.Errorf("frozen tensor %d: verdict %+v: %s", i, g.Verdict, said)
+		}
+		g = play(t, task, base, honest.commit, differ(honest.commit, liar.commit), honest, liar)
+		if g.Verdict.AsserterLies {
+			t.Errorf("frozen tensor %d: an honest worker lost to a verifier with another model: %+v", i, g.Verdict)
+		}
+	}
+}
+
+// The roots shown of frozen tensors must be those of the specification.
+func TestForgedFrozenRoots(t *testing.T) {
+	task, _ := adapterJob(t)
+	r := newReferee(task.Spec, task.Step)
+	name := train.Param + train.Frozen(task.Step)[0]
+	op := -1
+	for i := range task.Step.Ops {
+		if task.Step.Ops[i].Name == name {
+			op = i
+		}
+	}
+	roots := train.Roots(task.Frozen)
+	c := dispute.Claim{Kind: dispute.Tile, Index: uint32(op), Output: roots[0]}
+	if ruling, err := r.Judge(c, canon.MustMarshal(frozenPayload{Frozen: roots})); err != nil || !ruling.Right {
+		t.Errorf("the right roots: %+v, %v", ruling, err)
+	}
+	roots[1] = canon.Sum("other")
+	for _, forged := range [][]canon.Digest{roots, roots[:1], nil} {
+		if ruling, err := r.Judge(c, canon.MustMarshal(frozenPayload{Frozen: forged})); err == nil {
+			t.Errorf("%d forged roots: %+v", len(forged), ruling)
+		}
+	}
+}
