@@ -47,8 +47,14 @@ func slivers512(dst, src *float32, panel, stride, tiles, k int)
 //go:noescape
 func copy16(dst, src *float32, stride, k int)
 
-// copy512 writes dst[i*32+l] = src[i*stride/4+l] for i < k and the l < 32 whose bit is set in columns, 0 for the others.
+// panels512 writes dst[t*panel/4+i*32+l] = src[i*stride/4+t*32+l] for t < tiles, i < k and l < 32. panel and stride are
+// in bytes, tiles and k positive. It needs AVX-512 F.
+//
+//go:noescape
+func panels512(dst, src *float32, panel, stride, tiles, k int)
+
+// edge512 writes dst[i*32+l] = src[i*stride/4+l] for i < k and the l < 32 whose bit is set in columns, 0 for the others.
 // stride is in bytes, k positive. It needs AVX-512 F.
 //
 //go:noescape
-func copy512(dst, src *float32, stride, k, columns int)
+func edge512(dst, src *float32, stride, k, columns int)

@@ -15,13 +15,14 @@ type tiling struct {
 var tilings = [...]tiling{
 	Portable: {rows: 6, cols: 16}, // the grid of several threads only
 	AVX2:     {rows: 6, cols: 16, blockRows: 96, blockCols: 1024},
-	AVX512:   {rows: 14, cols: 32, blockRows: 224, blockCols: 1024},
+	AVX512:   {rows: 14, cols: 32, blockRows: 224, blockCols: 2048},
 }
 
 const (
 	maxEdge  = 224 * 32 // elements of C in a panel of any tiling
 	panelPad = 16       // elements between packed panels of A, so that they do not fall on the same lines of the cache
 	packCols = 256      // columns of B from which on copying dense rows of A pays
+	strip    = 8        // panels of B packed side by side: reads are long and the pages written few
 )
 
 // tiles is the work of one call of a tile kernel: rows rows of C, a tile wide, over one chunk of k. Strides are in bytes.
@@ -79,9 +80,7 @@ func (p product) chunk(w *workspace, add bool) {
 	s := &tilings[p.path]
 	panels := (p.n + s.cols - 1) / s.cols
 	w.b = room(w.b, panels*s.cols*p.k)
-	for j := range panels {
-		p.packB(w.b[j*s.cols*p.k:][:s.cols*p.k], p.b.from(0, j*s.cols), min(s.cols, p.n-j*s.cols))
-	}
+	p.packB(w.b, panels)
 	t := tiles{bRow: s.cols * 4, k: p.k}
 	for i := 0; i < p.m; i += s.blockRows {
 		rows := min(s.blockRows, p.m-i)
@@ -126,11 +125,25 @@ func (p product) panel(w *workspace, t *tiles, i, j int, add bool) {
 	}
 }
 
-// packB writes the rows of b, of cols columns, to dst, each as wide as a tile, the missing columns 0.
-func (p product) packB(dst []float32, b matrix, cols int) {
+// packB writes the columns of b to dst, panel after panel, the missing columns of the last one 0.
+func (p product) packB(dst []float32, panels int) {
+	size, done := tilings[p.path].cols*p.k, 0
+	if whole := p.n / tilings[p.path].cols; p.path == AVX512 && p.b.col == 1 {
+		for ; done < whole; done += min(strip, whole-done) {
+			panels512(&dst[done*size], &p.b.data[done*tilings[p.path].cols], size*4, p.b.row*4, min(strip, whole-done), p.k)
+		}
+	}
+	for j := done; j < panels; j++ {
+		l := j * tilings[p.path].cols
+		p.packPanel(dst[j*size:][:size], p.b.from(0, l), min(tilings[p.path].cols, p.n-l))
+	}
+}
+
+// packPanel writes the rows of b, of cols columns, to dst, each as wide as a tile, the missing columns 0.
+func (p product) packPanel(dst []float32, b matrix, cols int) {
 	width := tilings[p.path].cols
 	if b.col == 1 && p.path == AVX512 {
-		copy512(&dst[0], &b.data[0], b.row*4, p.k, 1<<cols-1)
+		edge512(&dst[0], &b.data[0], b.row*4, p.k, 1<<cols-1)
 		return
 	}
 	if b.col == 1 && cols == width {

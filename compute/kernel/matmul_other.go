@@ -13,4 +13,5 @@ func transpose512(dst, src *float32, stride, k int)             { panic(noTiles)
 func slivers6(dst, src *float32, panel, stride, tiles, k int)   { panic(noTiles) }
 func slivers512(dst, src *float32, panel, stride, tiles, k int) { panic(noTiles) }
 func copy16(dst, src *float32, stride, k int)                   { panic(noTiles) }
-func copy512(dst, src *float32, stride, k, columns int)         { panic(noTiles) }
+func panels512(dst, src *float32, panel, stride, tiles, k int)  { panic(noTiles) }
+func edge512(dst, src *float32, stride, k, columns int)         { panic(noTiles) }

@@ -47,7 +47,7 @@ func writeGemm512(w io.Writer) {
 	a.line("RET")
 	writeTranspose512(a)
 	writeSlivers512(a)
-	writeCopy512(a)
+	writePanels512(a)
 }
 
 func writeTile512(a assembler, rows int) {
@@ -55,6 +55,15 @@ func writeTile512(a assembler, rows int) {
 	a.label(fmt.Sprintf("rows%d", rows))
 	for i := range rows * vectors512 {
 		a.line("VPXORD Z%d, Z%d, Z%d", i, i, i)
+	}
+	a.line("MOVQ DX, AX")
+	for i := range rows { // C is needed last
+		for v := range vectors512 {
+			a.line("PREFETCHT0 %d(AX)", v*64)
+		}
+		if i < rows-1 {
+			a.line("ADDQ R11, AX")
+		}
 	}
 	a.line("MOVQ t+0(FP), CX")
 	a.line("MOVQ 64(CX), CX")
@@ -75,6 +84,7 @@ func writeTile512(a assembler, rows int) {
 	for v := range vectors512 {
 		a.line("PREFETCHT0 %d(R15)", ahead512*64*vectors512+v*64)
 	}
+	a.line("PREFETCHT0 (AX)(R9*%d)", ahead512)
 	for i := range rows {
 		a.line("VBROADCASTSS (%s)%s, Z%d", bases[i/5], []string{"", "(R8*1)", "(R8*2)", "(R10*1)", "(R8*4)"}[i%5], 30+i%2)
 		for v := range vectors512 {
@@ -194,9 +204,38 @@ func writeSlivers512(a assembler) {
 	a.line("RET")
 }
 
-// writeCopy512 writes copy512.
-func writeCopy512(a assembler) {
-	fmt.Fprintf(a.w, "\n// func copy512(dst, src *float32, stride, k, columns int)\nTEXT ·copy512(SB), NOSPLIT, $0-40\n")
+// writePanels512 writes panels512 and edge512, slivers512 the other way round: the columns of a tile.
+func writePanels512(a assembler) {
+	fmt.Fprintf(a.w, "\n// func panels512(dst, src *float32, panel, stride, tiles, k int)\nTEXT ·panels512(SB), NOSPLIT, $0-48\n")
+	for i, argument := range []string{"dst", "src", "panel", "stride", "tiles", "k"} {
+		a.line("MOVQ %s+%d(FP), %s", argument, i*8, []string{"DI", "SI", "R8", "R9", "BX", "CX"}[i])
+	}
+	a.label("panelsNext")
+	a.line("MOVQ SI, AX")
+	a.line("MOVQ DI, DX")
+	a.line("MOVQ BX, R10")
+	a.label("panel")
+	for v := range vectors512 {
+		a.line("VMOVUPS %d(AX), Z%d", v*64, v)
+	}
+	for v := range vectors512 {
+		a.line("PREFETCHT0 %d(AX)(R9*%d)", v*64, ahead512)
+	}
+	for v := range vectors512 {
+		a.line("VMOVUPS Z%d, %d(DX)", v, v*64)
+	}
+	a.line("ADDQ $%d, AX", 64*vectors512)
+	a.line("ADDQ R8, DX")
+	a.line("DECQ R10")
+	a.line("JNZ panel")
+	a.line("ADDQ R9, SI")
+	a.line("ADDQ $%d, DI", 64*vectors512)
+	a.line("DECQ CX")
+	a.line("JNZ panelsNext")
+	a.line("VZEROUPPER")
+	a.line("RET")
+
+	fmt.Fprintf(a.w, "\n// func edge512(dst, src *float32, stride, k, columns int)\nTEXT ·edge512(SB), NOSPLIT, $0-40\n")
 	a.line("MOVQ dst+0(FP), DI")
 	a.line("MOVQ src+8(FP), SI")
 	a.line("MOVQ stride+16(FP), R8")
@@ -205,8 +244,7 @@ func writeCopy512(a assembler) {
 	a.line("KMOVW AX, K1")
 	a.line("SHRQ $16, AX")
 	a.line("KMOVW AX, K2")
-	a.label("copyNext")
-	a.line("PREFETCHT0 (SI)(R8*8)")
+	a.label("edgeNext")
 	for v := range vectors512 {
 		a.line("VMOVUPS.Z %d(SI), K%d, Z%d", v*64, v+1, v)
 	}
@@ -216,7 +254,7 @@ func writeCopy512(a assembler) {
 	a.line("ADDQ R8, SI")
 	a.line("ADDQ $%d, DI", 64*vectors512)
 	a.line("DECQ CX")
-	a.line("JNZ copyNext")
+	a.line("JNZ edgeNext")
 	a.line("VZEROUPPER")
 	a.line("RET")
 }
