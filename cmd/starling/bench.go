@@ -129,8 +129,9 @@ With -o json: {"preset","tokens_per_second","cpu_seconds","peak_mib","parameters
 				return terminal.PrintJSON(os.Stdout, r)
 			}
 			w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
-			fmt.Fprintf(w, "PRESET\tPARAMETERS\tBATCH\tTHREADS\tTOKENS/S\tCPU S/STEP\tPEAK MIB\n%s\t%s\t%d x %d\t%d\t%.1f\t%.3f\t%d\n",
-				r.Preset, terminal.Number(float64(r.Parameters)), p.Batch, p.Length, r.Threads, r.TokensPerSecond, r.CPUSeconds, r.PeakMiB)
+			fmt.Fprintf(w, "PRESET\tPARAMETERS\tBATCH\tTHREADS\tTOKENS/S\tCPU S/STEP\tPEAK MIB\tBUILD MS\tROOT MS\n%s\t%s\t%d x %d\t%d\t%.1f\t%.3f\t%d\t%.1f\t%.1f\n",
+				r.Preset, terminal.Number(float64(r.Parameters)), p.Batch, p.Length, r.Threads, r.TokensPerSecond, r.CPUSeconds, r.PeakMiB,
+				r.BuildSeconds*1e3, r.RootSeconds*1e3)
 			return w.Flush()
 		},
 	}

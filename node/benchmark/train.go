@@ -8,6 +8,8 @@ import (
 
 	"github.com/starling-network/starling/compute/kernel"
 	"github.com/starling-network/starling/compute/model"
+	"github.com/starling-network/starling/compute/tensor"
+	"github.com/starling-network/starling/compute/train"
 )
 
 // Preset is a model and the batch that it is trained on.
@@ -52,6 +54,9 @@ type TrainReport struct {
 	PeakMiB         int     `json:"peak_mib"`          // resident memory of this process, at most, so far; 0 if unknown
 	Parameters      int     `json:"parameters"`
 	Threads         int     `json:"threads"`
+	BuildSeconds    float64 `json:"build_seconds"` // recording, verifying and planning the program of a step
+	RootSeconds     float64 `json:"root_seconds"`  // processor time of the root of the whole state
+	RootShare       float64 `json:"root_share"`    // of a work unit of 20 steps, for one root; 0 if unknown
 }
 
 // Train measures steps of training, after one that is not counted: forward, backward and AdamW on random tokens. On a
@@ -66,12 +71,14 @@ func Train(ctx context.Context, p Preset, threads, steps int) (*TrainReport, err
 	if err != nil {
 		return nil, err
 	}
+	weights, begin := c.Init(0), time.Now()
 	t, err := newTrainer(recipe{
 		config: c, optimizer: adamW(0.1, 0), rate: 3e-4, batch: p.Batch, length: p.Length, threads: threads,
-	}, c.Init(0))
+	}, weights)
 	if err != nil {
 		return nil, err
 	}
+	build := time.Since(begin)
 	random := kernel.NewPhilox(0, 0)
 	var wall, cpu []time.Duration
 	for range steps + 1 {
@@ -82,7 +89,7 @@ func Train(ctx context.Context, p Preset, threads, steps int) (*TrainReport, err
 			t.tokens()[i] = int32(random.Uint64n(uint64(c.VocabSize())))
 		}
 		used, _ := usage()
-		begin := time.Now()
+		begin = time.Now()
 		if _, err := t.step(); err != nil {
 			return nil, err
 		}
@@ -93,10 +100,32 @@ func Train(ctx context.Context, p Preset, threads, steps int) (*TrainReport, err
 	wall, cpu = wall[1:], cpu[1:]
 	slices.Sort(wall)
 	_, peak := usage()
+	step, root := slices.Min(cpu).Seconds(), t.rootTime().Seconds()
+	share := 0.0
+	if step > 0 {
+		share = root / (20 * step)
+	}
 	return &TrainReport{
 		Preset: p.Name, TokensPerSecond: rounded(float64(p.Batch*p.Length)/wall[len(wall)/2].Seconds(), 1),
-		CPUSeconds: rounded(slices.Min(cpu).Seconds(), 3), PeakMiB: peak, Parameters: c.Parameters(), Threads: threads,
+		CPUSeconds: rounded(step, 3), PeakMiB: peak, Parameters: c.Parameters(), Threads: threads,
+		BuildSeconds: rounded(build.Seconds(), 4), RootSeconds: rounded(root, 4), RootShare: rounded(share, 4),
 	}, nil
+}
+
+// rootTime is the processor time of the root of the state, the least of three.
+func (t *trainer) rootTime() time.Duration {
+	var state []*tensor.Tensor
+	for _, n := range t.names {
+		state = append(state, t.in[n])
+	}
+	var times []time.Duration
+	for range 3 {
+		before, _ := usage()
+		train.StateRoot(t.done, train.Roots(state))
+		after, _ := usage()
+		times = append(times, after-before)
+	}
+	return slices.Min(times)
 }
 
 // adamW is the optimizer of all measurements: that of PyTorch, which decays every tensor alike.
