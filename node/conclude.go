@@ -1,9 +1,8 @@
 package node
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -102,7 +101,7 @@ func (c *collector) conclude(ctx context.Context) (*Summary, error) {
 		}
 	}
 	s := c.summary(k, metrics)
-	if err := c.writeReceipts(k.receipts); err != nil {
+	if err := errors.Join(c.writeReceipts(k.receipts), c.writeDisputes(k.disputes)); err != nil {
 		return nil, err
 	}
 	files, err := exportModel(c.b, c.last)
@@ -190,14 +189,11 @@ type receiptLine struct {
 }
 
 func (c *collector) writeReceipts(receipts []reward.Receipt) error {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	for _, r := range receipts {
-		if err := enc.Encode(receiptLine{r, r.Round + 1, reward.Explain(r)}); err != nil {
-			return err
-		}
+	lines := make([]receiptLine, len(receipts))
+	for i, r := range receipts {
+		lines[i] = receiptLine{r, r.Round + 1, reward.Explain(r)}
 	}
-	return c.out.write(fileReceipts, b.Bytes())
+	return writeLines(c.out, fileReceipts, lines)
 }
 
 // dropCheckpoint deletes the shards and the manifest of a checkpoint, but for shards that a kept one shares.

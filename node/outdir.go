@@ -20,6 +20,7 @@ const (
 	fileLineage  = "lineage.jsonl"
 	fileMetrics  = "metrics.jsonl"
 	fileReceipts = "receipts.jsonl"
+	fileDisputes = "disputes.jsonl"
 	fileSamples  = "samples.jsonl"
 	fileReport   = "report.html"
 	fileSummary  = "summary.json"
@@ -229,22 +230,9 @@ func appendRecords[T any](o *OutDir, name string, records []T) error {
 }
 
 func (o *OutDir) readMetrics() ([]Metric, error) {
-	f, err := os.Open(o.file(fileMetrics))
+	metrics, err := readLines[Metric](o.file(fileMetrics))
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil
 	}
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	var out []Metric
-	dec := json.NewDecoder(f)
-	for dec.More() {
-		var m Metric
-		if err := dec.Decode(&m); err != nil {
-			return nil, fmt.Errorf("%s: %w", f.Name(), err)
-		}
-		out = append(out, m)
-	}
-	return out, nil
+	return metrics, err
 }

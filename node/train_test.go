@@ -206,11 +206,43 @@ func testLiar(t *testing.T, j *job.Job, honest *Summary) {
 			t.Errorf("an honest party was slashed: %+v", r)
 		}
 	}
+	explainsLiar(t, dir, liar)
 	if s.StateRoot != honest.StateRoot {
 		t.Errorf("the liar changed the model: %v, honest %v", s.StateRoot, honest.StateRoot)
 	}
 	if _, err := Verify(t.Context(), dir, VerifyOptions{}); err != nil {
 		t.Error(err)
+	}
+}
+
+// explainsLiar checks that what the liar lost is explained by the moves of its dispute.
+func explainsLiar(t *testing.T, dir, liar string) {
+	t.Helper()
+	all, err := Explain(dir, "")
+	if err != nil || len(all) != len(readReceipts(t, dir)) {
+		t.Fatalf("%d receipts explained: %v", len(all), err)
+	}
+	slashed := false
+	for i, e := range all {
+		one, err := Explain(dir, fmt.Sprint(i))
+		if err != nil || len(one) != 1 || one[0].Seq != uint64(i) {
+			t.Fatalf("receipt %d: %+v, %v", i, one, err)
+		}
+		if e.Why == "" || len(e.Arithmetic) == 0 {
+			t.Errorf("receipt %d is not explained: %+v", i, e)
+		}
+		if e.Kind == reward.Slash && e.Who == liar {
+			slashed = e.Dispute != nil && e.Dispute.Worker == liar && len(e.Dispute.Log) > 1
+		}
+	}
+	if !slashed {
+		t.Error("the slash of the liar is not explained by its dispute")
+	}
+	if mine, err := Explain(dir, liar[:20]); err != nil || len(mine) == 0 || mine[0].Who != liar {
+		t.Errorf("receipts of %s: %+v, %v", liar, mine, err)
+	}
+	if _, err := Explain(dir, "100000"); !errors.Is(err, ErrNoReceipt) {
+		t.Errorf("no such receipt: %v", err)
 	}
 }
 

@@ -180,6 +180,8 @@ func TestErrors(t *testing.T) {
 		"unknown flag":    {[]string{"train", job, "--worker", "3"}, 2, []string{"USAGE"}},
 		"unknown command": {[]string{"trian"}, 2, []string{"train"}},
 		"not a run":       {[]string{"verify", t.TempDir()}, 3, []string{"NOT_A_RUN"}},
+		"explain nothing": {[]string{"explain", "--out", t.TempDir()}, 3, []string{"NOT_A_RUN"}},
+		"explain where":   {[]string{"explain", "7"}, 2, []string{"--out"}},
 		"not a model":     {[]string{"generate", t.TempDir()}, 3, []string{"MODEL_UNREADABLE"}},
 		"output":          {[]string{"version", "-o", "xml"}, 2, []string{"xml"}},
 	} {

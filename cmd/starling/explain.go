@@ -1,0 +1,85 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/starling-network/starling/cmd/starling/terminal"
+	"github.com/starling-network/starling/node"
+)
+
+func (c *cli) explain() *cobra.Command {
+	var dir string
+	cmd := &cobra.Command{
+		Use:   "explain [RECEIPT] --out DIR",
+		Short: "Explain the receipts of a run",
+		Long: `Explain why somebody was paid, was not paid, or was slashed: the reason, the arithmetic, what to do about
+it, and the moves of the dispute if there was one. It reads the receipts that a run leaves in its output
+folder. RECEIPT is the number of a receipt (its seq), or the beginning of an account's address; without
+it, all receipts are explained.
+
+With -o json: {"receipts":[{the receipt,"explanation","why","arithmetic":[TEXT],"dispute"}]}, with rounds
+counted from 1, amounts in uzen, and the dispute only where there was one:
+{"worker","challenger","round","unit","verdict","reason","moves","log":[{"height","by","what"}],...}.`,
+		Example: `  starling explain 12 --out out/quickstart
+  starling explain starling1qx --out out/quickstart
+  starling explain --out out/quickstart -o json`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			switch {
+			case len(args) > 1:
+				return usage(cmd, fmt.Errorf("%d arguments given, wanted at most one receipt", len(args)))
+			case dir == "":
+				return usage(cmd, errors.New("--out is needed: the output folder of the run"))
+			}
+			return nil
+		},
+		RunE: func(_ *cobra.Command, args []string) error {
+			found, err := node.Explain(dir, strings.Join(args, ""))
+			if err != nil {
+				return explainError(err)
+			}
+			if c.output == outputJSON {
+				return terminal.PrintJSON(os.Stdout, map[string]any{"receipts": found})
+			}
+			for i, e := range found {
+				if i > 0 {
+					fmt.Println()
+				}
+				printExplanation(e)
+			}
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&dir, "out", "", "output folder of the run")
+	return cmd
+}
+
+func explainError(err error) error {
+	problem := &terminal.Problem{Code: "NOT_A_RUN", What: err.Error(), Fix: "give the output folder of `starling train`"}
+	switch {
+	case errors.Is(err, node.ErrNoReceipts):
+		problem.Code, problem.Fix = "NO_RECEIPTS", "finish the run with `starling train --resume`"
+	case errors.Is(err, node.ErrNoReceipt):
+		problem.Code, problem.Fix = "NO_SUCH_RECEIPT", "leave the receipt out to see all of them"
+	case !errors.Is(err, node.ErrNotARun):
+		return err
+	}
+	return terminal.WithExit(problem, terminal.ExitNotFound)
+}
+
+func printExplanation(e node.Explanation) {
+	fmt.Printf("receipt %d  %s, round %d, unit %d, height %d\n  %s\n", e.Seq, e.Kind, e.Round, e.Unit, e.Height, e.Explanation)
+	for _, line := range e.Arithmetic {
+		fmt.Printf("  = %s\n", line)
+	}
+	if d := e.Dispute; d != nil {
+		fmt.Printf("  dispute of verifier %s with worker %s: %s (%s)\n", d.Challenger, d.Worker, strings.ReplaceAll(d.Verdict, "_", " "), d.Reason)
+		for _, m := range d.Log {
+			fmt.Printf("    height %-6d %-9s %s\n", m.Height, m.By, m.What)
+		}
+	}
+}

@@ -1,0 +1,143 @@
+package node
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/starling-network/starling/protocol/dispute"
+	"github.com/starling-network/starling/protocol/reward"
+)
+
+// Explanation is a receipt that a run left behind, with all that can be said about it.
+type Explanation struct {
+	receiptLine
+	Why        string         `json:"why"`        // the reason, as a sentence without its end
+	Arithmetic []string       `json:"arithmetic"` // how the amount comes about
+	Dispute    *DisputeRecord `json:"dispute,omitempty"`
+}
+
+// DisputeRecord is one line of disputes.jsonl: a dispute, move by move.
+type DisputeRecord struct {
+	DisputeLine
+	Height int64         `json:"height"` // at which it ended
+	Log    []DisputeMove `json:"log"`
+}
+
+// DisputeMove is what a party said in a dispute.
+type DisputeMove struct {
+	Height int64  `json:"height"`
+	By     string `json:"by"` // worker or verifier
+	What   string `json:"what"`
+}
+
+// Errors of Explain.
+var (
+	ErrNoReceipts = errors.New("the folder holds no receipts")
+	ErrNoReceipt  = errors.New("there is no such receipt")
+)
+
+// Explain reads what a run left in an output folder and explains its receipts: the one with a number (its seq), those of
+// an account, named in full or by the beginning of its address, or all of them if subject is empty.
+func Explain(dir, subject string) ([]Explanation, error) {
+	o := &OutDir{Path: dir}
+	if err := o.readRun(); err != nil {
+		return nil, err
+	}
+	lines, err := readLines[receiptLine](o.file(fileReceipts))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, fmt.Errorf("%w: %s writes them when its run is over", ErrNoReceipts, dir)
+	}
+	if err != nil {
+		return nil, err
+	}
+	disputes, err := readLines[DisputeRecord](o.file(fileDisputes))
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, err
+	}
+	all := make([]reward.Receipt, len(lines))
+	for i, l := range lines {
+		all[i] = l.Receipt
+		all[i].Round = l.Round - 1
+	}
+	var found []Explanation
+	for i, l := range lines {
+		if l.is(subject) {
+			found = append(found, Explanation{l, reward.Reason(all[i]), reward.Arithmetic(all[i], all), disputeOf(l, disputes)})
+		}
+	}
+	if len(found) == 0 {
+		return nil, fmt.Errorf("%w: %q; there are %d, numbered from 0", ErrNoReceipt, subject, len(lines))
+	}
+	return found, nil
+}
+
+// is reports whether a receipt is one of those that a user means.
+func (l receiptLine) is(subject string) bool {
+	if seq, err := strconv.ParseUint(subject, 10, 64); err == nil {
+		return l.Seq == seq
+	}
+	return strings.HasPrefix(l.Who, subject)
+}
+
+// disputeOf finds the dispute that a receipt comes from: it ended in the same block, over the same unit.
+func disputeOf(l receiptLine, disputes []DisputeRecord) *DisputeRecord {
+	switch {
+	case l.Kind == reward.Slash || l.Kind == reward.Bounty || l.Kind == reward.Fee:
+	case l.Reason == reward.FaultFound || l.Reason == reward.WrongWork || l.Reason == reward.FalseChallenge:
+	default:
+		return nil
+	}
+	for i, d := range disputes {
+		if d.Round == l.Round && d.Unit == l.Unit && d.Height == l.Height {
+			return &disputes[i]
+		}
+	}
+	return nil
+}
+
+func (c *collector) writeDisputes(games []dispute.Game) error {
+	records := make([]DisputeRecord, 0, len(games))
+	for _, g := range games {
+		d := DisputeRecord{DisputeLine: disputeLine(g, c.took(g))}
+		for _, r := range g.Log {
+			d.Log = append(d.Log, DisputeMove{r.Height, r.Party.String(), r.Line})
+			d.Height = r.Height
+		}
+		records = append(records, d)
+	}
+	return writeLines(c.out, fileDisputes, records)
+}
+
+// writeLines replaces a file by one line of JSON a record.
+func writeLines[T any](o *OutDir, name string, records []T) error {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	for _, r := range records {
+		if err := enc.Encode(r); err != nil {
+			return err
+		}
+	}
+	return o.write(name, b.Bytes())
+}
+
+// readLines reads a file of one line of JSON a record.
+func readLines[T any](path string) (records []T, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	for dec := json.NewDecoder(f); dec.More(); {
+		var r T
+		if err := dec.Decode(&r); err != nil {
+			return nil, fmt.Errorf("%s: record %d: %w", path, len(records)+1, err)
+		}
+		records = append(records, r)
+	}
+	return records, nil
+}

@@ -1,0 +1,69 @@
+package reward
+
+import (
+	"fmt"
+
+	"github.com/starling-network/starling/protocol/market"
+)
+
+// Due is what a receipt for work or an audit comes to when it is paid in full: net, and the fee on top of it, in uzen.
+func (r Receipt) Due() (net, fee uint64) {
+	gross, _ := market.Cost(r.Flops, r.Price) // beyond 64 bits it saturates, as when it was paid
+	fee = fraction(gross, market.FeePPM)
+	return gross - fee, fee
+}
+
+// Arithmetic says how the amount of a receipt comes about, a line a step. all are the receipts of its job: what a slash
+// gives to others, and what a refund is left from, is found among them.
+func Arithmetic(r Receipt, all []Receipt) []string {
+	switch r.Kind {
+	case Work, Audit:
+		return r.payment()
+	case Slash:
+		lines := []string{fmt.Sprintf("%d uzen: %d %% of the stake at the time", r.Amount, DefaultSlashPPM/10_000)}
+		for _, part := range all {
+			if r.sameVerdict(part) && (part.Kind == Bounty || part.Kind == Fee) {
+				lines = append(lines, fmt.Sprintf("of it %d uzen to %s", part.Amount, part.Who))
+			}
+		}
+		return lines
+	case Bounty, Fee:
+		for _, whole := range all {
+			if r.sameVerdict(whole) && whole.Kind == Slash {
+				return []string{fmt.Sprintf("%d uzen of the %d uzen that %s lost: half to who was right, rounded down, the rest to the community pool", r.Amount, whole.Amount, whole.Who)}
+			}
+		}
+	case Refund:
+		var paid, fees uint64
+		for _, other := range all {
+			if other.Kind == Work || other.Kind == Audit {
+				paid, fees = paid+other.Amount, fees+other.Fee
+			}
+		}
+		return []string{fmt.Sprintf("budget %d - paid %d - fees %d = %d uzen", r.Amount+paid+fees, paid, fees, r.Amount)}
+	}
+	return nil
+}
+
+// sameVerdict reports whether two receipts come of the verdict of one dispute.
+func (r Receipt) sameVerdict(other Receipt) bool {
+	return r.Round == other.Round && r.Unit == other.Unit && r.Height == other.Height && r.Reason == other.Reason
+}
+
+// payment is the arithmetic of work and audits.
+func (r Receipt) payment() []string {
+	net, fee := r.Due()
+	lines := []string{
+		fmt.Sprintf("%d floating-point operations x %d uzen / 10^15 = %d uzen, rounded down", r.Flops, r.Price, net+fee),
+		fmt.Sprintf("less %d %% to the community pool, %d uzen: %d uzen", market.FeePPM/10_000, fee, net),
+	}
+	switch {
+	case r.Amount == net && r.Fee == fee:
+		return lines
+	case r.Reason == BudgetExhausted:
+		return append(lines, fmt.Sprintf("the escrow held no more than %d uzen: %d paid, %d to the community pool", r.Amount+r.Fee, r.Amount, r.Fee))
+	case r.Amount == 0 && r.Fee == 0:
+		return append(lines, "not paid: 0 uzen")
+	}
+	return append(lines, fmt.Sprintf("the receipt says %d uzen with a fee of %d, which does not add up", r.Amount, r.Fee))
+}

@@ -1,0 +1,102 @@
+package reward
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/starling-network/starling/protocol/market"
+	"github.com/starling-network/starling/protocol/run"
+)
+
+// Of every receipt in a world of liars, the arithmetic leads to the amount.
+func TestArithmeticLeadsToTheAmount(t *testing.T) {
+	kinds := map[Kind]int{}
+	for seed := range 20 {
+		w := enact(t, job(fmt.Sprint("sum", seed), 3, 3, 2, 1_000_000), []party{
+			worker("ann", party{}), worker("bob", party{pace: 30}), worker("liz", party{lies: true}), verifier("vic", party{}), verifier("fay", party{lies: seed%2 == 0}),
+		})
+		for _, r := range w.receipts {
+			lines := Arithmetic(r, w.receipts)
+			if len(lines) == 0 {
+				t.Fatalf("no arithmetic of %+v", r)
+			}
+			text := strings.Join(lines, "\n")
+			if !strings.Contains(text, fmt.Sprintf("%d uzen", r.Amount)) || strings.Contains(text, "does not add up") {
+				t.Fatalf("%+v\n%s", r, text)
+			}
+			if r.Kind == Slash && len(lines) != 3 {
+				t.Errorf("where the slash goes: %s", text)
+			}
+			kinds[r.Kind]++
+		}
+	}
+	for _, k := range []Kind{Work, Audit, Slash, Bounty, Fee, Refund} {
+		if kinds[k] == 0 {
+			t.Errorf("no receipt of kind %s was explained", k)
+		}
+	}
+}
+
+func TestArithmeticFindsWrongAmounts(t *testing.T) {
+	r := Receipt{Kind: Work, Flops: 2 * market.Flops, Price: 100, Amount: 191, Fee: 10, Reason: Verified}
+	if text := strings.Join(Arithmetic(r, nil), "\n"); !strings.Contains(text, "does not add up") {
+		t.Errorf("%s", text)
+	}
+	r.Amount, r.Fee, r.Reason = 38, 2, BudgetExhausted
+	if text := strings.Join(Arithmetic(r, nil), "\n"); !strings.Contains(text, "no more than 40 uzen") {
+		t.Errorf("%s", text)
+	}
+}
+
+// reasons lists the values of the constants of a file whose name has a prefix.
+func reasons(t *testing.T, file, prefix string) map[string]string {
+	t.Helper()
+	f, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
+	if err != nil {
+		t.Fatal(err)
+	}
+	values := map[string]string{}
+	for _, d := range f.Decls {
+		g, ok := d.(*ast.GenDecl)
+		if !ok || g.Tok != token.CONST {
+			continue
+		}
+		for _, s := range g.Specs {
+			v := s.(*ast.ValueSpec)
+			if lit, ok := v.Values[0].(*ast.BasicLit); ok && lit.Kind == token.STRING && strings.HasPrefix(v.Names[0].Name, prefix) {
+				text, err := strconv.Unquote(lit.Value)
+				if err != nil {
+					t.Fatal(err)
+				}
+				values[v.Names[0].Name] = text
+			}
+		}
+	}
+	if len(values) < 5 {
+		t.Fatalf("%s has only the reasons %v", file, values)
+	}
+	return values
+}
+
+// Every reason there is has a sentence, and every reason that costs its receiver something has advice.
+func TestEveryConstantIsExplained(t *testing.T) {
+	gains := map[string]bool{Verified: true, FaultFound: true, RunDone: true, AuditMoot: true}
+	for name, reason := range reasons(t, "explain.go", "") {
+		if because[reason] == "" || fixes[reason] == "" && !gains[reason] {
+			t.Errorf("%s (%s): because %q, fix %q", name, reason, because[reason], fixes[reason])
+		}
+	}
+	// These never reach a receipt: a unit lost by verdict is WrongWork, and who leaves a run is told by an event.
+	never := map[string]bool{run.WhyVerdict: true, run.WhyMissedDeadlines: true, run.WhyMissedAudits: true, run.WhyMissedAttest: true, run.WhyWrongAttest: true}
+	for name, why := range reasons(t, filepath.Join("..", "run", "reason.go"), "Why") {
+		if because[why] == "" && !never[why] {
+			t.Errorf("run.%s (%s) is not explained", name, why)
+		}
+	}
+}
