@@ -9,6 +9,7 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 
 	"github.com/starling-network/starling/compute/kernel"
+	"github.com/starling-network/starling/compute/record"
 )
 
 // A hidden state is [rows, width]: one row for each token of the batch, sequence after sequence.
@@ -76,25 +77,16 @@ func lookup(table, tokens *graph.Node) *graph.Node {
 	return graph.Gather(table, graph.InsertAxes(tokens, -1))
 }
 
-// softmax over the last axis. The maximum is subtracted as a constant: it does not change the value.
-func softmax(x *graph.Node) *graph.Node {
-	e := graph.Exp(graph.Sub(x, across(graph.StopGradient(graph.ReduceMax(x, -1)), x)))
-	return graph.Mul(e, across(graph.Reciprocal(graph.ReduceSum(e, -1)), x))
-}
-
 // attend is causal attention scaled by 1/sqrt(headDim) (Vaswani et al. 2017, section 3.2), in which a group of query
 // heads shares one head of keys and values (Ainslie et al. 2023): q [batch, length, kvHeads, group, headDim], k and v
 // [batch, length, kvHeads, 1, headDim]. The result has the query heads side by side: [batch*length, heads*headDim].
 func attend(q, k, v *graph.Node) *graph.Node {
-	shape := dims(q)
-	batch, length, kvHeads, group, headDim := shape[0], shape[1], shape[2], shape[3], shape[4]
-	heads := []int{0, 2, 3} // what both sides of the products have in common
-	q = scaled(q, headDim)
-	k, v = graph.BroadcastToDims(k, shape...), graph.BroadcastToDims(v, shape...)
-	scores := graph.DotGeneral(q, []int{4}, heads, k, []int{4}, heads) // [batch, kvHeads, group, length, length]
-	scores = graph.Add(scores, graph.BroadcastPrefix(causalMask(q.Graph(), length), batch, kvHeads, group))
-	mixed := graph.DotGeneral(softmax(scores), []int{4}, []int{0, 1, 2}, v, []int{1}, heads)
-	return graph.Reshape(graph.TransposeAllAxes(mixed, 0, 3, 1, 2, 4), batch*length, -1)
+	batch, length, headDim := dims(q)[0], dims(q)[1], dims(q)[4]
+	headed := func(x *graph.Node) *graph.Node { // [batch, heads, length, headDim]
+		return graph.TransposeAllAxes(graph.Reshape(x, batch, length, -1, headDim), 0, 2, 1, 3)
+	}
+	mixed := record.Attention(headed(scaled(q, headDim)), headed(k), headed(v))
+	return graph.Reshape(graph.TransposeAllAxes(mixed, 0, 2, 1, 3), batch*length, -1)
 }
 
 // scaled is queries divided by sqrt(headDim).

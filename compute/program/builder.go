@@ -225,6 +225,15 @@ func (b *Builder) AdamP(p, m, v, lr, c1, c2 Value, eps, weightDecay float32) (Va
 	return b.Append(Operator{Kind: AdamP, In: refs(p, m, v, lr, c1, c2), Ints: floats(eps, weightDecay)})
 }
 
+// Attention applies a kind of causal attention, whose operands are q, k, then what the kind takes; query and key are the
+// positions of the first of each.
+func (b *Builder) Attention(k Kind, query, key int, operands ...Value) (Value, error) {
+	if k < CausalAttention || k > CausalAttentionGradV {
+		return -1, fmt.Errorf("program: %w", invalid("%s is not a kind of attention", k))
+	}
+	return b.Append(Operator{Kind: k, In: refs(operands...), Ints: ints([]int{query, key})})
+}
+
 func refs(vs ...Value) []int32 {
 	in := make([]int32, len(vs))
 	for i, v := range vs {

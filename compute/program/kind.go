@@ -122,6 +122,18 @@ const (
 	AdamP Kind = 132 // (p, m, v, scalar lr, c1, c2) Ints [eps, decay]: p - lr*((m*c1)/(sqrt(v*c2)+eps) + decay*p)
 )
 
+// Causal attention, as kernel.Attention specifies, on float32 q, do [B, H, T, D], k, v [B, G, S, D] and lse, delta
+// [B, H, T], of which G divides H: head h of q attends to head h/(H/G) of k and v. The sums over queries of heads that
+// share keys follow each other, in ascending order of the heads. Ints [query, key]: positions of the first query and of
+// the first key, which must not come after it but for GradK and GradV.
+const (
+	CausalAttention      Kind = 140 // (q, k, v): o
+	CausalAttentionLSE   Kind = 141 // (q, k): lse
+	CausalAttentionGradQ Kind = 142 // (q, k, v, do, lse, delta): dq
+	CausalAttentionGradK Kind = 143 // (q, k, v, do, lse, delta): dk
+	CausalAttentionGradV Kind = 144 // (q, k, do, lse): dv
+)
+
 // A rule derives the shape of the result from the operator's attributes and the shapes of its operands, or says why there
 // is none. For kinds whose result is not given by those alone, it checks op.Out and returns it.
 type rule func(op *Operator, in []tensor.Shape) (tensor.Shape, error)
@@ -162,6 +174,12 @@ var kinds = [256]kindInfo{
 	SumWindows: {"SumWindows", 1, ruleSumWindows}, FirstMax: {"FirstMax", 1, ruleFirstMax},
 	TakeRows: {"TakeRows", 2, ruleTakeRows}, AddRows: {"AddRows", 3, ruleAddRows},
 	AdamM: {"AdamM", 3, ruleAdam(2, 1)}, AdamV: {"AdamV", 3, ruleAdam(2, 1)}, AdamP: {"AdamP", 6, ruleAdam(3, 2)},
+
+	CausalAttention:      {"CausalAttention", 3, ruleAttention('q', "qkk")},
+	CausalAttentionLSE:   {"CausalAttentionLSE", 2, ruleAttention('r', "qk")},
+	CausalAttentionGradQ: {"CausalAttentionGradQ", 6, ruleAttention('q', "qkkqrr")},
+	CausalAttentionGradK: {"CausalAttentionGradK", 6, ruleAttention('k', "qkkqrr")},
+	CausalAttentionGradV: {"CausalAttentionGradV", 4, ruleAttention('k', "qkqr")},
 }
 
 // String returns the name of the kind, such as "Add".

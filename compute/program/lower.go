@@ -46,14 +46,14 @@ type plan struct {
 	arena   int         // bytes
 	scratch int         // bytes of a worker
 	widest  int         // registers of the largest group
+	live    []bool      // by operator: whether an output needs it
 }
 
 // lower plans a verified program. The plan of a program is the same in every process.
 func lower(p *Program, path kernel.Path) *plan {
-	pl := &plan{p: p, path: path, at: make([]loc, len(p.Ops)), open: map[int]int{}}
-	live := p.live()
+	pl := &plan{p: p, path: path, at: make([]loc, len(p.Ops)), open: map[int]int{}, live: p.live()}
 	for i := range p.Ops {
-		if live[i] {
+		if pl.live[i] {
 			pl.lowerOp(i)
 		}
 	}

@@ -85,6 +85,9 @@ func offset(dims, c []int) int {
 }
 
 func evalNaive(t *testing.T, op *Operator, in []naive) naive {
+	if op.Kind >= CausalAttention && op.Kind <= CausalAttentionGradV {
+		return evalAttention(op, in)
+	}
 	out := naiveOf(op.Out)
 	dims := op.Out.Dims
 	for k := range out.f {

@@ -97,6 +97,8 @@ func volume(op *Operator, in []tensor.Shape, n, along int) int {
 		return n * product(pick(in[0].Dims, op.Ints))
 	case SumWindows:
 		return n * product(in[0].Dims[op.Out.Rank():])
+	case CausalAttention, CausalAttentionLSE, CausalAttentionGradQ, CausalAttentionGradK, CausalAttentionGradV:
+		return attentionVolume(op, in, n)
 	}
 	return n * len(in)
 }

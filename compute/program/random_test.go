@@ -157,8 +157,10 @@ func (w *writer) step(k Kind) Value {
 	case k == Iota:
 		d := w.dims(1+r.IntN(3), 6)
 		return w.keep(b.Iota(tensor.Make(w.numberType(), d...), r.IntN(len(d))))
-	case k >= AdamM:
+	case k >= AdamM && k <= AdamP:
 		return w.adam(k)
+	case k >= CausalAttention && k <= CausalAttentionGradV:
+		return w.attention(k)
 	}
 	return w.heavy(k)
 }

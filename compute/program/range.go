@@ -94,6 +94,9 @@ func RangeWork(op *Operator, in []tensor.Shape, n int) int {
 	case AddRows:
 		return times(in[1].Elements(), 1+min(n, product(in[0].Dims[1:])))
 	}
+	if op.Kind >= CausalAttention && op.Kind <= CausalAttentionGradV {
+		return attentionWork(op, in, n)
+	}
 	return n * len(in)
 }
 
@@ -218,6 +221,8 @@ func cut(op *Operator, in []tensor.Shape, lo, hi int, indices *tensor.Partial) (
 		return []piece{{in: []gather{{runs: []elements{{0, 3}}}}, random: elements{lo, hi - lo}}}, nil
 	case TakeRows:
 		return takeRange(in, lo, hi, indices)
+	case CausalAttention, CausalAttentionLSE, CausalAttentionGradQ, CausalAttentionGradK, CausalAttentionGradV:
+		return attentionRange(op, in, lo, hi), nil
 	}
 	single := *op
 	single.Out = tensor.Make(op.Out.DType, hi-lo)

@@ -37,6 +37,8 @@ func (pl *plan) lowerStep(i int) loc {
 		return pl.lowerTakeRows(i)
 	case AddRows:
 		return pl.lowerAddRows(i)
+	case CausalAttention, CausalAttentionLSE, CausalAttentionGradQ, CausalAttentionGradK, CausalAttentionGradV:
+		return pl.lowerAttention(i)
 	}
 	panic(fmt.Sprintf("program: %s has passed verification, but nothing computes it", op.Kind))
 }
