@@ -28,7 +28,7 @@
 // # Paths
 //
 // A path is a set of kernels for a family of processors. Portable is Go alone, runs everywhere and is what a referee
-// runs; the others are assembly (mostly written by the program in gen), and equal Portable bit for bit, which the tests check.
+// runs; the others are assembly written by the program in gen, and equal Portable bit for bit, which the tests check.
 package kernel
 
 //go:generate go run ./gen

@@ -56,6 +56,94 @@ func TestVectorPathsEqualTheScalarFunctions(t *testing.T) {
 	}
 }
 
+func TestVectorPathsOfOneOperand(t *testing.T) {
+	r := rand.New(rand.NewPCG(6, 6))
+	for _, p := range Paths() {
+		for n := range 150 {
+			x := awkwardVector(r, n+1)
+			want, got := make([]float32, n), append([]float32{}, x...)
+			SqrtTo(want, x[:n])
+			if p.Sqrt(got[1:], x[:n]); !sameFloats(got[1:], want) || !sameFloats(got[:1], x[:1]) {
+				t.Fatalf("Sqrt on %s, %d elements: got %v, want %v", p, n, got[1:], want)
+			}
+		}
+	}
+}
+
+func TestVectorPathsOfAdam(t *testing.T) {
+	r := rand.New(rand.NewPCG(7, 7))
+	scalar := func(usual float32) float32 {
+		if r.IntN(2) == 0 {
+			return usual
+		}
+		return awkwardVector(r, 1)[0]
+	}
+	for _, path := range Paths() {
+		for n := range 150 {
+			a, b, c := awkwardVector(r, n), awkwardVector(r, n), awkwardVector(r, n)
+			scale, beta, lr, c2, eps, decay := scalar(0.37), scalar(0.95), scalar(3e-4), scalar(1.7), scalar(1e-8), scalar(0.1)
+			var want, got [3][]float32
+			for i := range want {
+				want[i], got[i] = make([]float32, n), append([]float32{}, a...)
+			}
+			AdamM(want[0], a, b, scale, beta)
+			AdamV(want[1], a, b, scale, beta)
+			AdamP(want[2], a, b, c, lr, scale, c2, eps, decay)
+			path.AdamM(got[0], got[0], b, scale, beta)
+			path.AdamV(got[1], got[1], b, scale, beta)
+			path.AdamP(got[2], got[2], b, c, lr, scale, c2, eps, decay)
+			for i := range want {
+				if !sameFloats(got[i], want[i]) {
+					t.Fatalf("%s, %d elements, Adam%c: got %v, want %v", path, n, "MVP"[i], got[i], want[i])
+				}
+			}
+		}
+	}
+}
+
+// TestVectorPathsRoundProducts fails for loops that fuse a product with the sum that it feeds: it counts the elements on
+// which that would show.
+func TestVectorPathsRoundProducts(t *testing.T) {
+	const n, beta, one = 1000, 0.9, 1
+	rest := one - float32(beta)
+	r := rand.New(rand.NewPCG(8, 8))
+	a, b, out, zero := make([]float32, n), make([]float32, n), make([]float32, n), make([]float32, n)
+	for i := range a {
+		a[i], b[i] = r.Float32(), r.Float32()
+	}
+	for _, p := range Paths() {
+		for name, f := range map[string]struct {
+			run          func()
+			x, y, u, w   func(i int) float32 // the result is x*y + u*w
+			fusedDiffers int
+		}{
+			"AdamM": {run: func() { p.AdamM(out, a, b, 1, beta) },
+				x: func(i int) float32 { return beta }, y: func(i int) float32 { return a[i] },
+				u: func(i int) float32 { return rest }, w: func(i int) float32 { return b[i] }},
+			"AdamV": {run: func() { p.AdamV(out, a, b, 1, beta) },
+				x: func(i int) float32 { return beta }, y: func(i int) float32 { return a[i] },
+				u: func(i int) float32 { return rest }, w: func(i int) float32 { return b[i] * b[i] }},
+			"AdamP": {run: func() { p.AdamP(out, a, zero, b, 1, 1, 1, 1, 0.3) },
+				x: func(i int) float32 { return 1 }, y: func(i int) float32 { return a[i] },
+				u: func(i int) float32 { return -0.3 }, w: func(i int) float32 { return a[i] }},
+		} {
+			f.run()
+			for i, got := range out {
+				x, y, u, w := f.x(i), f.y(i), f.u(i), f.w(i)
+				if want := float32(x*y) + float32(u*w); got != want {
+					t.Fatalf("%s on %s: element %d is %x, want %x", name, p, i, got, want)
+				}
+				if FMA32(x, y, float32(u*w)) != got || FMA32(u, w, float32(x*y)) != got {
+					f.fusedDiffers++
+				}
+			}
+			if f.fusedDiffers < n/10 {
+				t.Errorf("%s: a fused operation would show in %d of %d elements only", name, f.fusedDiffers, n)
+			}
+		}
+	}
+}
+
 func TestExtremaOfZerosAndNaN(t *testing.T) {
 	zero, minus, nan := float32(0), float32(math.Copysign(0, -1)), float32(math.NaN())
 	for _, p := range Paths() {

@@ -6,7 +6,9 @@ import (
 	"math/big"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
+	"strings"
 	"testing"
 )
 
@@ -133,6 +135,25 @@ func TestNoContraction(t *testing.T) {
 		}
 		for _, m := range fused.FindAllSubmatch(listing, -1) {
 			t.Errorf("%v: %s at %s: write float32(x*y) + z", port, m[2], m[1])
+		}
+	}
+}
+
+// TestAssemblyIsFusedInProductsOnly: the formulas of math.go are over float64 and would hardly show a fused operation.
+func TestAssemblyIsFusedInProductsOnly(t *testing.T) {
+	files, err := filepath.Glob("*_amd64.s")
+	if err != nil || len(files) < 4 {
+		t.Fatalf("assembly: %v, %v", files, err)
+	}
+	fused := regexp.MustCompile(`VFN?M(ADD|SUB)\w*`)
+	for _, name := range files {
+		source, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := fused.Find(source)
+		if product := strings.HasPrefix(name, "matmul"); product != (found != nil) {
+			t.Errorf("%s has %q", name, found)
 		}
 	}
 }

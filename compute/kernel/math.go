@@ -199,12 +199,13 @@ func canonical(x float32) float32 {
 	return x
 }
 
-// ExpTo sets dst[i] = Exp(src[i]); dst and src are of one length and the same or disjoint memory. So are the others.
+// ExpTo sets dst[i] = Exp(src[i]); dst and src are of one length and the same or disjoint memory. So are the others. Their
+// vector loops are those of the active path.
 func ExpTo(dst, src []float32) {
 	dst = dst[:len(src)]
-	i := vectorLength(len(src))
+	p, i := Path(0).vectors(len(src))
 	if i > 0 {
-		expVector(&dst[0], &src[0], i)
+		expVector(&dst[0], &src[0], i, p)
 	}
 	for ; i < len(src); i++ {
 		dst[i] = Exp(src[i])
@@ -214,9 +215,9 @@ func ExpTo(dst, src []float32) {
 // TanhTo sets dst[i] = Tanh(src[i]).
 func TanhTo(dst, src []float32) {
 	dst = dst[:len(src)]
-	i := vectorLength(len(src))
+	p, i := Path(0).vectors(len(src))
 	if i > 0 {
-		tanhVector(&dst[0], &src[0], i)
+		tanhVector(&dst[0], &src[0], i, p)
 	}
 	for ; i < len(src); i++ {
 		dst[i] = Tanh(src[i])
@@ -226,28 +227,36 @@ func TanhTo(dst, src []float32) {
 // LogisticTo sets dst[i] = Logistic(src[i]).
 func LogisticTo(dst, src []float32) {
 	dst = dst[:len(src)]
-	i := vectorLength(len(src))
+	p, i := Path(0).vectors(len(src))
 	if i > 0 {
-		logisticVector(&dst[0], &src[0], i)
+		logisticVector(&dst[0], &src[0], i, p)
 	}
 	for ; i < len(src); i++ {
 		dst[i] = Logistic(src[i])
 	}
 }
 
-// vectorLength returns how many of n elements the vector loops of the active path take: the others are left to Go.
-func vectorLength(n int) int {
-	if Active() == Portable {
-		return 0
-	}
-	return n &^ 7
-}
-
 // LogTo sets dst[i] = Log(src[i]).
 func LogTo(dst, src []float32) {
 	dst = dst[:len(src)]
-	for i, x := range src {
-		dst[i] = Log(x)
+	p, i := Path(0).vectors(len(src))
+	if i > 0 {
+		logVector(&dst[0], &src[0], i, p)
+	}
+	for ; i < len(src); i++ {
+		dst[i] = Log(src[i])
+	}
+}
+
+// RsqrtTo sets dst[i] = Rsqrt(src[i]).
+func RsqrtTo(dst, src []float32) {
+	dst = dst[:len(src)]
+	p, i := Path(0).vectors(len(src))
+	if i > 0 {
+		rsqrtVector(&dst[0], &src[0], i, p)
+	}
+	for ; i < len(src); i++ {
+		dst[i] = Rsqrt(src[i])
 	}
 }
 

@@ -2,43 +2,128 @@
 
 #include "textflag.h"
 
-// func expVector(dst, src *float32, n int)
-TEXT ·expVector(SB), NOSPLIT, $0-24
+// func expVector(dst, src *float32, n int, path Path)
+TEXT ·expVector(SB), NOSPLIT, $0-25
 	MOVQ dst+0(FP), DI
 	MOVQ src+8(FP), SI
 	MOVQ n+16(FP), CX
-expVectorNext:
+	CMPB path+24(FP), $3
+	JNE narrow
+wide:
+	CMPQ CX, $16
+	JLT narrow
+	VMOVUPS (SI), Z30
+	VBROADCASTSS mathConstants<>+0(SB), Z0
+	VMINPS Z30, Z0, Z31
+	VBROADCASTSS mathConstants<>+32(SB), Z0
+	VMAXPS Z31, Z0, Z31
+	VCVTPS2PD Y31, Z0
+	VEXTRACTF64X4 $1, Z31, Y31
+	VCVTPS2PD Y31, Z7
+	VMULPD.BCST mathConstants<>+96(SB), Z0, Z1
+	VADDPD.BCST mathConstants<>+64(SB), Z1, Z1
+	VSUBPD.BCST mathConstants<>+64(SB), Z1, Z6
+	VPADDQ.BCST mathConstants<>+128(SB), Z1, Z1
+	VPSLLQ $52, Z1, Z1
+	VMULPD.BCST mathConstants<>+160(SB), Z6, Z6
+	VSUBPD Z6, Z0, Z0
+	VMULPD Z0, Z0, Z2
+	VMULPD Z2, Z2, Z3
+	VMULPD.BCST mathConstants<>+192(SB), Z0, Z4
+	VADDPD.BCST mathConstants<>+224(SB), Z4, Z4
+	VMULPD.BCST mathConstants<>+256(SB), Z0, Z6
+	VADDPD.BCST mathConstants<>+288(SB), Z6, Z6
+	VMULPD Z2, Z6, Z6
+	VADDPD Z6, Z4, Z4
+	VMULPD.BCST mathConstants<>+320(SB), Z0, Z5
+	VADDPD.BCST mathConstants<>+352(SB), Z5, Z5
+	VMULPD.BCST mathConstants<>+384(SB), Z0, Z6
+	VADDPD.BCST mathConstants<>+416(SB), Z6, Z6
+	VMULPD Z2, Z6, Z6
+	VADDPD Z6, Z5, Z5
+	VMULPD.BCST mathConstants<>+448(SB), Z0, Z6
+	VADDPD.BCST mathConstants<>+480(SB), Z6, Z6
+	VMULPD Z3, Z6, Z6
+	VADDPD Z6, Z5, Z5
+	VMULPD Z3, Z5, Z5
+	VADDPD Z5, Z4, Z4
+	VMULPD Z0, Z4, Z4
+	VMULPD Z4, Z1, Z0
+	VADDPD Z1, Z0, Z0
+	VMULPD.BCST mathConstants<>+96(SB), Z7, Z8
+	VADDPD.BCST mathConstants<>+64(SB), Z8, Z8
+	VSUBPD.BCST mathConstants<>+64(SB), Z8, Z13
+	VPADDQ.BCST mathConstants<>+128(SB), Z8, Z8
+	VPSLLQ $52, Z8, Z8
+	VMULPD.BCST mathConstants<>+160(SB), Z13, Z13
+	VSUBPD Z13, Z7, Z7
+	VMULPD Z7, Z7, Z9
+	VMULPD Z9, Z9, Z10
+	VMULPD.BCST mathConstants<>+192(SB), Z7, Z11
+	VADDPD.BCST mathConstants<>+224(SB), Z11, Z11
+	VMULPD.BCST mathConstants<>+256(SB), Z7, Z13
+	VADDPD.BCST mathConstants<>+288(SB), Z13, Z13
+	VMULPD Z9, Z13, Z13
+	VADDPD Z13, Z11, Z11
+	VMULPD.BCST mathConstants<>+320(SB), Z7, Z12
+	VADDPD.BCST mathConstants<>+352(SB), Z12, Z12
+	VMULPD.BCST mathConstants<>+384(SB), Z7, Z13
+	VADDPD.BCST mathConstants<>+416(SB), Z13, Z13
+	VMULPD Z9, Z13, Z13
+	VADDPD Z13, Z12, Z12
+	VMULPD.BCST mathConstants<>+448(SB), Z7, Z13
+	VADDPD.BCST mathConstants<>+480(SB), Z13, Z13
+	VMULPD Z10, Z13, Z13
+	VADDPD Z13, Z12, Z12
+	VMULPD Z10, Z12, Z12
+	VADDPD Z12, Z11, Z11
+	VMULPD Z7, Z11, Z11
+	VMULPD Z11, Z8, Z7
+	VADDPD Z8, Z7, Z7
+	VCVTPD2PS Z0, Y31
+	VCVTPD2PS Z7, Y7
+	VINSERTF64X4 $1, Y7, Z31, Z31
+	VCMPPS $0x3, Z30, Z30, K1
+	VBROADCASTSS mathConstants<>+512(SB), K1, Z31
+	VMOVUPS Z31, (DI)
+	ADDQ $64, SI
+	ADDQ $64, DI
+	SUBQ $16, CX
+	JMP wide
+narrow:
+	CMPQ CX, $8
+	JLT done
 	VMOVUPS (SI), Y14
-	VMOVUPS mathConstants<>+64(SB), Y0
+	VMOVUPS mathConstants<>+0(SB), Y0
 	VMINPS Y14, Y0, Y15
-	VMOVUPS mathConstants<>+96(SB), Y0
+	VMOVUPS mathConstants<>+32(SB), Y0
 	VMAXPS Y15, Y0, Y15
 	VCVTPS2PD X15, Y0
 	VEXTRACTF128 $1, Y15, X15
 	VCVTPS2PD X15, Y7
-	VMULPD mathConstants<>+160(SB), Y0, Y1
-	VADDPD mathConstants<>+128(SB), Y1, Y1
-	VSUBPD mathConstants<>+128(SB), Y1, Y6
-	VPADDQ mathConstants<>+192(SB), Y1, Y1
+	VMULPD mathConstants<>+96(SB), Y0, Y1
+	VADDPD mathConstants<>+64(SB), Y1, Y1
+	VSUBPD mathConstants<>+64(SB), Y1, Y6
+	VPADDQ mathConstants<>+128(SB), Y1, Y1
 	VPSLLQ $52, Y1, Y1
-	VMULPD mathConstants<>+224(SB), Y6, Y6
+	VMULPD mathConstants<>+160(SB), Y6, Y6
 	VSUBPD Y6, Y0, Y0
 	VMULPD Y0, Y0, Y2
 	VMULPD Y2, Y2, Y3
-	VMULPD mathConstants<>+256(SB), Y0, Y4
-	VADDPD mathConstants<>+0(SB), Y4, Y4
-	VMULPD mathConstants<>+288(SB), Y0, Y6
-	VADDPD mathConstants<>+320(SB), Y6, Y6
+	VMULPD mathConstants<>+192(SB), Y0, Y4
+	VADDPD mathConstants<>+224(SB), Y4, Y4
+	VMULPD mathConstants<>+256(SB), Y0, Y6
+	VADDPD mathConstants<>+288(SB), Y6, Y6
 	VMULPD Y2, Y6, Y6
 	VADDPD Y6, Y4, Y4
-	VMULPD mathConstants<>+352(SB), Y0, Y5
-	VADDPD mathConstants<>+384(SB), Y5, Y5
-	VMULPD mathConstants<>+416(SB), Y0, Y6
-	VADDPD mathConstants<>+448(SB), Y6, Y6
+	VMULPD mathConstants<>+320(SB), Y0, Y5
+	VADDPD mathConstants<>+352(SB), Y5, Y5
+	VMULPD mathConstants<>+384(SB), Y0, Y6
+	VADDPD mathConstants<>+416(SB), Y6, Y6
 	VMULPD Y2, Y6, Y6
 	VADDPD Y6, Y5, Y5
-	VMULPD mathConstants<>+480(SB), Y0, Y6
-	VADDPD mathConstants<>+512(SB), Y6, Y6
+	VMULPD mathConstants<>+448(SB), Y0, Y6
+	VADDPD mathConstants<>+480(SB), Y6, Y6
 	VMULPD Y3, Y6, Y6
 	VADDPD Y6, Y5, Y5
 	VMULPD Y3, Y5, Y5
@@ -46,29 +131,29 @@ expVectorNext:
 	VMULPD Y0, Y4, Y4
 	VMULPD Y4, Y1, Y0
 	VADDPD Y1, Y0, Y0
-	VMULPD mathConstants<>+160(SB), Y7, Y8
-	VADDPD mathConstants<>+128(SB), Y8, Y8
-	VSUBPD mathConstants<>+128(SB), Y8, Y13
-	VPADDQ mathConstants<>+192(SB), Y8, Y8
+	VMULPD mathConstants<>+96(SB), Y7, Y8
+	VADDPD mathConstants<>+64(SB), Y8, Y8
+	VSUBPD mathConstants<>+64(SB), Y8, Y13
+	VPADDQ mathConstants<>+128(SB), Y8, Y8
 	VPSLLQ $52, Y8, Y8
-	VMULPD mathConstants<>+224(SB), Y13, Y13
+	VMULPD mathConstants<>+160(SB), Y13, Y13
 	VSUBPD Y13, Y7, Y7
 	VMULPD Y7, Y7, Y9
 	VMULPD Y9, Y9, Y10
-	VMULPD mathConstants<>+256(SB), Y7, Y11
-	VADDPD mathConstants<>+0(SB), Y11, Y11
-	VMULPD mathConstants<>+288(SB), Y7, Y13
-	VADDPD mathConstants<>+320(SB), Y13, Y13
+	VMULPD mathConstants<>+192(SB), Y7, Y11
+	VADDPD mathConstants<>+224(SB), Y11, Y11
+	VMULPD mathConstants<>+256(SB), Y7, Y13
+	VADDPD mathConstants<>+288(SB), Y13, Y13
 	VMULPD Y9, Y13, Y13
 	VADDPD Y13, Y11, Y11
-	VMULPD mathConstants<>+352(SB), Y7, Y12
-	VADDPD mathConstants<>+384(SB), Y12, Y12
-	VMULPD mathConstants<>+416(SB), Y7, Y13
-	VADDPD mathConstants<>+448(SB), Y13, Y13
+	VMULPD mathConstants<>+320(SB), Y7, Y12
+	VADDPD mathConstants<>+352(SB), Y12, Y12
+	VMULPD mathConstants<>+384(SB), Y7, Y13
+	VADDPD mathConstants<>+416(SB), Y13, Y13
 	VMULPD Y9, Y13, Y13
 	VADDPD Y13, Y12, Y12
-	VMULPD mathConstants<>+480(SB), Y7, Y13
-	VADDPD mathConstants<>+512(SB), Y13, Y13
+	VMULPD mathConstants<>+448(SB), Y7, Y13
+	VADDPD mathConstants<>+480(SB), Y13, Y13
 	VMULPD Y10, Y13, Y13
 	VADDPD Y13, Y12, Y12
 	VMULPD Y10, Y12, Y12
@@ -79,55 +164,150 @@ expVectorNext:
 	VCVTPD2PSY Y0, X15
 	VCVTPD2PSY Y7, X7
 	VINSERTF128 $1, X7, Y15, Y15
-	VCMPPS $3, Y14, Y14, Y0
-	VMOVUPS mathConstants<>+544(SB), Y1
+	VCMPPS $0x3, Y14, Y14, Y0
+	VMOVUPS mathConstants<>+512(SB), Y1
 	VBLENDVPS Y0, Y1, Y15, Y15
 	VMOVUPS Y15, (DI)
 	ADDQ $32, SI
 	ADDQ $32, DI
 	SUBQ $8, CX
-	JNZ expVectorNext
+	JMP narrow
+done:
 	VZEROUPPER
 	RET
 
-// func logisticVector(dst, src *float32, n int)
-TEXT ·logisticVector(SB), NOSPLIT, $0-24
+// func logisticVector(dst, src *float32, n int, path Path)
+TEXT ·logisticVector(SB), NOSPLIT, $0-25
 	MOVQ dst+0(FP), DI
 	MOVQ src+8(FP), SI
 	MOVQ n+16(FP), CX
-logisticVectorNext:
+	CMPB path+24(FP), $3
+	JNE narrow
+wide:
+	CMPQ CX, $16
+	JLT narrow
+	VMOVUPS (SI), Z30
+	VBROADCASTSS mathConstants<>+544(SB), Z31
+	VXORPS Z30, Z31, Z31
+	VBROADCASTSS mathConstants<>+576(SB), Z0
+	VMINPS Z31, Z0, Z31
+	VBROADCASTSS mathConstants<>+32(SB), Z0
+	VMAXPS Z31, Z0, Z31
+	VCVTPS2PD Y31, Z0
+	VEXTRACTF64X4 $1, Z31, Y31
+	VCVTPS2PD Y31, Z7
+	VMULPD.BCST mathConstants<>+96(SB), Z0, Z1
+	VADDPD.BCST mathConstants<>+64(SB), Z1, Z1
+	VSUBPD.BCST mathConstants<>+64(SB), Z1, Z6
+	VPADDQ.BCST mathConstants<>+128(SB), Z1, Z1
+	VPSLLQ $52, Z1, Z1
+	VMULPD.BCST mathConstants<>+160(SB), Z6, Z6
+	VSUBPD Z6, Z0, Z0
+	VMULPD Z0, Z0, Z2
+	VMULPD Z2, Z2, Z3
+	VMULPD.BCST mathConstants<>+192(SB), Z0, Z4
+	VADDPD.BCST mathConstants<>+224(SB), Z4, Z4
+	VMULPD.BCST mathConstants<>+256(SB), Z0, Z6
+	VADDPD.BCST mathConstants<>+288(SB), Z6, Z6
+	VMULPD Z2, Z6, Z6
+	VADDPD Z6, Z4, Z4
+	VMULPD.BCST mathConstants<>+320(SB), Z0, Z5
+	VADDPD.BCST mathConstants<>+352(SB), Z5, Z5
+	VMULPD.BCST mathConstants<>+384(SB), Z0, Z6
+	VADDPD.BCST mathConstants<>+416(SB), Z6, Z6
+	VMULPD Z2, Z6, Z6
+	VADDPD Z6, Z5, Z5
+	VMULPD.BCST mathConstants<>+448(SB), Z0, Z6
+	VADDPD.BCST mathConstants<>+480(SB), Z6, Z6
+	VMULPD Z3, Z6, Z6
+	VADDPD Z6, Z5, Z5
+	VMULPD Z3, Z5, Z5
+	VADDPD Z5, Z4, Z4
+	VMULPD Z0, Z4, Z4
+	VMULPD Z4, Z1, Z0
+	VADDPD Z1, Z0, Z0
+	VADDPD.BCST mathConstants<>+224(SB), Z0, Z0
+	VBROADCASTSD mathConstants<>+224(SB), Z1
+	VDIVPD Z0, Z1, Z0
+	VMULPD.BCST mathConstants<>+96(SB), Z7, Z8
+	VADDPD.BCST mathConstants<>+64(SB), Z8, Z8
+	VSUBPD.BCST mathConstants<>+64(SB), Z8, Z13
+	VPADDQ.BCST mathConstants<>+128(SB), Z8, Z8
+	VPSLLQ $52, Z8, Z8
+	VMULPD.BCST mathConstants<>+160(SB), Z13, Z13
+	VSUBPD Z13, Z7, Z7
+	VMULPD Z7, Z7, Z9
+	VMULPD Z9, Z9, Z10
+	VMULPD.BCST mathConstants<>+192(SB), Z7, Z11
+	VADDPD.BCST mathConstants<>+224(SB), Z11, Z11
+	VMULPD.BCST mathConstants<>+256(SB), Z7, Z13
+	VADDPD.BCST mathConstants<>+288(SB), Z13, Z13
+	VMULPD Z9, Z13, Z13
+	VADDPD Z13, Z11, Z11
+	VMULPD.BCST mathConstants<>+320(SB), Z7, Z12
+	VADDPD.BCST mathConstants<>+352(SB), Z12, Z12
+	VMULPD.BCST mathConstants<>+384(SB), Z7, Z13
+	VADDPD.BCST mathConstants<>+416(SB), Z13, Z13
+	VMULPD Z9, Z13, Z13
+	VADDPD Z13, Z12, Z12
+	VMULPD.BCST mathConstants<>+448(SB), Z7, Z13
+	VADDPD.BCST mathConstants<>+480(SB), Z13, Z13
+	VMULPD Z10, Z13, Z13
+	VADDPD Z13, Z12, Z12
+	VMULPD Z10, Z12, Z12
+	VADDPD Z12, Z11, Z11
+	VMULPD Z7, Z11, Z11
+	VMULPD Z11, Z8, Z7
+	VADDPD Z8, Z7, Z7
+	VADDPD.BCST mathConstants<>+224(SB), Z7, Z7
+	VBROADCASTSD mathConstants<>+224(SB), Z8
+	VDIVPD Z7, Z8, Z7
+	VCVTPD2PS Z0, Y31
+	VCVTPD2PS Z7, Y7
+	VINSERTF64X4 $1, Y7, Z31, Z31
+	VCMPPS $0x3, Z30, Z30, K1
+	VBROADCASTSS mathConstants<>+512(SB), K1, Z31
+	VMOVUPS Z31, (DI)
+	ADDQ $64, SI
+	ADDQ $64, DI
+	SUBQ $16, CX
+	JMP wide
+narrow:
+	CMPQ CX, $8
+	JLT done
 	VMOVUPS (SI), Y14
-	VXORPS mathConstants<>+576(SB), Y14, Y15
-	VMOVUPS mathConstants<>+608(SB), Y0
+	VMOVUPS mathConstants<>+544(SB), Y15
+	VXORPS Y14, Y15, Y15
+	VMOVUPS mathConstants<>+576(SB), Y0
 	VMINPS Y15, Y0, Y15
-	VMOVUPS mathConstants<>+96(SB), Y0
+	VMOVUPS mathConstants<>+32(SB), Y0
 	VMAXPS Y15, Y0, Y15
 	VCVTPS2PD X15, Y0
 	VEXTRACTF128 $1, Y15, X15
 	VCVTPS2PD X15, Y7
-	VMULPD mathConstants<>+160(SB), Y0, Y1
-	VADDPD mathConstants<>+128(SB), Y1, Y1
-	VSUBPD mathConstants<>+128(SB), Y1, Y6
-	VPADDQ mathConstants<>+192(SB), Y1, Y1
+	VMULPD mathConstants<>+96(SB), Y0, Y1
+	VADDPD mathConstants<>+64(SB), Y1, Y1
+	VSUBPD mathConstants<>+64(SB), Y1, Y6
+	VPADDQ mathConstants<>+128(SB), Y1, Y1
 	VPSLLQ $52, Y1, Y1
-	VMULPD mathConstants<>+224(SB), Y6, Y6
+	VMULPD mathConstants<>+160(SB), Y6, Y6
 	VSUBPD Y6, Y0, Y0
 	VMULPD Y0, Y0, Y2
 	VMULPD Y2, Y2, Y3
-	VMULPD mathConstants<>+256(SB), Y0, Y4
-	VADDPD mathConstants<>+0(SB), Y4, Y4
-	VMULPD mathConstants<>+288(SB), Y0, Y6
-	VADDPD mathConstants<>+320(SB), Y6, Y6
+	VMULPD mathConstants<>+192(SB), Y0, Y4
+	VADDPD mathConstants<>+224(SB), Y4, Y4
+	VMULPD mathConstants<>+256(SB), Y0, Y6
+	VADDPD mathConstants<>+288(SB), Y6, Y6
 	VMULPD Y2, Y6, Y6
 	VADDPD Y6, Y4, Y4
-	VMULPD mathConstants<>+352(SB), Y0, Y5
-	VADDPD mathConstants<>+384(SB), Y5, Y5
-	VMULPD mathConstants<>+416(SB), Y0, Y6
-	VADDPD mathConstants<>+448(SB), Y6, Y6
+	VMULPD mathConstants<>+320(SB), Y0, Y5
+	VADDPD mathConstants<>+352(SB), Y5, Y5
+	VMULPD mathConstants<>+384(SB), Y0, Y6
+	VADDPD mathConstants<>+416(SB), Y6, Y6
 	VMULPD Y2, Y6, Y6
 	VADDPD Y6, Y5, Y5
-	VMULPD mathConstants<>+480(SB), Y0, Y6
-	VADDPD mathConstants<>+512(SB), Y6, Y6
+	VMULPD mathConstants<>+448(SB), Y0, Y6
+	VADDPD mathConstants<>+480(SB), Y6, Y6
 	VMULPD Y3, Y6, Y6
 	VADDPD Y6, Y5, Y5
 	VMULPD Y3, Y5, Y5
@@ -135,32 +315,32 @@ logisticVectorNext:
 	VMULPD Y0, Y4, Y4
 	VMULPD Y4, Y1, Y0
 	VADDPD Y1, Y0, Y0
-	VADDPD mathConstants<>+0(SB), Y0, Y0
-	VMOVUPD mathConstants<>+0(SB), Y1
+	VADDPD mathConstants<>+224(SB), Y0, Y0
+	VMOVUPS mathConstants<>+224(SB), Y1
 	VDIVPD Y0, Y1, Y0
-	VMULPD mathConstants<>+160(SB), Y7, Y8
-	VADDPD mathConstants<>+128(SB), Y8, Y8
-	VSUBPD mathConstants<>+128(SB), Y8, Y13
-	VPADDQ mathConstants<>+192(SB), Y8, Y8
+	VMULPD mathConstants<>+96(SB), Y7, Y8
+	VADDPD mathConstants<>+64(SB), Y8, Y8
+	VSUBPD mathConstants<>+64(SB), Y8, Y13
+	VPADDQ mathConstants<>+128(SB), Y8, Y8
 	VPSLLQ $52, Y8, Y8
-	VMULPD mathConstants<>+224(SB), Y13, Y13
+	VMULPD mathConstants<>+160(SB), Y13, Y13
 	VSUBPD Y13, Y7, Y7
 	VMULPD Y7, Y7, Y9
 	VMULPD Y9, Y9, Y10
-	VMULPD mathConstants<>+256(SB), Y7, Y11
-	VADDPD mathConstants<>+0(SB), Y11, Y11
-	VMULPD mathConstants<>+288(SB), Y7, Y13
-	VADDPD mathConstants<>+320(SB), Y13, Y13
+	VMULPD mathConstants<>+192(SB), Y7, Y11
+	VADDPD mathConstants<>+224(SB), Y11, Y11
+	VMULPD mathConstants<>+256(SB), Y7, Y13
+	VADDPD mathConstants<>+288(SB), Y13, Y13
 	VMULPD Y9, Y13, Y13
 	VADDPD Y13, Y11, Y11
-	VMULPD mathConstants<>+352(SB), Y7, Y12
-	VADDPD mathConstants<>+384(SB), Y12, Y12
-	VMULPD mathConstants<>+416(SB), Y7, Y13
-	VADDPD mathConstants<>+448(SB), Y13, Y13
+	VMULPD mathConstants<>+320(SB), Y7, Y12
+	VADDPD mathConstants<>+352(SB), Y12, Y12
+	VMULPD mathConstants<>+384(SB), Y7, Y13
+	VADDPD mathConstants<>+416(SB), Y13, Y13
 	VMULPD Y9, Y13, Y13
 	VADDPD Y13, Y12, Y12
-	VMULPD mathConstants<>+480(SB), Y7, Y13
-	VADDPD mathConstants<>+512(SB), Y13, Y13
+	VMULPD mathConstants<>+448(SB), Y7, Y13
+	VADDPD mathConstants<>+480(SB), Y13, Y13
 	VMULPD Y10, Y13, Y13
 	VADDPD Y13, Y12, Y12
 	VMULPD Y10, Y12, Y12
@@ -168,211 +348,612 @@ logisticVectorNext:
 	VMULPD Y7, Y11, Y11
 	VMULPD Y11, Y8, Y7
 	VADDPD Y8, Y7, Y7
-	VADDPD mathConstants<>+0(SB), Y7, Y7
-	VMOVUPD mathConstants<>+0(SB), Y8
+	VADDPD mathConstants<>+224(SB), Y7, Y7
+	VMOVUPS mathConstants<>+224(SB), Y8
 	VDIVPD Y7, Y8, Y7
 	VCVTPD2PSY Y0, X15
 	VCVTPD2PSY Y7, X7
 	VINSERTF128 $1, X7, Y15, Y15
-	VCMPPS $3, Y14, Y14, Y0
-	VMOVUPS mathConstants<>+544(SB), Y1
+	VCMPPS $0x3, Y14, Y14, Y0
+	VMOVUPS mathConstants<>+512(SB), Y1
 	VBLENDVPS Y0, Y1, Y15, Y15
 	VMOVUPS Y15, (DI)
 	ADDQ $32, SI
 	ADDQ $32, DI
 	SUBQ $8, CX
-	JNZ logisticVectorNext
+	JMP narrow
+done:
 	VZEROUPPER
 	RET
 
-// func tanhVector(dst, src *float32, n int)
-TEXT ·tanhVector(SB), NOSPLIT, $0-24
+// func tanhVector(dst, src *float32, n int, path Path)
+TEXT ·tanhVector(SB), NOSPLIT, $0-25
 	MOVQ dst+0(FP), DI
 	MOVQ src+8(FP), SI
 	MOVQ n+16(FP), CX
-tanhVectorNext:
+	CMPB path+24(FP), $3
+	JNE narrow
+wide:
+	CMPQ CX, $16
+	JLT narrow
+	VMOVUPS (SI), Z30
+	VBROADCASTSS mathConstants<>+608(SB), Z31
+	VANDPS Z30, Z31, Z31
+	VBROADCASTSS mathConstants<>+640(SB), Z0
+	VMINPS Z31, Z0, Z31
+	VBROADCASTSS mathConstants<>+672(SB), Z0
+	VMAXPS Z31, Z0, Z31
+	VADDPS Z31, Z31, Z31
+	VCVTPS2PD Y31, Z0
+	VEXTRACTF64X4 $1, Z31, Y31
+	VCVTPS2PD Y31, Z7
+	VMULPD.BCST mathConstants<>+96(SB), Z0, Z1
+	VADDPD.BCST mathConstants<>+64(SB), Z1, Z1
+	VSUBPD.BCST mathConstants<>+64(SB), Z1, Z6
+	VPADDQ.BCST mathConstants<>+128(SB), Z1, Z1
+	VPSLLQ $52, Z1, Z1
+	VMULPD.BCST mathConstants<>+160(SB), Z6, Z6
+	VSUBPD Z6, Z0, Z0
+	VMULPD Z0, Z0, Z2
+	VMULPD Z2, Z2, Z3
+	VMULPD.BCST mathConstants<>+192(SB), Z0, Z4
+	VADDPD.BCST mathConstants<>+224(SB), Z4, Z4
+	VMULPD.BCST mathConstants<>+256(SB), Z0, Z6
+	VADDPD.BCST mathConstants<>+288(SB), Z6, Z6
+	VMULPD Z2, Z6, Z6
+	VADDPD Z6, Z4, Z4
+	VMULPD.BCST mathConstants<>+320(SB), Z0, Z5
+	VADDPD.BCST mathConstants<>+352(SB), Z5, Z5
+	VMULPD.BCST mathConstants<>+384(SB), Z0, Z6
+	VADDPD.BCST mathConstants<>+416(SB), Z6, Z6
+	VMULPD Z2, Z6, Z6
+	VADDPD Z6, Z5, Z5
+	VMULPD.BCST mathConstants<>+448(SB), Z0, Z6
+	VADDPD.BCST mathConstants<>+480(SB), Z6, Z6
+	VMULPD Z3, Z6, Z6
+	VADDPD Z6, Z5, Z5
+	VMULPD Z3, Z5, Z5
+	VADDPD Z5, Z4, Z4
+	VMULPD Z0, Z4, Z4
+	VMULPD Z4, Z1, Z0
+	VSUBPD.BCST mathConstants<>+224(SB), Z1, Z6
+	VADDPD Z6, Z0, Z0
+	VADDPD.BCST mathConstants<>+704(SB), Z0, Z6
+	VDIVPD Z6, Z0, Z0
+	VMULPD.BCST mathConstants<>+96(SB), Z7, Z8
+	VADDPD.BCST mathConstants<>+64(SB), Z8, Z8
+	VSUBPD.BCST mathConstants<>+64(SB), Z8, Z13
+	VPADDQ.BCST mathConstants<>+128(SB), Z8, Z8
+	VPSLLQ $52, Z8, Z8
+	VMULPD.BCST mathConstants<>+160(SB), Z13, Z13
+	VSUBPD Z13, Z7, Z7
+	VMULPD Z7, Z7, Z9
+	VMULPD Z9, Z9, Z10
+	VMULPD.BCST mathConstants<>+192(SB), Z7, Z11
+	VADDPD.BCST mathConstants<>+224(SB), Z11, Z11
+	VMULPD.BCST mathConstants<>+256(SB), Z7, Z13
+	VADDPD.BCST mathConstants<>+288(SB), Z13, Z13
+	VMULPD Z9, Z13, Z13
+	VADDPD Z13, Z11, Z11
+	VMULPD.BCST mathConstants<>+320(SB), Z7, Z12
+	VADDPD.BCST mathConstants<>+352(SB), Z12, Z12
+	VMULPD.BCST mathConstants<>+384(SB), Z7, Z13
+	VADDPD.BCST mathConstants<>+416(SB), Z13, Z13
+	VMULPD Z9, Z13, Z13
+	VADDPD Z13, Z12, Z12
+	VMULPD.BCST mathConstants<>+448(SB), Z7, Z13
+	VADDPD.BCST mathConstants<>+480(SB), Z13, Z13
+	VMULPD Z10, Z13, Z13
+	VADDPD Z13, Z12, Z12
+	VMULPD Z10, Z12, Z12
+	VADDPD Z12, Z11, Z11
+	VMULPD Z7, Z11, Z11
+	VMULPD Z11, Z8, Z7
+	VSUBPD.BCST mathConstants<>+224(SB), Z8, Z13
+	VADDPD Z13, Z7, Z7
+	VADDPD.BCST mathConstants<>+704(SB), Z7, Z13
+	VDIVPD Z13, Z7, Z7
+	VCVTPD2PS Z0, Y31
+	VCVTPD2PS Z7, Y7
+	VINSERTF64X4 $1, Y7, Z31, Z31
+	VANDPS.BCST mathConstants<>+544(SB), Z30, Z0
+	VORPS Z0, Z31, Z31
+	VCMPPS $0x3, Z30, Z30, K1
+	VBROADCASTSS mathConstants<>+512(SB), K1, Z31
+	VMOVUPS Z31, (DI)
+	ADDQ $64, SI
+	ADDQ $64, DI
+	SUBQ $16, CX
+	JMP wide
+narrow:
+	CMPQ CX, $8
+	JLT done
 	VMOVUPS (SI), Y14
-	VANDPS mathConstants<>+640(SB), Y14, Y15
-	VMOVUPS mathConstants<>+672(SB), Y0
+	VMOVUPS mathConstants<>+608(SB), Y15
+	VANDPS Y14, Y15, Y15
+	VMOVUPS mathConstants<>+640(SB), Y0
 	VMINPS Y15, Y0, Y15
-	VMOVUPS mathConstants<>+704(SB), Y0
+	VMOVUPS mathConstants<>+672(SB), Y0
 	VMAXPS Y15, Y0, Y15
 	VADDPS Y15, Y15, Y15
 	VCVTPS2PD X15, Y0
 	VEXTRACTF128 $1, Y15, X15
 	VCVTPS2PD X15, Y7
-	VMULPD mathConstants<>+160(SB), Y0, Y1
-	VADDPD mathConstants<>+128(SB), Y1, Y1
-	VSUBPD mathConstants<>+128(SB), Y1, Y6
-	VPADDQ mathConstants<>+192(SB), Y1, Y1
+	VMULPD mathConstants<>+96(SB), Y0, Y1
+	VADDPD mathConstants<>+64(SB), Y1, Y1
+	VSUBPD mathConstants<>+64(SB), Y1, Y6
+	VPADDQ mathConstants<>+128(SB), Y1, Y1
 	VPSLLQ $52, Y1, Y1
-	VMULPD mathConstants<>+224(SB), Y6, Y6
+	VMULPD mathConstants<>+160(SB), Y6, Y6
 	VSUBPD Y6, Y0, Y0
 	VMULPD Y0, Y0, Y2
 	VMULPD Y2, Y2, Y3
-	VMULPD mathConstants<>+256(SB), Y0, Y4
-	VADDPD mathConstants<>+0(SB), Y4, Y4
-	VMULPD mathConstants<>+288(SB), Y0, Y6
-	VADDPD mathConstants<>+320(SB), Y6, Y6
+	VMULPD mathConstants<>+192(SB), Y0, Y4
+	VADDPD mathConstants<>+224(SB), Y4, Y4
+	VMULPD mathConstants<>+256(SB), Y0, Y6
+	VADDPD mathConstants<>+288(SB), Y6, Y6
 	VMULPD Y2, Y6, Y6
 	VADDPD Y6, Y4, Y4
-	VMULPD mathConstants<>+352(SB), Y0, Y5
-	VADDPD mathConstants<>+384(SB), Y5, Y5
-	VMULPD mathConstants<>+416(SB), Y0, Y6
-	VADDPD mathConstants<>+448(SB), Y6, Y6
+	VMULPD mathConstants<>+320(SB), Y0, Y5
+	VADDPD mathConstants<>+352(SB), Y5, Y5
+	VMULPD mathConstants<>+384(SB), Y0, Y6
+	VADDPD mathConstants<>+416(SB), Y6, Y6
 	VMULPD Y2, Y6, Y6
 	VADDPD Y6, Y5, Y5
-	VMULPD mathConstants<>+480(SB), Y0, Y6
-	VADDPD mathConstants<>+512(SB), Y6, Y6
+	VMULPD mathConstants<>+448(SB), Y0, Y6
+	VADDPD mathConstants<>+480(SB), Y6, Y6
 	VMULPD Y3, Y6, Y6
 	VADDPD Y6, Y5, Y5
 	VMULPD Y3, Y5, Y5
 	VADDPD Y5, Y4, Y4
 	VMULPD Y0, Y4, Y4
 	VMULPD Y4, Y1, Y0
-	VSUBPD mathConstants<>+0(SB), Y1, Y6
+	VSUBPD mathConstants<>+224(SB), Y1, Y6
 	VADDPD Y6, Y0, Y0
-	VADDPD mathConstants<>+32(SB), Y0, Y6
+	VADDPD mathConstants<>+704(SB), Y0, Y6
 	VDIVPD Y6, Y0, Y0
-	VMULPD mathConstants<>+160(SB), Y7, Y8
-	VADDPD mathConstants<>+128(SB), Y8, Y8
-	VSUBPD mathConstants<>+128(SB), Y8, Y13
-	VPADDQ mathConstants<>+192(SB), Y8, Y8
+	VMULPD mathConstants<>+96(SB), Y7, Y8
+	VADDPD mathConstants<>+64(SB), Y8, Y8
+	VSUBPD mathConstants<>+64(SB), Y8, Y13
+	VPADDQ mathConstants<>+128(SB), Y8, Y8
 	VPSLLQ $52, Y8, Y8
-	VMULPD mathConstants<>+224(SB), Y13, Y13
+	VMULPD mathConstants<>+160(SB), Y13, Y13
 	VSUBPD Y13, Y7, Y7
 	VMULPD Y7, Y7, Y9
 	VMULPD Y9, Y9, Y10
-	VMULPD mathConstants<>+256(SB), Y7, Y11
-	VADDPD mathConstants<>+0(SB), Y11, Y11
-	VMULPD mathConstants<>+288(SB), Y7, Y13
-	VADDPD mathConstants<>+320(SB), Y13, Y13
+	VMULPD mathConstants<>+192(SB), Y7, Y11
+	VADDPD mathConstants<>+224(SB), Y11, Y11
+	VMULPD mathConstants<>+256(SB), Y7, Y13
+	VADDPD mathConstants<>+288(SB), Y13, Y13
 	VMULPD Y9, Y13, Y13
 	VADDPD Y13, Y11, Y11
-	VMULPD mathConstants<>+352(SB), Y7, Y12
-	VADDPD mathConstants<>+384(SB), Y12, Y12
-	VMULPD mathConstants<>+416(SB), Y7, Y13
-	VADDPD mathConstants<>+448(SB), Y13, Y13
+	VMULPD mathConstants<>+320(SB), Y7, Y12
+	VADDPD mathConstants<>+352(SB), Y12, Y12
+	VMULPD mathConstants<>+384(SB), Y7, Y13
+	VADDPD mathConstants<>+416(SB), Y13, Y13
 	VMULPD Y9, Y13, Y13
 	VADDPD Y13, Y12, Y12
-	VMULPD mathConstants<>+480(SB), Y7, Y13
-	VADDPD mathConstants<>+512(SB), Y13, Y13
+	VMULPD mathConstants<>+448(SB), Y7, Y13
+	VADDPD mathConstants<>+480(SB), Y13, Y13
 	VMULPD Y10, Y13, Y13
 	VADDPD Y13, Y12, Y12
 	VMULPD Y10, Y12, Y12
 	VADDPD Y12, Y11, Y11
 	VMULPD Y7, Y11, Y11
 	VMULPD Y11, Y8, Y7
-	VSUBPD mathConstants<>+0(SB), Y8, Y13
+	VSUBPD mathConstants<>+224(SB), Y8, Y13
 	VADDPD Y13, Y7, Y7
-	VADDPD mathConstants<>+32(SB), Y7, Y13
+	VADDPD mathConstants<>+704(SB), Y7, Y13
 	VDIVPD Y13, Y7, Y7
 	VCVTPD2PSY Y0, X15
 	VCVTPD2PSY Y7, X7
 	VINSERTF128 $1, X7, Y15, Y15
-	VANDPS mathConstants<>+576(SB), Y14, Y0
+	VANDPS mathConstants<>+544(SB), Y14, Y0
 	VORPS Y0, Y15, Y15
-	VCMPPS $3, Y14, Y14, Y0
-	VMOVUPS mathConstants<>+544(SB), Y1
+	VCMPPS $0x3, Y14, Y14, Y0
+	VMOVUPS mathConstants<>+512(SB), Y1
 	VBLENDVPS Y0, Y1, Y15, Y15
 	VMOVUPS Y15, (DI)
 	ADDQ $32, SI
 	ADDQ $32, DI
 	SUBQ $8, CX
-	JNZ tanhVectorNext
+	JMP narrow
+done:
 	VZEROUPPER
 	RET
 
-DATA mathConstants<>+0(SB)/8, $0x3ff0000000000000
-DATA mathConstants<>+8(SB)/8, $0x3ff0000000000000
-DATA mathConstants<>+16(SB)/8, $0x3ff0000000000000
-DATA mathConstants<>+24(SB)/8, $0x3ff0000000000000
-DATA mathConstants<>+32(SB)/8, $0x4000000000000000
-DATA mathConstants<>+40(SB)/8, $0x4000000000000000
-DATA mathConstants<>+48(SB)/8, $0x4000000000000000
-DATA mathConstants<>+56(SB)/8, $0x4000000000000000
-DATA mathConstants<>+64(SB)/8, $0x42c8000042c80000
-DATA mathConstants<>+72(SB)/8, $0x42c8000042c80000
-DATA mathConstants<>+80(SB)/8, $0x42c8000042c80000
-DATA mathConstants<>+88(SB)/8, $0x42c8000042c80000
-DATA mathConstants<>+96(SB)/8, $0xc2dc0000c2dc0000
-DATA mathConstants<>+104(SB)/8, $0xc2dc0000c2dc0000
-DATA mathConstants<>+112(SB)/8, $0xc2dc0000c2dc0000
-DATA mathConstants<>+120(SB)/8, $0xc2dc0000c2dc0000
-DATA mathConstants<>+128(SB)/8, $0x4338000000000000
-DATA mathConstants<>+136(SB)/8, $0x4338000000000000
-DATA mathConstants<>+144(SB)/8, $0x4338000000000000
-DATA mathConstants<>+152(SB)/8, $0x4338000000000000
-DATA mathConstants<>+160(SB)/8, $0x3ff71547652b82fe
-DATA mathConstants<>+168(SB)/8, $0x3ff71547652b82fe
-DATA mathConstants<>+176(SB)/8, $0x3ff71547652b82fe
-DATA mathConstants<>+184(SB)/8, $0x3ff71547652b82fe
-DATA mathConstants<>+192(SB)/8, $0x00000000000003ff
-DATA mathConstants<>+200(SB)/8, $0x00000000000003ff
-DATA mathConstants<>+208(SB)/8, $0x00000000000003ff
-DATA mathConstants<>+216(SB)/8, $0x00000000000003ff
-DATA mathConstants<>+224(SB)/8, $0x3fe62e42fefa39ef
-DATA mathConstants<>+232(SB)/8, $0x3fe62e42fefa39ef
-DATA mathConstants<>+240(SB)/8, $0x3fe62e42fefa39ef
-DATA mathConstants<>+248(SB)/8, $0x3fe62e42fefa39ef
-DATA mathConstants<>+256(SB)/8, $0x3fe0000000000000
-DATA mathConstants<>+264(SB)/8, $0x3fe0000000000000
-DATA mathConstants<>+272(SB)/8, $0x3fe0000000000000
-DATA mathConstants<>+280(SB)/8, $0x3fe0000000000000
-DATA mathConstants<>+288(SB)/8, $0x3fa5555555555555
-DATA mathConstants<>+296(SB)/8, $0x3fa5555555555555
-DATA mathConstants<>+304(SB)/8, $0x3fa5555555555555
-DATA mathConstants<>+312(SB)/8, $0x3fa5555555555555
-DATA mathConstants<>+320(SB)/8, $0x3fc5555555555555
-DATA mathConstants<>+328(SB)/8, $0x3fc5555555555555
-DATA mathConstants<>+336(SB)/8, $0x3fc5555555555555
-DATA mathConstants<>+344(SB)/8, $0x3fc5555555555555
-DATA mathConstants<>+352(SB)/8, $0x3f56c16c16c16c17
-DATA mathConstants<>+360(SB)/8, $0x3f56c16c16c16c17
-DATA mathConstants<>+368(SB)/8, $0x3f56c16c16c16c17
-DATA mathConstants<>+376(SB)/8, $0x3f56c16c16c16c17
-DATA mathConstants<>+384(SB)/8, $0x3f81111111111111
-DATA mathConstants<>+392(SB)/8, $0x3f81111111111111
-DATA mathConstants<>+400(SB)/8, $0x3f81111111111111
-DATA mathConstants<>+408(SB)/8, $0x3f81111111111111
-DATA mathConstants<>+416(SB)/8, $0x3efa01a01a01a01a
-DATA mathConstants<>+424(SB)/8, $0x3efa01a01a01a01a
-DATA mathConstants<>+432(SB)/8, $0x3efa01a01a01a01a
-DATA mathConstants<>+440(SB)/8, $0x3efa01a01a01a01a
-DATA mathConstants<>+448(SB)/8, $0x3f2a01a01a01a01a
-DATA mathConstants<>+456(SB)/8, $0x3f2a01a01a01a01a
-DATA mathConstants<>+464(SB)/8, $0x3f2a01a01a01a01a
-DATA mathConstants<>+472(SB)/8, $0x3f2a01a01a01a01a
-DATA mathConstants<>+480(SB)/8, $0x3e927e4fb7789f5c
-DATA mathConstants<>+488(SB)/8, $0x3e927e4fb7789f5c
-DATA mathConstants<>+496(SB)/8, $0x3e927e4fb7789f5c
-DATA mathConstants<>+504(SB)/8, $0x3e927e4fb7789f5c
-DATA mathConstants<>+512(SB)/8, $0x3ec71de3a556c734
-DATA mathConstants<>+520(SB)/8, $0x3ec71de3a556c734
-DATA mathConstants<>+528(SB)/8, $0x3ec71de3a556c734
-DATA mathConstants<>+536(SB)/8, $0x3ec71de3a556c734
-DATA mathConstants<>+544(SB)/8, $0x7fc000007fc00000
-DATA mathConstants<>+552(SB)/8, $0x7fc000007fc00000
-DATA mathConstants<>+560(SB)/8, $0x7fc000007fc00000
-DATA mathConstants<>+568(SB)/8, $0x7fc000007fc00000
-DATA mathConstants<>+576(SB)/8, $0x8000000080000000
-DATA mathConstants<>+584(SB)/8, $0x8000000080000000
-DATA mathConstants<>+592(SB)/8, $0x8000000080000000
-DATA mathConstants<>+600(SB)/8, $0x8000000080000000
-DATA mathConstants<>+608(SB)/8, $0x42dc000042dc0000
-DATA mathConstants<>+616(SB)/8, $0x42dc000042dc0000
-DATA mathConstants<>+624(SB)/8, $0x42dc000042dc0000
-DATA mathConstants<>+632(SB)/8, $0x42dc000042dc0000
-DATA mathConstants<>+640(SB)/8, $0x7fffffff7fffffff
-DATA mathConstants<>+648(SB)/8, $0x7fffffff7fffffff
-DATA mathConstants<>+656(SB)/8, $0x7fffffff7fffffff
-DATA mathConstants<>+664(SB)/8, $0x7fffffff7fffffff
-DATA mathConstants<>+672(SB)/8, $0x4120000041200000
-DATA mathConstants<>+680(SB)/8, $0x4120000041200000
-DATA mathConstants<>+688(SB)/8, $0x4120000041200000
-DATA mathConstants<>+696(SB)/8, $0x4120000041200000
-DATA mathConstants<>+704(SB)/8, $0x0000000000000000
-DATA mathConstants<>+712(SB)/8, $0x0000000000000000
-DATA mathConstants<>+720(SB)/8, $0x0000000000000000
-DATA mathConstants<>+728(SB)/8, $0x0000000000000000
-GLOBL mathConstants<>(SB), RODATA|NOPTR, $736
+// func logVector(dst, src *float32, n int, path Path)
+TEXT ·logVector(SB), NOSPLIT, $0-25
+	MOVQ dst+0(FP), DI
+	MOVQ src+8(FP), SI
+	MOVQ n+16(FP), CX
+	CMPB path+24(FP), $3
+	JNE narrow
+wide:
+	CMPQ CX, $16
+	JLT narrow
+	VMOVUPS (SI), Z30
+	VMOVUPS Z30, Z31
+	VCVTPS2PD Y31, Z0
+	VEXTRACTF64X4 $1, Z31, Y31
+	VCVTPS2PD Y31, Z7
+	VPADDQ.BCST mathConstants<>+736(SB), Z0, Z0
+	VPSRLQ $52, Z0, Z1
+	VPORQ.BCST mathConstants<>+768(SB), Z1, Z1
+	VSUBPD.BCST mathConstants<>+800(SB), Z1, Z1
+	VPANDQ.BCST mathConstants<>+832(SB), Z0, Z0
+	VPADDQ.BCST mathConstants<>+864(SB), Z0, Z0
+	VSUBPD.BCST mathConstants<>+224(SB), Z0, Z0
+	VADDPD.BCST mathConstants<>+704(SB), Z0, Z6
+	VDIVPD Z6, Z0, Z2
+	VMULPD Z2, Z2, Z3
+	VMULPD Z3, Z3, Z4
+	VMULPD.BCST mathConstants<>+896(SB), Z3, Z5
+	VADDPD.BCST mathConstants<>+928(SB), Z5, Z5
+	VMULPD.BCST mathConstants<>+960(SB), Z3, Z6
+	VADDPD.BCST mathConstants<>+992(SB), Z6, Z6
+	VMULPD Z4, Z5, Z5
+	VADDPD Z5, Z6, Z5
+	VMULPD.BCST mathConstants<>+1024(SB), Z3, Z6
+	VADDPD.BCST mathConstants<>+1056(SB), Z6, Z6
+	VMULPD Z4, Z5, Z5
+	VADDPD Z5, Z6, Z5
+	VMULPD.BCST mathConstants<>+1088(SB), Z3, Z6
+	VADDPD.BCST mathConstants<>+704(SB), Z6, Z6
+	VMULPD Z4, Z5, Z5
+	VADDPD Z5, Z6, Z5
+	VMULPD.BCST mathConstants<>+160(SB), Z1, Z1
+	VMULPD Z2, Z5, Z5
+	VADDPD Z5, Z1, Z0
+	VPADDQ.BCST mathConstants<>+736(SB), Z7, Z7
+	VPSRLQ $52, Z7, Z8
+	VPORQ.BCST mathConstants<>+768(SB), Z8, Z8
+	VSUBPD.BCST mathConstants<>+800(SB), Z8, Z8
+	VPANDQ.BCST mathConstants<>+832(SB), Z7, Z7
+	VPADDQ.BCST mathConstants<>+864(SB), Z7, Z7
+	VSUBPD.BCST mathConstants<>+224(SB), Z7, Z7
+	VADDPD.BCST mathConstants<>+704(SB), Z7, Z13
+	VDIVPD Z13, Z7, Z9
+	VMULPD Z9, Z9, Z10
+	VMULPD Z10, Z10, Z11
+	VMULPD.BCST mathConstants<>+896(SB), Z10, Z12
+	VADDPD.BCST mathConstants<>+928(SB), Z12, Z12
+	VMULPD.BCST mathConstants<>+960(SB), Z10, Z13
+	VADDPD.BCST mathConstants<>+992(SB), Z13, Z13
+	VMULPD Z11, Z12, Z12
+	VADDPD Z12, Z13, Z12
+	VMULPD.BCST mathConstants<>+1024(SB), Z10, Z13
+	VADDPD.BCST mathConstants<>+1056(SB), Z13, Z13
+	VMULPD Z11, Z12, Z12
+	VADDPD Z12, Z13, Z12
+	VMULPD.BCST mathConstants<>+1088(SB), Z10, Z13
+	VADDPD.BCST mathConstants<>+704(SB), Z13, Z13
+	VMULPD Z11, Z12, Z12
+	VADDPD Z12, Z13, Z12
+	VMULPD.BCST mathConstants<>+160(SB), Z8, Z8
+	VMULPD Z9, Z12, Z12
+	VADDPD Z12, Z8, Z7
+	VCVTPD2PS Z0, Y31
+	VCVTPD2PS Z7, Y7
+	VINSERTF64X4 $1, Y7, Z31, Z31
+	VBROADCASTSS mathConstants<>+1120(SB), Z2
+	VCMPPS $0x0, Z2, Z30, K1
+	VBROADCASTSS mathConstants<>+1120(SB), K1, Z31
+	VPXORD Z2, Z2, Z2
+	VCMPPS $0x0, Z2, Z30, K1
+	VBROADCASTSS mathConstants<>+1152(SB), K1, Z31
+	VCMPPS $0x19, Z2, Z30, K1
+	VBROADCASTSS mathConstants<>+512(SB), K1, Z31
+	VCMPPS $0x3, Z30, Z30, K1
+	VBROADCASTSS mathConstants<>+512(SB), K1, Z31
+	VMOVUPS Z31, (DI)
+	ADDQ $64, SI
+	ADDQ $64, DI
+	SUBQ $16, CX
+	JMP wide
+narrow:
+	CMPQ CX, $8
+	JLT done
+	VMOVUPS (SI), Y14
+	VMOVUPS Y14, Y15
+	VCVTPS2PD X15, Y0
+	VEXTRACTF128 $1, Y15, X15
+	VCVTPS2PD X15, Y7
+	VPADDQ mathConstants<>+736(SB), Y0, Y0
+	VPSRLQ $52, Y0, Y1
+	VPOR mathConstants<>+768(SB), Y1, Y1
+	VSUBPD mathConstants<>+800(SB), Y1, Y1
+	VPAND mathConstants<>+832(SB), Y0, Y0
+	VPADDQ mathConstants<>+864(SB), Y0, Y0
+	VSUBPD mathConstants<>+224(SB), Y0, Y0
+	VADDPD mathConstants<>+704(SB), Y0, Y6
+	VDIVPD Y6, Y0, Y2
+	VMULPD Y2, Y2, Y3
+	VMULPD Y3, Y3, Y4
+	VMULPD mathConstants<>+896(SB), Y3, Y5
+	VADDPD mathConstants<>+928(SB), Y5, Y5
+	VMULPD mathConstants<>+960(SB), Y3, Y6
+	VADDPD mathConstants<>+992(SB), Y6, Y6
+	VMULPD Y4, Y5, Y5
+	VADDPD Y5, Y6, Y5
+	VMULPD mathConstants<>+1024(SB), Y3, Y6
+	VADDPD mathConstants<>+1056(SB), Y6, Y6
+	VMULPD Y4, Y5, Y5
+	VADDPD Y5, Y6, Y5
+	VMULPD mathConstants<>+1088(SB), Y3, Y6
+	VADDPD mathConstants<>+704(SB), Y6, Y6
+	VMULPD Y4, Y5, Y5
+	VADDPD Y5, Y6, Y5
+	VMULPD mathConstants<>+160(SB), Y1, Y1
+	VMULPD Y2, Y5, Y5
+	VADDPD Y5, Y1, Y0
+	VPADDQ mathConstants<>+736(SB), Y7, Y7
+	VPSRLQ $52, Y7, Y8
+	VPOR mathConstants<>+768(SB), Y8, Y8
+	VSUBPD mathConstants<>+800(SB), Y8, Y8
+	VPAND mathConstants<>+832(SB), Y7, Y7
+	VPADDQ mathConstants<>+864(SB), Y7, Y7
+	VSUBPD mathConstants<>+224(SB), Y7, Y7
+	VADDPD mathConstants<>+704(SB), Y7, Y13
+	VDIVPD Y13, Y7, Y9
+	VMULPD Y9, Y9, Y10
+	VMULPD Y10, Y10, Y11
+	VMULPD mathConstants<>+896(SB), Y10, Y12
+	VADDPD mathConstants<>+928(SB), Y12, Y12
+	VMULPD mathConstants<>+960(SB), Y10, Y13
+	VADDPD mathConstants<>+992(SB), Y13, Y13
+	VMULPD Y11, Y12, Y12
+	VADDPD Y12, Y13, Y12
+	VMULPD mathConstants<>+1024(SB), Y10, Y13
+	VADDPD mathConstants<>+1056(SB), Y13, Y13
+	VMULPD Y11, Y12, Y12
+	VADDPD Y12, Y13, Y12
+	VMULPD mathConstants<>+1088(SB), Y10, Y13
+	VADDPD mathConstants<>+704(SB), Y13, Y13
+	VMULPD Y11, Y12, Y12
+	VADDPD Y12, Y13, Y12
+	VMULPD mathConstants<>+160(SB), Y8, Y8
+	VMULPD Y9, Y12, Y12
+	VADDPD Y12, Y8, Y7
+	VCVTPD2PSY Y0, X15
+	VCVTPD2PSY Y7, X7
+	VINSERTF128 $1, X7, Y15, Y15
+	VMOVUPS mathConstants<>+1120(SB), Y2
+	VCMPPS $0x0, Y2, Y14, Y0
+	VMOVUPS mathConstants<>+1120(SB), Y1
+	VBLENDVPS Y0, Y1, Y15, Y15
+	VPXOR Y2, Y2, Y2
+	VCMPPS $0x0, Y2, Y14, Y0
+	VMOVUPS mathConstants<>+1152(SB), Y1
+	VBLENDVPS Y0, Y1, Y15, Y15
+	VCMPPS $0x19, Y2, Y14, Y0
+	VMOVUPS mathConstants<>+512(SB), Y1
+	VBLENDVPS Y0, Y1, Y15, Y15
+	VCMPPS $0x3, Y14, Y14, Y0
+	VMOVUPS mathConstants<>+512(SB), Y1
+	VBLENDVPS Y0, Y1, Y15, Y15
+	VMOVUPS Y15, (DI)
+	ADDQ $32, SI
+	ADDQ $32, DI
+	SUBQ $8, CX
+	JMP narrow
+done:
+	VZEROUPPER
+	RET
+
+// func rsqrtVector(dst, src *float32, n int, path Path)
+TEXT ·rsqrtVector(SB), NOSPLIT, $0-25
+	MOVQ dst+0(FP), DI
+	MOVQ src+8(FP), SI
+	MOVQ n+16(FP), CX
+	CMPB path+24(FP), $3
+	JNE narrow
+wide:
+	CMPQ CX, $16
+	JLT narrow
+	VMOVUPS (SI), Z30
+	VMOVUPS Z30, Z31
+	VCVTPS2PD Y31, Z0
+	VEXTRACTF64X4 $1, Z31, Y31
+	VCVTPS2PD Y31, Z7
+	VSQRTPD Z0, Z0
+	VBROADCASTSD mathConstants<>+224(SB), Z1
+	VDIVPD Z0, Z1, Z0
+	VSQRTPD Z7, Z7
+	VBROADCASTSD mathConstants<>+224(SB), Z8
+	VDIVPD Z7, Z8, Z7
+	VCVTPD2PS Z0, Y31
+	VCVTPD2PS Z7, Y7
+	VINSERTF64X4 $1, Y7, Z31, Z31
+	VPXORD Z2, Z2, Z2
+	VCMPPS $0x11, Z2, Z30, K1
+	VBROADCASTSS mathConstants<>+512(SB), K1, Z31
+	VCMPPS $0x3, Z30, Z30, K1
+	VBROADCASTSS mathConstants<>+512(SB), K1, Z31
+	VMOVUPS Z31, (DI)
+	ADDQ $64, SI
+	ADDQ $64, DI
+	SUBQ $16, CX
+	JMP wide
+narrow:
+	CMPQ CX, $8
+	JLT done
+	VMOVUPS (SI), Y14
+	VMOVUPS Y14, Y15
+	VCVTPS2PD X15, Y0
+	VEXTRACTF128 $1, Y15, X15
+	VCVTPS2PD X15, Y7
+	VSQRTPD Y0, Y0
+	VMOVUPS mathConstants<>+224(SB), Y1
+	VDIVPD Y0, Y1, Y0
+	VSQRTPD Y7, Y7
+	VMOVUPS mathConstants<>+224(SB), Y8
+	VDIVPD Y7, Y8, Y7
+	VCVTPD2PSY Y0, X15
+	VCVTPD2PSY Y7, X7
+	VINSERTF128 $1, X7, Y15, Y15
+	VPXOR Y2, Y2, Y2
+	VCMPPS $0x11, Y2, Y14, Y0
+	VMOVUPS mathConstants<>+512(SB), Y1
+	VBLENDVPS Y0, Y1, Y15, Y15
+	VCMPPS $0x3, Y14, Y14, Y0
+	VMOVUPS mathConstants<>+512(SB), Y1
+	VBLENDVPS Y0, Y1, Y15, Y15
+	VMOVUPS Y15, (DI)
+	ADDQ $32, SI
+	ADDQ $32, DI
+	SUBQ $8, CX
+	JMP narrow
+done:
+	VZEROUPPER
+	RET
+
+DATA mathConstants<>+0(SB)/8, $0x42c8000042c80000
+DATA mathConstants<>+8(SB)/8, $0x42c8000042c80000
+DATA mathConstants<>+16(SB)/8, $0x42c8000042c80000
+DATA mathConstants<>+24(SB)/8, $0x42c8000042c80000
+DATA mathConstants<>+32(SB)/8, $0xc2dc0000c2dc0000
+DATA mathConstants<>+40(SB)/8, $0xc2dc0000c2dc0000
+DATA mathConstants<>+48(SB)/8, $0xc2dc0000c2dc0000
+DATA mathConstants<>+56(SB)/8, $0xc2dc0000c2dc0000
+DATA mathConstants<>+64(SB)/8, $0x4338000000000000
+DATA mathConstants<>+72(SB)/8, $0x4338000000000000
+DATA mathConstants<>+80(SB)/8, $0x4338000000000000
+DATA mathConstants<>+88(SB)/8, $0x4338000000000000
+DATA mathConstants<>+96(SB)/8, $0x3ff71547652b82fe
+DATA mathConstants<>+104(SB)/8, $0x3ff71547652b82fe
+DATA mathConstants<>+112(SB)/8, $0x3ff71547652b82fe
+DATA mathConstants<>+120(SB)/8, $0x3ff71547652b82fe
+DATA mathConstants<>+128(SB)/8, $0x00000000000003ff
+DATA mathConstants<>+136(SB)/8, $0x00000000000003ff
+DATA mathConstants<>+144(SB)/8, $0x00000000000003ff
+DATA mathConstants<>+152(SB)/8, $0x00000000000003ff
+DATA mathConstants<>+160(SB)/8, $0x3fe62e42fefa39ef
+DATA mathConstants<>+168(SB)/8, $0x3fe62e42fefa39ef
+DATA mathConstants<>+176(SB)/8, $0x3fe62e42fefa39ef
+DATA mathConstants<>+184(SB)/8, $0x3fe62e42fefa39ef
+DATA mathConstants<>+192(SB)/8, $0x3fe0000000000000
+DATA mathConstants<>+200(SB)/8, $0x3fe0000000000000
+DATA mathConstants<>+208(SB)/8, $0x3fe0000000000000
+DATA mathConstants<>+216(SB)/8, $0x3fe0000000000000
+DATA mathConstants<>+224(SB)/8, $0x3ff0000000000000
+DATA mathConstants<>+232(SB)/8, $0x3ff0000000000000
+DATA mathConstants<>+240(SB)/8, $0x3ff0000000000000
+DATA mathConstants<>+248(SB)/8, $0x3ff0000000000000
+DATA mathConstants<>+256(SB)/8, $0x3fa5555555555555
+DATA mathConstants<>+264(SB)/8, $0x3fa5555555555555
+DATA mathConstants<>+272(SB)/8, $0x3fa5555555555555
+DATA mathConstants<>+280(SB)/8, $0x3fa5555555555555
+DATA mathConstants<>+288(SB)/8, $0x3fc5555555555555
+DATA mathConstants<>+296(SB)/8, $0x3fc5555555555555
+DATA mathConstants<>+304(SB)/8, $0x3fc5555555555555
+DATA mathConstants<>+312(SB)/8, $0x3fc5555555555555
+DATA mathConstants<>+320(SB)/8, $0x3f56c16c16c16c17
+DATA mathConstants<>+328(SB)/8, $0x3f56c16c16c16c17
+DATA mathConstants<>+336(SB)/8, $0x3f56c16c16c16c17
+DATA mathConstants<>+344(SB)/8, $0x3f56c16c16c16c17
+DATA mathConstants<>+352(SB)/8, $0x3f81111111111111
+DATA mathConstants<>+360(SB)/8, $0x3f81111111111111
+DATA mathConstants<>+368(SB)/8, $0x3f81111111111111
+DATA mathConstants<>+376(SB)/8, $0x3f81111111111111
+DATA mathConstants<>+384(SB)/8, $0x3efa01a01a01a01a
+DATA mathConstants<>+392(SB)/8, $0x3efa01a01a01a01a
+DATA mathConstants<>+400(SB)/8, $0x3efa01a01a01a01a
+DATA mathConstants<>+408(SB)/8, $0x3efa01a01a01a01a
+DATA mathConstants<>+416(SB)/8, $0x3f2a01a01a01a01a
+DATA mathConstants<>+424(SB)/8, $0x3f2a01a01a01a01a
+DATA mathConstants<>+432(SB)/8, $0x3f2a01a01a01a01a
+DATA mathConstants<>+440(SB)/8, $0x3f2a01a01a01a01a
+DATA mathConstants<>+448(SB)/8, $0x3e927e4fb7789f5c
+DATA mathConstants<>+456(SB)/8, $0x3e927e4fb7789f5c
+DATA mathConstants<>+464(SB)/8, $0x3e927e4fb7789f5c
+DATA mathConstants<>+472(SB)/8, $0x3e927e4fb7789f5c
+DATA mathConstants<>+480(SB)/8, $0x3ec71de3a556c734
+DATA mathConstants<>+488(SB)/8, $0x3ec71de3a556c734
+DATA mathConstants<>+496(SB)/8, $0x3ec71de3a556c734
+DATA mathConstants<>+504(SB)/8, $0x3ec71de3a556c734
+DATA mathConstants<>+512(SB)/8, $0x7fc000007fc00000
+DATA mathConstants<>+520(SB)/8, $0x7fc000007fc00000
+DATA mathConstants<>+528(SB)/8, $0x7fc000007fc00000
+DATA mathConstants<>+536(SB)/8, $0x7fc000007fc00000
+DATA mathConstants<>+544(SB)/8, $0x8000000080000000
+DATA mathConstants<>+552(SB)/8, $0x8000000080000000
+DATA mathConstants<>+560(SB)/8, $0x8000000080000000
+DATA mathConstants<>+568(SB)/8, $0x8000000080000000
+DATA mathConstants<>+576(SB)/8, $0x42dc000042dc0000
+DATA mathConstants<>+584(SB)/8, $0x42dc000042dc0000
+DATA mathConstants<>+592(SB)/8, $0x42dc000042dc0000
+DATA mathConstants<>+600(SB)/8, $0x42dc000042dc0000
+DATA mathConstants<>+608(SB)/8, $0x7fffffff7fffffff
+DATA mathConstants<>+616(SB)/8, $0x7fffffff7fffffff
+DATA mathConstants<>+624(SB)/8, $0x7fffffff7fffffff
+DATA mathConstants<>+632(SB)/8, $0x7fffffff7fffffff
+DATA mathConstants<>+640(SB)/8, $0x4120000041200000
+DATA mathConstants<>+648(SB)/8, $0x4120000041200000
+DATA mathConstants<>+656(SB)/8, $0x4120000041200000
+DATA mathConstants<>+664(SB)/8, $0x4120000041200000
+DATA mathConstants<>+672(SB)/8, $0x0000000000000000
+DATA mathConstants<>+680(SB)/8, $0x0000000000000000
+DATA mathConstants<>+688(SB)/8, $0x0000000000000000
+DATA mathConstants<>+696(SB)/8, $0x0000000000000000
+DATA mathConstants<>+704(SB)/8, $0x4000000000000000
+DATA mathConstants<>+712(SB)/8, $0x4000000000000000
+DATA mathConstants<>+720(SB)/8, $0x4000000000000000
+DATA mathConstants<>+728(SB)/8, $0x4000000000000000
+DATA mathConstants<>+736(SB)/8, $0x00095f619980c433
+DATA mathConstants<>+744(SB)/8, $0x00095f619980c433
+DATA mathConstants<>+752(SB)/8, $0x00095f619980c433
+DATA mathConstants<>+760(SB)/8, $0x00095f619980c433
+DATA mathConstants<>+768(SB)/8, $0x4330000000000000
+DATA mathConstants<>+776(SB)/8, $0x4330000000000000
+DATA mathConstants<>+784(SB)/8, $0x4330000000000000
+DATA mathConstants<>+792(SB)/8, $0x4330000000000000
+DATA mathConstants<>+800(SB)/8, $0x43300000000003ff
+DATA mathConstants<>+808(SB)/8, $0x43300000000003ff
+DATA mathConstants<>+816(SB)/8, $0x43300000000003ff
+DATA mathConstants<>+824(SB)/8, $0x43300000000003ff
+DATA mathConstants<>+832(SB)/8, $0x000fffffffffffff
+DATA mathConstants<>+840(SB)/8, $0x000fffffffffffff
+DATA mathConstants<>+848(SB)/8, $0x000fffffffffffff
+DATA mathConstants<>+856(SB)/8, $0x000fffffffffffff
+DATA mathConstants<>+864(SB)/8, $0x3fe6a09e667f3bcd
+DATA mathConstants<>+872(SB)/8, $0x3fe6a09e667f3bcd
+DATA mathConstants<>+880(SB)/8, $0x3fe6a09e667f3bcd
+DATA mathConstants<>+888(SB)/8, $0x3fe6a09e667f3bcd
+DATA mathConstants<>+896(SB)/8, $0x3fc1111111111111
+DATA mathConstants<>+904(SB)/8, $0x3fc1111111111111
+DATA mathConstants<>+912(SB)/8, $0x3fc1111111111111
+DATA mathConstants<>+920(SB)/8, $0x3fc1111111111111
+DATA mathConstants<>+928(SB)/8, $0x3fc3b13b13b13b14
+DATA mathConstants<>+936(SB)/8, $0x3fc3b13b13b13b14
+DATA mathConstants<>+944(SB)/8, $0x3fc3b13b13b13b14
+DATA mathConstants<>+952(SB)/8, $0x3fc3b13b13b13b14
+DATA mathConstants<>+960(SB)/8, $0x3fc745d1745d1746
+DATA mathConstants<>+968(SB)/8, $0x3fc745d1745d1746
+DATA mathConstants<>+976(SB)/8, $0x3fc745d1745d1746
+DATA mathConstants<>+984(SB)/8, $0x3fc745d1745d1746
+DATA mathConstants<>+992(SB)/8, $0x3fcc71c71c71c71c
+DATA mathConstants<>+1000(SB)/8, $0x3fcc71c71c71c71c
+DATA mathConstants<>+1008(SB)/8, $0x3fcc71c71c71c71c
+DATA mathConstants<>+1016(SB)/8, $0x3fcc71c71c71c71c
+DATA mathConstants<>+1024(SB)/8, $0x3fd2492492492492
+DATA mathConstants<>+1032(SB)/8, $0x3fd2492492492492
+DATA mathConstants<>+1040(SB)/8, $0x3fd2492492492492
+DATA mathConstants<>+1048(SB)/8, $0x3fd2492492492492
+DATA mathConstants<>+1056(SB)/8, $0x3fd999999999999a
+DATA mathConstants<>+1064(SB)/8, $0x3fd999999999999a
+DATA mathConstants<>+1072(SB)/8, $0x3fd999999999999a
+DATA mathConstants<>+1080(SB)/8, $0x3fd999999999999a
+DATA mathConstants<>+1088(SB)/8, $0x3fe5555555555555
+DATA mathConstants<>+1096(SB)/8, $0x3fe5555555555555
+DATA mathConstants<>+1104(SB)/8, $0x3fe5555555555555
+DATA mathConstants<>+1112(SB)/8, $0x3fe5555555555555
+DATA mathConstants<>+1120(SB)/8, $0x7f8000007f800000
+DATA mathConstants<>+1128(SB)/8, $0x7f8000007f800000
+DATA mathConstants<>+1136(SB)/8, $0x7f8000007f800000
+DATA mathConstants<>+1144(SB)/8, $0x7f8000007f800000
+DATA mathConstants<>+1152(SB)/8, $0xff800000ff800000
+DATA mathConstants<>+1160(SB)/8, $0xff800000ff800000
+DATA mathConstants<>+1168(SB)/8, $0xff800000ff800000
+DATA mathConstants<>+1176(SB)/8, $0xff800000ff800000
+GLOBL mathConstants<>(SB), RODATA|NOPTR, $1184

@@ -2,6 +2,8 @@
 
 package kernel
 
-func expVector(dst, src *float32, n int)      { panic("kernel: no vector loops on this port") }
-func logisticVector(dst, src *float32, n int) { panic("kernel: no vector loops on this port") }
-func tanhVector(dst, src *float32, n int)     { panic("kernel: no vector loops on this port") }
+func expVector(dst, src *float32, n int, path Path)      { panic(noVector) }
+func logisticVector(dst, src *float32, n int, path Path) { panic(noVector) }
+func tanhVector(dst, src *float32, n int, path Path)     { panic(noVector) }
+func logVector(dst, src *float32, n int, path Path)      { panic(noVector) }
+func rsqrtVector(dst, src *float32, n int, path Path)    { panic(noVector) }

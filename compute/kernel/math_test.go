@@ -8,6 +8,7 @@ import (
 	"hash"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 )
 
@@ -25,7 +26,7 @@ var unary = []struct {
 	{"sin", Sin, nil, math.Sin},
 	{"cos", Cos, nil, math.Cos},
 	{"sqrt", Sqrt, nil, math.Sqrt},
-	{"rsqrt", Rsqrt, nil, func(x float64) float64 { return 1 / math.Sqrt(x) }},
+	{"rsqrt", Rsqrt, RsqrtTo, func(x float64) float64 { return 1 / math.Sqrt(x) }},
 }
 
 // sweep calls f on 2^20 bit patterns that cover every sign, exponent and special value, and on a grid of ordinary values.
@@ -200,28 +201,36 @@ func TestFloat64Accuracy(t *testing.T) {
 }
 
 func TestSlices(t *testing.T) {
+	defer Select("")
 	var src []float32
 	sweep(func(x float32) { src = append(src, x) })
-	dst := make([]float32, len(src))
+	dst, want := make([]float32, len(src)), make([]float32, len(src))
 	for _, u := range unary {
 		if u.to == nil {
 			continue
 		}
-		u.to(dst, src)
 		for i, x := range src {
-			if got, want := math.Float32bits(dst[i]), math.Float32bits(u.f(x)); got != want {
-				t.Fatalf("%sTo gives %#x for %v, the scalar function %#x", u.name, got, x, want)
-			}
+			want[i] = u.f(x)
 		}
-		for n := range 20 {
-			part := append([]float32{}, src[5000:5000+n+1]...)
-			u.to(part[:n], part[:n])
-			if part[n] != src[5000+n] {
-				t.Errorf("%sTo of %d elements writes more", u.name, n)
+		for _, p := range Paths() {
+			if err := Select(p.String()); err != nil {
+				t.Fatal(err)
 			}
-			for i := range n {
-				if !same(part[i], u.f(src[5000+i])) {
-					t.Errorf("%sTo in place, element %d of %d is wrong", u.name, i, n)
+			u.to(dst, src)
+			for i, x := range src {
+				if got, want := math.Float32bits(dst[i]), math.Float32bits(want[i]); got != want {
+					t.Fatalf("%s: %sTo gives %#x for %v, the scalar function %#x", p, u.name, got, x, want)
+				}
+			}
+			for n := range 71 {
+				from := 5000 + n*97
+				part := append([]float32{}, src[from:from+n+1]...)
+				u.to(part[:n], part[:n])
+				if !same(part[n], src[from+n]) {
+					t.Errorf("%s: %sTo of %d elements writes more", p, u.name, n)
+				}
+				if !slices.EqualFunc(part[:n], want[from:from+n], same) {
+					t.Errorf("%s: %sTo of %d elements in place is wrong", p, u.name, n)
 				}
 			}
 		}

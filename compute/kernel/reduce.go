@@ -34,9 +34,9 @@ func sumUnit(n int) int {
 
 func (p Path) sumChunk(x []float32) float32 {
 	var acc [lanes]float32
-	n := p.whole(len(x)) &^ (lanes - 1)
-	if n > 0 {
-		sumVector(&acc[0], &x[0], n)
+	p, n := p.vectors(len(x))
+	if n &^= lanes - 1; n > 0 {
+		sumVector(&acc[0], &x[0], n, p)
 	}
 	for i, v := range x[n:] {
 		acc[i%lanes] += v

@@ -40,7 +40,7 @@ func laneOf(op *Operator, d tensor.DType, path kernel.Path) lane {
 	case op.Kind == Where:
 		return whereLane(op.Out.DType.Size())
 	case op.Kind >= AdamM && op.Kind <= AdamP:
-		return adamLane(op)
+		return adamLane(op, path)
 	}
 	switch d {
 	case tensor.Float32:
@@ -79,9 +79,9 @@ func floatLane(k Kind, path kernel.Path) lane {
 	case Logistic:
 		return hot(kernel.LogisticTo, kernel.Logistic)
 	case Sqrt:
-		return hot(kernel.SqrtTo, kernel.Sqrt)
+		return unary(path.Sqrt)
 	case Rsqrt:
-		return unary(kernel.Map(kernel.Rsqrt))
+		return hot(kernel.RsqrtTo, kernel.Rsqrt)
 	case Sin:
 		return unary(kernel.Map(kernel.Sin))
 	case Cos:
@@ -216,17 +216,17 @@ func where[T tensor.Element](dst []byte, in [][]byte) {
 }
 
 // adamLane takes tensors, then whole scalars.
-func adamLane(op *Operator) lane {
+func adamLane(op *Operator, path kernel.Path) lane {
 	f := func(b []byte) []float32 { return tensor.As[float32](b) }
 	a := attribute(op, 0)
 	switch op.Kind {
 	case AdamM:
-		return func(dst []byte, in [][]byte) { kernel.AdamM(f(dst), f(in[0]), f(in[1]), f(in[2])[0], a) }
+		return func(dst []byte, in [][]byte) { path.AdamM(f(dst), f(in[0]), f(in[1]), f(in[2])[0], a) }
 	case AdamV:
-		return func(dst []byte, in [][]byte) { kernel.AdamV(f(dst), f(in[0]), f(in[1]), f(in[2])[0], a) }
+		return func(dst []byte, in [][]byte) { path.AdamV(f(dst), f(in[0]), f(in[1]), f(in[2])[0], a) }
 	}
 	decay := attribute(op, 1)
 	return func(dst []byte, in [][]byte) {
-		kernel.AdamP(f(dst), f(in[0]), f(in[1]), f(in[2]), f(in[3])[0], f(in[4])[0], f(in[5])[0], a, decay)
+		path.AdamP(f(dst), f(in[0]), f(in[1]), f(in[2]), f(in[3])[0], f(in[4])[0], f(in[5])[0], a, decay)
 	}
 }
