@@ -1,0 +1,283 @@
+// Package screen looks at the updates of a round before they are combined, and says which of them are odd: not finite, of
+// an unusual length, against the others, or much like another. It is the second line: the only one for work that cannot
+// be re-executed bit for bit, and an early warning for work that can.
+//
+// What it says is a suspicion and never a proof. A suspicion may withhold an update, send its unit to somebody else or
+// make an audit certain; nobody is slashed by it. The package judges tensors; who acts on it is protocol/run.
+package screen
+
+import (
+	"cmp"
+	"container/heap"
+	"math"
+	"slices"
+
+	"github.com/starling-network/starling/compute/tensor"
+)
+
+// Flag is a reason to look at an update again.
+type Flag string
+
+// The flags.
+const (
+	NotFinite  Flag = "not_finite" // an element is a NaN or an infinity; nothing else is said of such an update
+	NormLarge  Flag = "norm_large"
+	NormSmall  Flag = "norm_small"
+	Against    Flag = "against_others" // it points away from what the others agree on
+	Copy       Flag = "copy"           // its largest coordinates are those of another update, with nearly the same values
+	NoProgress Flag = "no_progress"    // the loss on the data it was assigned does not fall
+	Harm       Flag = "harm"           // the loss on held-out data rises
+	OtherData  Flag = "other_data"     // it helps held-out data more than the data it was assigned
+)
+
+// Limits are what is still usual.
+type Limits struct {
+	Norm    float64 // times the median norm, and as many times below it
+	Cosine  float64 // smallest cosine with the sum of the others
+	Overlap float64 // largest part of the largest coordinates shared with another update
+	Match   float64 // smallest cosine over the shared coordinates that makes an overlap a copy
+	Largest int     // number of the largest coordinates that are compared
+	Loss    float64 // largest relative rise of a loss
+	Few     int     // with fewer updates that are finite, none is compared with the others
+}
+
+// Default limits. Pseudo-gradients that start from one checkpoint have cosines well above zero and norms within a factor
+// of two of each other; the limits leave room, because all that a false alarm costs is an audit.
+var Default = Limits{Norm: 4, Cosine: -0.2, Overlap: 0.9, Match: 0.98, Largest: 256, Loss: 0.01, Few: 3}
+
+// Report is what was seen of one update.
+type Report struct {
+	Norm    float64 // Euclidean, over all tensors
+	Ratio   float64 // of it to the median of all finite updates
+	Cosine  float64 // with the sum of the other finite updates
+	Overlap float64 // largest part of the largest coordinates that is shared with one other update
+	Twin    int     // that other update; -1 if there is none
+	Flags   []Flag
+}
+
+// Odd reports whether anything is flagged.
+func (r Report) Odd() bool { return len(r.Flags) > 0 }
+
+// Updates looks at the updates of one round, each given as its tensors, all of the same shapes. The reports are in the
+// order of the updates, and depend on nothing else: sums run in the order of elements.
+func Updates(updates [][]*tensor.Tensor, l Limits) []Report {
+	reports := make([]Report, len(updates))
+	var finite []int
+	for i, u := range updates {
+		reports[i].Twin = -1
+		if !isFinite(u) {
+			reports[i].Flags = []Flag{NotFinite}
+			continue
+		}
+		reports[i].Norm = math.Sqrt(dot(u, u))
+		finite = append(finite, i)
+	}
+	if len(finite) < l.Few {
+		return reports
+	}
+	norms(reports, finite, l)
+	cosines(updates, reports, finite, l)
+	copies(updates, reports, finite, l)
+	return reports
+}
+
+func norms(reports []Report, finite []int, l Limits) {
+	sorted := make([]float64, len(finite))
+	for k, i := range finite {
+		sorted[k] = reports[i].Norm
+	}
+	slices.Sort(sorted)
+	median := sorted[len(sorted)/2]
+	for _, i := range finite {
+		r := &reports[i]
+		switch {
+		case median == 0:
+			r.Ratio = 1
+		default:
+			r.Ratio = r.Norm / median
+		}
+		switch {
+		case median == 0 && r.Norm > 0, r.Ratio > l.Norm:
+			r.Flags = append(r.Flags, NormLarge)
+		case r.Ratio*l.Norm < 1:
+			r.Flags = append(r.Flags, NormSmall)
+		}
+	}
+}
+
+// cosines compares each update with the sum of the others. That sum is the sum of all less itself, so that one pass over
+// the elements is enough: u.(S-u) = u.S - u.u and |S-u|^2 = S.S - 2 u.S + u.u. Every update is taken at unit length,
+// otherwise one that is huge would decide what the others agree on.
+func cosines(updates [][]*tensor.Tensor, reports []Report, finite []int, l Limits) {
+	n := len(finite)
+	gram := make([][]float64, n) // of the unit vectors
+	for a := range gram {
+		gram[a] = make([]float64, n)
+	}
+	for a, i := range finite {
+		for b, j := range finite[:a+1] {
+			if length := reports[i].Norm * reports[j].Norm; length > 0 {
+				gram[a][b] = dot(updates[i], updates[j]) / length
+			}
+			gram[b][a] = gram[a][b]
+		}
+	}
+	for a, i := range finite {
+		with, among := 0.0, 0.0
+		for b := range finite {
+			if b == a {
+				continue
+			}
+			with += gram[a][b]
+			for c := range finite {
+				if c != a {
+					among += gram[b][c]
+				}
+			}
+		}
+		if among > 0 {
+			reports[i].Cosine = with / math.Sqrt(among)
+		}
+		if reports[i].Cosine < l.Cosine {
+			reports[i].Flags = append(reports[i].Flags, Against)
+		}
+	}
+}
+
+// copies compares the largest coordinates of each update with those of every other. Of two that are alike both are
+// flagged: which is the copy, the updates do not tell.
+func copies(updates [][]*tensor.Tensor, reports []Report, finite []int, l Limits) {
+	tops := make([][]coordinate, len(updates))
+	for _, i := range finite {
+		tops[i] = largest(updates[i], l.Largest)
+	}
+	for _, i := range finite {
+		twin := false
+		for _, j := range finite {
+			if i == j {
+				continue
+			}
+			shared, match := alike(tops[i], tops[j])
+			if shared == 0 {
+				continue
+			}
+			overlap := float64(shared) / float64(max(len(tops[i]), len(tops[j])))
+			if overlap > reports[i].Overlap {
+				reports[i].Overlap, reports[i].Twin = overlap, j
+			}
+			twin = twin || overlap > l.Overlap && match > l.Match
+		}
+		if twin {
+			reports[i].Flags = append(reports[i].Flags, Copy)
+		}
+	}
+}
+
+// alike returns how many coordinates two lists share, and the cosine of their values there.
+func alike(a, b []coordinate) (shared int, cosine float64) {
+	ab, aa, bb := 0.0, 0.0, 0.0
+	for len(a) > 0 && len(b) > 0 {
+		switch c := cmp.Compare(a[0].at, b[0].at); {
+		case c < 0:
+			a = a[1:]
+			continue
+		case c > 0:
+			b = b[1:]
+			continue
+		}
+		x, y := float64(a[0].value), float64(b[0].value)
+		ab, aa, bb = ab+float64(x*y), aa+float64(x*x), bb+float64(y*y)
+		shared++
+		a, b = a[1:], b[1:]
+	}
+	if shared == 0 || aa == 0 || bb == 0 {
+		return 0, 0
+	}
+	return shared, ab / math.Sqrt(float64(aa*bb))
+}
+
+// coordinate is one element of an update, whose elements are counted through all its tensors.
+type coordinate struct {
+	at    int
+	value float32
+}
+
+// smallest is a heap with the smallest magnitude on top; of equal ones the later coordinate.
+type smallest []coordinate
+
+func (h smallest) Len() int      { return len(h) }
+func (h smallest) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
+func (h *smallest) Push(x any)   { *h = append(*h, x.(coordinate)) }
+func (h *smallest) Pop() any     { panic("never taken off, only replaced") }
+func (h smallest) Less(i, j int) bool {
+	x, y := magnitude(h[i].value), magnitude(h[j].value)
+	return x < y || x == y && h[i].at > h[j].at
+}
+
+func magnitude(x float32) float32 { return math.Float32frombits(math.Float32bits(x) &^ (1 << 31)) }
+
+// largest returns the k elements that are largest by magnitude and not zero, of equal ones the first, in order of place.
+func largest(u []*tensor.Tensor, k int) []coordinate {
+	var top smallest
+	at := 0
+	for _, t := range u {
+		for _, x := range t.F32() {
+			switch {
+			case x == 0:
+			case len(top) < k:
+				heap.Push(&top, coordinate{at, x})
+			case magnitude(x) > magnitude(top[0].value):
+				top[0] = coordinate{at, x}
+				heap.Fix(&top, 0)
+			}
+			at++
+		}
+	}
+	slices.SortFunc(top, func(a, b coordinate) int { return cmp.Compare(a.at, b.at) })
+	return top
+}
+
+func isFinite(u []*tensor.Tensor) bool {
+	for _, t := range u {
+		for _, x := range t.F32() {
+			if math.Float32bits(x)&0x7f800000 == 0x7f800000 {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// dot is the inner product over all tensors, in float64. Products of float32 are exact in it.
+func dot(a, b []*tensor.Tensor) float64 {
+	sum := 0.0
+	for i := range a {
+		x, y := a[i].F32(), b[i].F32()
+		for j := range x {
+			sum += float64(float64(x[j]) * float64(y[j]))
+		}
+	}
+	return sum
+}
+
+// Losses are mean losses before and after an update alone is applied to the checkpoint it starts from.
+type Losses struct {
+	Assigned [2]float64 // on data of the unit
+	Held     [2]float64 // on held-out data
+}
+
+// Loss looks at what an update does to losses. A loss that is not finite flags all that it bears on.
+func Loss(x Losses, l Limits) (flags []Flag) {
+	fall := func(v [2]float64) float64 { return (v[0] - v[1]) / v[0] }
+	assigned, held := fall(x.Assigned), fall(x.Held)
+	if !(assigned > 0) {
+		flags = append(flags, NoProgress)
+	}
+	if !(held >= -l.Loss) {
+		flags = append(flags, Harm)
+	}
+	if !(assigned >= held-l.Loss) {
+		flags = append(flags, OtherData)
+	}
+	return flags
+}

@@ -1,0 +1,161 @@
+package screen
+
+import (
+	"math"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"testing"
+
+	"github.com/starling-network/starling/compute/tensor"
+)
+
+// crowd is n updates that share a direction, each with as much noise of its own.
+func crowd(n int, seed uint64) [][]*tensor.Tensor {
+	r := rand.New(rand.NewPCG(seed, 1))
+	sizes := []int{300, 1, 4000}
+	common := make([][]float32, len(sizes))
+	for i, size := range sizes {
+		for range size {
+			common[i] = append(common[i], float32(r.NormFloat64()))
+		}
+	}
+	updates := make([][]*tensor.Tensor, n)
+	for k := range updates {
+		for i, size := range sizes {
+			t := tensor.New(tensor.Shape{DType: tensor.Float32, Dims: []int{size}})
+			for j := range t.F32() {
+				t.F32()[j] = (common[i][j] + float32(r.NormFloat64())) * 1e-2
+			}
+			updates[k] = append(updates[k], t)
+		}
+	}
+	return updates
+}
+
+func scale(u []*tensor.Tensor, f float32) {
+	for _, t := range u {
+		for j := range t.F32() {
+			t.F32()[j] *= f
+		}
+	}
+}
+
+func copyOf(u []*tensor.Tensor, noise float64) []*tensor.Tensor {
+	r := rand.New(rand.NewPCG(9, 9))
+	out := make([]*tensor.Tensor, len(u))
+	for i, t := range u {
+		out[i] = tensor.New(t.Shape)
+		for j, x := range t.F32() {
+			out[i].F32()[j] = x * float32(1+noise*r.NormFloat64())
+		}
+	}
+	return out
+}
+
+func TestHonestCrowdIsNotOdd(t *testing.T) {
+	for seed := range uint64(50) {
+		for _, n := range []int{1, 2, 3, 4, 8} {
+			for i, r := range Updates(crowd(n, seed), Default) {
+				if r.Odd() {
+					t.Fatalf("seed %d, %d updates: update %d: %+v", seed, n, i, r)
+				}
+			}
+		}
+	}
+}
+
+func TestEachAttackIsSeen(t *testing.T) {
+	for name, c := range map[string]struct {
+		attack func(u [][]*tensor.Tensor)
+		flags  map[int][]Flag
+	}{
+		"infinity":          {func(u [][]*tensor.Tensor) { u[2][1].F32()[0] = float32(math.Inf(1)) }, map[int][]Flag{2: {NotFinite}}},
+		"nan":               {func(u [][]*tensor.Tensor) { u[0][2].F32()[17] = float32(math.NaN()) }, map[int][]Flag{0: {NotFinite}}},
+		"huge":              {func(u [][]*tensor.Tensor) { scale(u[4], 100) }, map[int][]Flag{4: {NormLarge}}},
+		"nothing":           {func(u [][]*tensor.Tensor) { scale(u[1], 0) }, map[int][]Flag{1: {NormSmall}}},
+		"few steps":         {func(u [][]*tensor.Tensor) { scale(u[1], 0.1) }, map[int][]Flag{1: {NormSmall}}},
+		"reversed":          {func(u [][]*tensor.Tensor) { scale(u[3], -1) }, map[int][]Flag{3: {Against}}},
+		"huge and reversed": {func(u [][]*tensor.Tensor) { scale(u[3], -1000) }, map[int][]Flag{3: {NormLarge, Against}}},
+		"copied":            {func(u [][]*tensor.Tensor) { u[1] = copyOf(u[3], 0) }, map[int][]Flag{1: {Copy}, 3: {Copy}}},
+		"lightly changed":   {func(u [][]*tensor.Tensor) { u[1] = copyOf(u[3], 0.01) }, map[int][]Flag{1: {Copy}, 3: {Copy}}},
+		"copied and scaled": {func(u [][]*tensor.Tensor) { u[1] = copyOf(u[3], 0); scale(u[1], 1.5) }, map[int][]Flag{1: {Copy}, 3: {Copy}}},
+	} {
+		u := crowd(6, 1)
+		c.attack(u)
+		for i, r := range Updates(u, Default) {
+			if !slices.Equal(r.Flags, c.flags[i]) {
+				t.Errorf("%s: update %d: %+v, want %v", name, i, r, c.flags[i])
+			}
+		}
+	}
+}
+
+// The other updates' reports do not hang on who stands where.
+func TestOrderDoesNotMatter(t *testing.T) {
+	u := crowd(5, 3)
+	scale(u[2], -1)
+	forward := Updates(u, Default)
+	slices.Reverse(u)
+	backward := Updates(u, Default)
+	slices.Reverse(backward)
+	for i := range forward {
+		if !slices.Equal(forward[i].Flags, backward[i].Flags) || math.Abs(forward[i].Cosine-backward[i].Cosine) > 1e-12 || forward[i].Overlap != backward[i].Overlap {
+			t.Errorf("%d: %+v, %+v", i, forward[i], backward[i])
+		}
+	}
+	slices.Reverse(u)
+	if again := Updates(u, Default); !reflect.DeepEqual(again, forward) {
+		t.Error("the same updates give another report")
+	}
+}
+
+func TestNobodyDoesAnything(t *testing.T) {
+	u := crowd(4, 1)
+	for _, x := range u {
+		scale(x, 0)
+	}
+	for i, r := range Updates(u, Default) {
+		if r.Odd() || r.Ratio != 1 || r.Cosine != 0 || r.Overlap != 0 {
+			t.Errorf("%d: %+v", i, r)
+		}
+	}
+	if got := Updates(nil, Default); len(got) != 0 {
+		t.Errorf("%v", got)
+	}
+}
+
+func TestLargest(t *testing.T) {
+	u := []*tensor.Tensor{tensor.New(tensor.Shape{DType: tensor.Float32, Dims: []int{3}}), tensor.New(tensor.Shape{DType: tensor.Float32, Dims: []int{4}})}
+	copy(u[0].F32(), []float32{-1, 0, 5})
+	copy(u[1].F32(), []float32{1, -5, 2, 1})
+	for k, want := range map[int][]int{1: {2}, 2: {2, 4}, 3: {2, 4, 5}, 4: {0, 2, 4, 5}, 9: {0, 2, 3, 4, 5, 6}} {
+		var at []int
+		for _, c := range largest(u, k) {
+			at = append(at, c.at)
+		}
+		if !slices.Equal(at, want) {
+			t.Errorf("%d largest: %v, want %v", k, at, want)
+		}
+	}
+}
+
+func TestLoss(t *testing.T) {
+	nan := math.NaN()
+	for name, c := range map[string]struct {
+		x    Losses
+		want []Flag
+	}{
+		"honest":           {Losses{[2]float64{4, 3.5}, [2]float64{4, 3.6}}, nil},
+		"noise":            {Losses{[2]float64{4, 3.5}, [2]float64{4, 4.01}}, nil},
+		"skips":            {Losses{[2]float64{4, 4}, [2]float64{4, 4}}, []Flag{NoProgress}},
+		"poison":           {Losses{[2]float64{4, 4.5}, [2]float64{4, 5}}, []Flag{NoProgress, Harm}},
+		"wrong data":       {Losses{[2]float64{4, 3.9}, [2]float64{4, 3.5}}, []Flag{OtherData}},
+		"overfits":         {Losses{[2]float64{4, 1}, [2]float64{4, 6}}, []Flag{Harm}},
+		"breaks the model": {Losses{[2]float64{4, nan}, [2]float64{4, nan}}, []Flag{NoProgress, Harm, OtherData}},
+	} {
+		if got := Loss(c.x, Default); !slices.Equal(got, c.want) {
+			t.Errorf("%s: %v, want %v", name, got, c.want)
+		}
+	}
+}
