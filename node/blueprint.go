@@ -201,6 +201,11 @@ func (b *Blueprint) buildModel() (err error) {
 	if c := b.Model.Context(); j.SequenceLen > c {
 		return problem(j, "sequence_len", job.CodeBadValue, "the sequences are longer than the model's context", fmt.Errorf("%d tokens against %d", j.SequenceLen, c), "lower sequence_len or raise the context in model.config")
 	}
+	for i, text := range j.Eval.Prompts {
+		if n, c := len(b.Tokenizer.Encode(text)), b.Model.Context(); n > c {
+			return problem(j, fmt.Sprintf("eval.prompts.%d", i), job.CodeBadValue, "a prompt is longer than the model's context", fmt.Errorf("%d tokens against %d", n, c), "shorten it")
+		}
+	}
 	if b.wantsGGUF() && b.Model.Architecture() != model.Llama {
 		return problem(j, "output.formats", job.CodeUnsupported, "gguf is written for llama only", errors.New("the model is "+b.Model.Architecture()), "use safetensors, or architecture: llama")
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/starling-network/starling/client"
+	"github.com/starling-network/starling/compute/generate"
 	"github.com/starling-network/starling/compute/program"
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
@@ -390,23 +391,20 @@ func (c *collector) sample(ctx context.Context, m Metric, ckpt *train.Checkpoint
 		return nil
 	}
 	if c.generator == nil {
-		g, err := newGenerator(c.b.Model, c.b.Tokenizer)
-		if err != nil {
-			return err
-		}
-		c.generator = g
+		c.generator = newGenerator(c.b.Model, c.b.Tokenizer)
 	}
 	weights, err := c.b.weights(ckpt)
 	if err != nil {
 		return err
 	}
-	if err := c.generator.setWeights(weights); err != nil {
+	if err := c.generator.reader.SetWeights(weights); err != nil {
 		return err
 	}
 	var samples []Sample
 	for _, p := range prompts {
 		s := Sample{Round: m.Round, Step: m.Step, Prompt: p}
-		err := c.generator.Generate(ctx, GenerateOptions{Prompt: p, Tokens: sampleTokens, Temperature: 0.8, Seed: c.b.Spec.Seed}, func(text string) error {
+		sampling := generate.Sampling{Temperature: 0.8, Seed: c.b.Spec.Seed}
+		_, err := c.generator.Generate(ctx, GenerateOptions{Prompt: p, Tokens: sampleTokens, Sampling: sampling}, func(text string) error {
 			s.Text += text
 			return nil
 		})

@@ -18,23 +18,32 @@ func (c *cli) bench() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "bench",
 		Short: "Measure the speed of this machine",
-		Long: `Measure matrix products and training steps on this machine, or print the losses of a training run to
+		Long: `Measure matrix products, training steps and generation on this machine, or print the losses of a training run to
 compare them with those of another implementation. Nothing is sent anywhere.
 
 STARLING_KERNELS chooses the kernels: portable, avx2 or avx512; without it the fastest that the
 processor and the system can run. The results are the same bits.`,
 		Example: `  starling bench matmul --threads 1
   starling bench train --preset gpt2-10m
+  starling bench generate --preset llama-125m -o json
   starling bench losses --model gpt2/ --batches batches.bin --steps 100 -o json`,
 		Args: exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(c.benchMatmul(), c.benchTrain(), c.benchLosses())
+	cmd.AddCommand(c.benchMatmul(), c.benchTrain(), c.benchGenerate(), c.benchLosses())
 	return cmd
 }
 
 func threadsFlag(cmd *cobra.Command, threads *int) {
 	cmd.Flags().IntVar(threads, "threads", runtime.GOMAXPROCS(0), "number of threads")
+}
+
+func presetFlag(cmd *cobra.Command, name *string) {
+	var names []string
+	for _, p := range benchmark.Presets {
+		names = append(names, p.Name)
+	}
+	cmd.Flags().StringVar(name, "preset", benchmark.Presets[0].Name, "the model: "+strings.Join(names, ", "))
 }
 
 // benchError gives the errors of a measurement their exit codes.
@@ -101,10 +110,6 @@ func shape(p benchmark.Product) string {
 func (c *cli) benchTrain() *cobra.Command {
 	var threads, steps int
 	var name string
-	var names []string
-	for _, p := range benchmark.Presets {
-		names = append(names, p.Name)
-	}
 	cmd := &cobra.Command{
 		Use:   "train",
 		Short: "Measure training steps",
@@ -136,9 +141,50 @@ With -o json: {"preset","tokens_per_second","cpu_seconds","peak_mib","parameters
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&name, "preset", benchmark.Presets[0].Name, "the model: "+strings.Join(names, ", "))
+	presetFlag(cmd, &name)
 	f.IntVar(&steps, "steps", 8, "number of steps that count")
 	threadsFlag(cmd, &threads)
+	return cmd
+}
+
+func (c *cli) benchGenerate() *cobra.Command {
+	var o benchmark.GenerateOptions
+	var name string
+	cmd := &cobra.Command{
+		Use:   "generate",
+		Short: "Measure the generation of text",
+		Long: `Measure how fast a model with random weights reads a prompt and continues it, token by token, in float32.
+The fastest of the repetitions counts. --gguf also writes the model, a Llama, to a file for llama.cpp.
+
+With -o json: {"preset","tokens_per_second","prompt_tokens_per_second","prompt_tokens","tokens","peak_mib","parameters","threads","kernels"}.`,
+		Example: `  starling bench generate
+  starling bench generate --preset llama-125m --threads 1 --tokens 64
+  starling bench generate --preset llama-10m --gguf llama-10m.gguf -o json`,
+		Args: exactly(),
+		RunE: func(cmd *cobra.Command, _ []string) (err error) {
+			if o.Preset, err = benchmark.PresetNamed(name); err != nil {
+				return benchError(cmd, err)
+			}
+			r, err := benchmark.Generate(cmd.Context(), o)
+			if err != nil {
+				return benchError(cmd, err)
+			}
+			if c.output == outputJSON {
+				return terminal.PrintJSON(os.Stdout, r)
+			}
+			w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
+			fmt.Fprintf(w, "PRESET\tPARAMETERS\tTHREADS\tTOKENS/S\tPROMPT TOKENS/S\tPEAK MIB\n%s\t%s\t%d\t%.1f\t%.1f\t%d\n",
+				r.Preset, terminal.Number(float64(r.Parameters)), r.Threads, r.TokensPerSecond, r.PromptTokensPerSecond, r.PeakMiB)
+			return w.Flush()
+		},
+	}
+	f := cmd.Flags()
+	presetFlag(cmd, &name)
+	threadsFlag(cmd, &o.Threads)
+	f.IntVar(&o.Prompt, "prompt-tokens", 32, "tokens of the prompt")
+	f.IntVar(&o.Tokens, "tokens", 128, "tokens to generate")
+	f.IntVar(&o.Repeat, "repeat", 3, "repetitions that count")
+	f.StringVar(&o.GGUF, "gguf", "", "file to write the model to")
 	return cmd
 }
 
@@ -147,8 +193,8 @@ func (c *cli) benchLosses() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "losses",
 		Short: "Print the losses of training steps on given batches",
-		Long: `Train a GPT-2 from a folder in Hugging Face form (config.json, model.safetensors) on given batches with
-AdamW (betas 0.9 and 0.95, eps 1e-8, weight decay on every tensor, constant learning rate), and print
+		Long: `Train a GPT-2 or Llama from a folder in Hugging Face form (config.json, model.safetensors) on given
+batches with AdamW (betas 0.9 and 0.95, eps 1e-8, weight decay on every tensor, constant learning rate), and print
 the loss of every step. The file of batches holds little-endian int32 [steps, batch, context+1].
 
 With -o json: {"losses":[NUMBER]}.`,

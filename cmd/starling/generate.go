@@ -9,56 +9,93 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/starling-network/starling/cmd/starling/terminal"
+	"github.com/starling-network/starling/compute/generate"
 	"github.com/starling-network/starling/node"
 )
 
 func (c *cli) generate() *cobra.Command {
 	var opt node.GenerateOptions
 	cmd := &cobra.Command{
-		Use:   "generate OUT",
-		Short: "Sample text from a trained model",
-		Long: `Continue a prompt with the model in a folder (config.json, tokenizer.json, model.safetensors). The same
-prompt, seed and temperature give the same text.
+		Use:   "generate MODEL",
+		Short: "Continue text with a trained model",
+		Long: `Continue a prompt with the model in a folder: the output folder of a run, or a GPT-2 or Llama in Hugging
+Face form (config.json, tokenizer.json, model.safetensors or its shards). Text is written as it comes.
+The same model, prompt and options give the same text on every machine.
 
-With -o json: {"prompt","text"}.`,
+A token is drawn from softmax(logits/temperature), among the --top-k most likely and then the fewest
+that have --top-p of the probability. The text ends with the model's end token or after --tokens; one
+that outgrows the model's context goes on from its latest half.
+
+With -o json: {"prompt","text","prompt_tokens","tokens","finish_reason"}, where finish_reason is stop
+or length.`,
 		Example: `  starling generate out/quickstart --prompt "func " --tokens 100
-  starling generate out/quickstart --prompt "// Package " --tokens 60 --temperature 0.8 --seed 7
+  starling generate out/quickstart --prompt "// Package " --temperature 0.7 --top-k 40 --top-p 0.95 --seed 7
   starling generate out/quickstart --prompt "type " --tokens 40 --temperature 0 -o json`,
-		Args: exactly("OUT"),
+		Args: exactly("MODEL"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if opt.Tokens < 1 || opt.Temperature < 0 {
-				return usage(cmd, errors.New("--tokens must be at least 1 and --temperature at least 0"))
+			if opt.Tokens < 1 {
+				return usage(cmd, errors.New("--tokens must be at least 1"))
+			}
+			if err := opt.Sampling.Check(); err != nil {
+				return usage(cmd, err)
 			}
 			g, err := node.OpenModel(args[0])
-			if errors.Is(err, node.ErrModel) {
-				return terminal.WithExit(&terminal.Problem{
-					Code: "MODEL_UNREADABLE", What: "cannot open the model in " + args[0], Why: err.Error(), Fix: "give the output folder of a finished run",
-				}, terminal.ExitNotFound)
-			}
 			if err != nil {
-				return err
+				return generateError(cmd, args[0], err)
 			}
 			var text strings.Builder
-			emit := func(s string) error { _, err := text.WriteString(s); return err }
+			shown := opt.Prompt // before the first piece
+			made, err := g.Generate(cmd.Context(), opt, func(piece string) error {
+				text.WriteString(piece)
+				if c.output == outputJSON {
+					return nil
+				}
+				_, err := fmt.Print(shown + piece)
+				shown = ""
+				return err
+			})
+			if err != nil {
+				return generateError(cmd, args[0], err)
+			}
 			if c.output != outputJSON {
-				fmt.Print(opt.Prompt)
-				emit = func(s string) error { _, err := fmt.Print(s); return err }
+				fmt.Println(shown)
+				return nil
 			}
-			if err := g.Generate(cmd.Context(), opt, emit); err != nil {
-				return interrupted(cmd.Context(), err, "")
-			}
-			if c.output == outputJSON {
-				return terminal.PrintJSON(os.Stdout, map[string]string{"prompt": opt.Prompt, "text": text.String()})
-			}
-			fmt.Println()
-			return nil
+			return terminal.PrintJSON(os.Stdout, struct {
+				Prompt string `json:"prompt"`
+				Text   string `json:"text"`
+				*node.Generated
+			}{opt.Prompt, text.String(), made})
 		},
 	}
 	f := cmd.Flags()
 	f.StringVar(&opt.Prompt, "prompt", "", "text to continue")
-	f.IntVar(&opt.Tokens, "tokens", 64, "number of tokens to add")
-	f.Float64Var(&opt.Temperature, "temperature", 0.8, "0 takes the most likely token every time")
-	f.IntVar(&opt.TopK, "top-k", 0, "sample among the K most likely tokens; 0: among all")
-	f.Uint64Var(&opt.Seed, "seed", 0, "seed of the sampling")
+	f.IntVar(&opt.Tokens, "tokens", 64, "number of tokens to add, at most")
+	f.Float64Var(&opt.Sampling.Temperature, "temperature", 0.8, "0 takes the most likely token every time")
+	f.IntVar(&opt.Sampling.TopK, "top-k", 0, "draw among the K most likely tokens; 0: among all")
+	f.Float64Var(&opt.Sampling.TopP, "top-p", 1, "draw among the most likely tokens that have this probability in sum; 1: among all")
+	f.Uint64Var(&opt.Sampling.Seed, "seed", 0, "seed of the drawing")
+	f.BoolVar(&opt.IgnoreEnd, "ignore-end", false, "go on after the token that ends a text")
 	return cmd
+}
+
+// generateError gives the errors of a generation their exit codes.
+func generateError(cmd *cobra.Command, dir string, err error) error {
+	switch {
+	case errors.Is(err, node.ErrModel):
+		return terminal.WithExit(&terminal.Problem{
+			Code: "MODEL_UNREADABLE", What: "cannot use the model in " + dir, Why: err.Error(),
+			Fix: "give the output folder of a finished run, or a GPT-2 or Llama folder in Hugging Face form",
+		}, terminal.ExitNotFound)
+	case errors.Is(err, generate.ErrContext):
+		return terminal.WithExit(&terminal.Problem{
+			Code: "PROMPT_TOO_LONG", What: "the prompt is longer than the model's context", Why: err.Error(), Fix: "give a shorter --prompt",
+		}, terminal.ExitUsage)
+	case errors.Is(err, generate.ErrNumbers):
+		return terminal.WithExit(&terminal.Problem{
+			Code: "MODEL_BROKEN", What: "the model in " + dir + " computes no finite numbers", Why: err.Error(),
+			Fix: "its weights are too large: train with a lower learning_rate or with max_grad_norm",
+		}, terminal.ExitFailure)
+	}
+	return interrupted(cmd.Context(), err, "")
 }

@@ -110,7 +110,7 @@ func TestPresetsAreModelsOfTheirNames(t *testing.T) {
 func TestCancelledMeasurementsStop(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	o := folder(t)
+	o := trial(t)
 	_, err1 := Matmul(ctx, Products, 1)
 	_, err2 := Train(ctx, small, 1, 1)
 	_, err3 := Losses(ctx, o)
@@ -121,13 +121,19 @@ func TestCancelledMeasurementsStop(t *testing.T) {
 	}
 }
 
-// folder writes a small model and batches of three steps: one batch, three times.
-func folder(t *testing.T) LossesOptions {
+func parseSmall(t *testing.T) model.Config {
 	t.Helper()
 	c, err := model.Parse(small.Architecture, small.Config)
 	if err != nil {
 		t.Fatal(err)
 	}
+	return c
+}
+
+// trial writes a small model and batches of three steps: one batch, three times.
+func trial(t *testing.T) LossesOptions {
+	t.Helper()
+	c := parseSmall(t)
 	var names []string
 	for _, n := range c.Tensors() {
 		names = append(names, n.Name)
@@ -163,8 +169,32 @@ func write(t *testing.T, path string, data []byte) {
 	}
 }
 
+func TestGenerateMeasures(t *testing.T) {
+	o := GenerateOptions{Preset: Preset{"small", model.Llama, map[string]any{
+		"num_hidden_layers": 1, "hidden_size": 16, "num_attention_heads": 2, "intermediate_size": 24, "max_position_embeddings": 16, "vocab_size": 256,
+	}, 1, 16}, Threads: 2, Prompt: 3, Tokens: 5, Repeat: 1, GGUF: filepath.Join(t.TempDir(), "small.gguf")}
+	r, err := Generate(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !(r.TokensPerSecond > 0 && r.PromptTokensPerSecond > 0) || r.Parameters == 0 || r.Tokens != 5 {
+		t.Errorf("the report is %+v", r)
+	}
+	if raw, err := os.ReadFile(o.GGUF); err != nil || !bytes.HasPrefix(raw, []byte("GGUF")) {
+		t.Errorf("the file begins with %q: %v", raw[:min(4, len(raw))], err)
+	}
+	o.Tokens = 14
+	if _, err := Generate(t.Context(), o); !errors.Is(err, ErrOption) {
+		t.Errorf("more tokens than the context: %v", err)
+	}
+	o.Tokens, o.Preset = 5, small
+	if _, err := Generate(t.Context(), o); !errors.Is(err, ErrFile) {
+		t.Errorf("a GPT-2 as GGUF: %v", err)
+	}
+}
+
 func TestLossesFallOnOneBatch(t *testing.T) {
-	r, err := Losses(t.Context(), folder(t))
+	r, err := Losses(t.Context(), trial(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -175,7 +205,7 @@ func TestLossesFallOnOneBatch(t *testing.T) {
 }
 
 func TestLossesStayWithoutLearning(t *testing.T) {
-	o := folder(t)
+	o := trial(t)
 	o.Rate = 0
 	r, err := Losses(t.Context(), o)
 	if err != nil {
@@ -188,7 +218,7 @@ func TestLossesStayWithoutLearning(t *testing.T) {
 
 // TestLossesReadBareNames drops the prefix that GPT-2 folders may lack, and adds a tensor that is no weight.
 func TestLossesReadBareNames(t *testing.T) {
-	o := folder(t)
+	o := trial(t)
 	want, err := Losses(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
@@ -234,7 +264,7 @@ func TestLossesRefuse(t *testing.T) {
 		"not a config": {func(o *LossesOptions) { write(t, filepath.Join(o.Model, "config.json"), []byte("{")) },
 			ErrFile, "config.json"},
 		"another model": {func(o *LossesOptions) {
-			write(t, filepath.Join(o.Model, "config.json"), []byte(`{"model_type":"llama"}`))
+			write(t, filepath.Join(o.Model, "config.json"), []byte(`{"model_type":"bert"}`))
 		}, ErrFile, "config.json"},
 		"other sizes": {func(o *LossesOptions) {
 			c, err := model.Parse(model.GPT2, map[string]any{"n_layer": 1, "n_embd": 8, "n_head": 2, "n_positions": 8, "vocab_size": 32})
@@ -242,16 +272,24 @@ func TestLossesRefuse(t *testing.T) {
 				t.Fatal(err)
 			}
 			write(t, filepath.Join(o.Model, "config.json"), c.JSON())
-		}, ErrFile, "asks for"},
+		}, ErrFile, "another shape"},
 		"cut weights": {func(o *LossesOptions) { write(t, filepath.Join(o.Model, "model.safetensors"), make([]byte, 20)) },
 			ErrFile, "model.safetensors"},
-		"no weights": {func(o *LossesOptions) { saveWeights(t, o.Model, nil, nil) }, ErrFile, "no tensor"},
+		"no weights": {func(o *LossesOptions) { saveWeights(t, o.Model, nil, nil) }, ErrFile, "missing"},
+		"weight that is no number": {func(o *LossesOptions) {
+			w, names := parseSmall(t).Init(1), []string(nil)
+			for _, n := range parseSmall(t).Tensors() {
+				names = append(names, n.Name)
+			}
+			w["transformer.wpe.weight"].F32()[3] = float32(math.NaN())
+			saveWeights(t, o.Model, names, w)
+		}, ErrFile, "transformer.wpe.weight"},
 		"token outside the vocabulary": {func(o *LossesOptions) {
 			write(t, o.Batches, bytes.Repeat([]byte{32, 0, 0, 0}, 3*small.Batch*(small.Length+1)))
 		}, ErrFile, "token 32 at byte 0"},
 	} {
 		t.Run(what, func(t *testing.T) {
-			o := folder(t)
+			o := trial(t)
 			test.spoil(&o)
 			_, err := Losses(t.Context(), o)
 			if !errors.Is(err, test.is) || !strings.Contains(err.Error(), test.says) {

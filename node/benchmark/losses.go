@@ -3,16 +3,11 @@ package benchmark
 import (
 	"context"
 	"encoding/binary"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
-	"strings"
 
-	"github.com/starling-network/starling/compute/model"
-	"github.com/starling-network/starling/compute/model/safetensors"
-	"github.com/starling-network/starling/compute/tensor"
+	"github.com/starling-network/starling/compute/model/folder"
 )
 
 // ErrFile wraps every reason why a model or a file of batches cannot be used.
@@ -20,7 +15,7 @@ var ErrFile = errors.New("benchmark: unusable file")
 
 // LossesOptions say what is trained and how.
 type LossesOptions struct {
-	Model   string // folder with the config.json and model.safetensors of a GPT-2
+	Model   string // folder of a GPT-2 or Llama in Hugging Face form
 	Batches string // file of little-endian int32 [steps, Batch, context+1]
 	Steps   int
 	Batch   int // sequences of a step
@@ -42,21 +37,18 @@ func Losses(ctx context.Context, o LossesOptions) (*LossesReport, error) {
 			return nil, err
 		}
 	}
-	c, err := readConfig(filepath.Join(o.Model, "config.json"))
+	m, err := folder.Read(os.DirFS(o.Model))
 	if err != nil {
-		return nil, err
+		return nil, unusable(o.Model, err)
 	}
-	weights, err := readWeights(filepath.Join(o.Model, "model.safetensors"), c)
-	if err != nil {
-		return nil, err
-	}
+	c := m.Config
 	tokens, err := readTokens(o.Batches, o.Steps*o.Batch, c.Context()+1, c.VocabSize())
 	if err != nil {
 		return nil, err
 	}
 	t, err := newTrainer(recipe{
 		config: c, optimizer: adamW(o.Decay, o.Clip), rate: o.Rate, batch: o.Batch, length: c.Context(), threads: o.Threads,
-	}, weights)
+	}, m.Tensors)
 	if err != nil {
 		return nil, err
 	}
@@ -77,50 +69,6 @@ func Losses(ctx context.Context, o LossesOptions) (*LossesReport, error) {
 
 // unusable says what is wrong with a file.
 func unusable(path string, err error) error { return fmt.Errorf("%w: %s: %w", ErrFile, path, err) }
-
-func readConfig(path string) (model.Config, error) {
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return model.Config{}, unusable(path, err)
-	}
-	var keys map[string]any
-	if err := json.Unmarshal(text, &keys); err != nil {
-		return model.Config{}, unusable(path, err)
-	}
-	c, err := model.Parse(model.GPT2, keys)
-	if err != nil {
-		return model.Config{}, unusable(path, err)
-	}
-	return c, nil
-}
-
-// readWeights returns the tensors of the model under their canonical names. Folders saved from the bare transformer lack
-// the first part of the names; tensors that are not weights of the model are passed over.
-func readWeights(path string, c model.Config) (map[string]*tensor.Tensor, error) {
-	raw, err := os.ReadFile(path)
-	if err != nil {
-		return nil, unusable(path, err)
-	}
-	all, _, err := safetensors.Decode(raw)
-	if err != nil {
-		return nil, unusable(path, err)
-	}
-	weights := map[string]*tensor.Tensor{}
-	for _, want := range c.Tensors() {
-		w, ok := all[want.Name]
-		if !ok {
-			w, ok = all[strings.TrimPrefix(want.Name, "transformer.")]
-		}
-		if !ok {
-			return nil, unusable(path, fmt.Errorf("no tensor %q", want.Name))
-		}
-		if !w.Shape.Equal(want.Shape) {
-			return nil, unusable(path, fmt.Errorf("tensor %q is %s, where config.json asks for %s", want.Name, w.Shape, want.Shape))
-		}
-		weights[want.Name] = w
-	}
-	return weights, nil
-}
 
 // readTokens returns the first rows x columns tokens of a file, each below vocab.
 func readTokens(path string, rows, columns, vocab int) ([]int32, error) {

@@ -32,6 +32,10 @@ var Presets = []Preset{
 	{"gpt2-124m", model.GPT2, map[string]any{
 		"n_layer": 12, "n_embd": 768, "n_head": 12, "n_positions": 512, "vocab_size": 50257,
 	}, 1, 512},
+	{"llama-125m", model.Llama, map[string]any{
+		"num_hidden_layers": 12, "hidden_size": 768, "num_attention_heads": 12, "num_key_value_heads": 4,
+		"intermediate_size": 2048, "max_position_embeddings": 512, "vocab_size": 32000,
+	}, 1, 512},
 }
 
 // PresetNamed returns one of Presets, or an error that wraps ErrOption.
