@@ -193,8 +193,8 @@ func (c *checker) workers() {
 	const trim = "strategy.aggregation.trim"
 	switch {
 	case c.bad(trim, "strategy.aggregation.rule"):
-	case s.Aggregation.Rule == "mean" && s.Aggregation.Trim != 0:
-		c.report(trim, CodeBadValue, trim+" is given and the rule is mean", "a mean drops nothing", "use rule: trimmed_mean, or remove trim")
+	case s.Aggregation.Rule != "trimmed_mean" && s.Aggregation.Trim != 0:
+		c.report(trim, CodeBadValue, trim+" is given and the rule is "+s.Aggregation.Rule, "only a trimmed mean trims", "use rule: trimmed_mean, or remove trim")
 	}
 	const momentum = "strategy.outer_optimizer.momentum"
 	if s.OuterOptimizer.Name == "sgd" && s.OuterOptimizer.Momentum != 0 && !c.bad(momentum) {
@@ -225,6 +225,8 @@ func (c *checker) notes() {
 		{c.Notify.Webhook != "", "notify.webhook", "no webhook is called"},
 		{a.Rule == "trimmed_mean" && a.Trim*float64(c.Strategy.Workers.Target) < 1, "strategy.aggregation",
 			"this fraction of the workers is less than one: nobody is dropped, and the rule is a mean"},
+		{(a.Rule == "krum" || a.Rule == "multi_krum") && c.Strategy.Workers.Target < 5, "strategy.aggregation",
+			"it takes 2f+3 workers to outvote f hostile ones: with fewer than 5 none is presumed hostile"},
 		{len(c.Secrets) > 0, "secrets", "no secret is read"},
 		{c.Strategy.Verification.Redundancy > 1, "strategy.verification.redundancy", "one verifier re-executes an audited unit"},
 		{c.Given("strategy.round_timeout"), "strategy.round_timeout", "deadlines follow the observed times of the workers"},

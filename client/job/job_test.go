@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/starling-network/starling/exchange/aggregate"
 )
 
 var rewrite = flag.Bool("rewrite", false, "rewrite the golden files under testdata")
@@ -219,6 +221,25 @@ func TestNotes(t *testing.T) {
 	}
 	if want := []string{"tracking.tensorboard", "output.push", "strategy.aggregation"}; !slices.Equal(got, want) {
 		t.Errorf("notes of %v, want %v", got, want)
+	}
+	if n := parse(t, minimal, "strategy.aggregation.rule=krum").Notes; len(n) != 1 || !strings.Contains(n[0].Text, "2f+3") {
+		t.Errorf("notes about Krum among four: %v", n)
+	}
+	if n := parse(t, minimal, "strategy.aggregation.rule=krum", "strategy.workers=5", "training.global_batch_size=40").Notes; len(n) != 0 {
+		t.Errorf("notes about Krum among five: %v", n)
+	}
+}
+
+// Every rule that a job may name is one that exists.
+func TestRulesExist(t *testing.T) {
+	field, _ := reflect.TypeFor[Aggregation]().FieldByName("Rule")
+	for _, rule := range strings.Fields(field.Tag.Get("one")) {
+		if !aggregate.Known(rule) {
+			t.Errorf("no rule %q", rule)
+		}
+		if j := parse(t, minimal, "strategy.aggregation.rule="+rule); j.Strategy.Aggregation.Rule != rule {
+			t.Errorf("rule %q became %q", rule, j.Strategy.Aggregation.Rule)
+		}
 	}
 }
 

@@ -119,7 +119,7 @@ type Compression struct {
 
 // Aggregation is how the workers' updates become one.
 type Aggregation struct {
-	Rule string  `job:"rule" one:"mean trimmed_mean" later:"median krum geometric_median"`
+	Rule string  `job:"rule" one:"mean trimmed_mean median krum multi_krum geometric_median centered_clip clipped_mean"`
 	Trim float64 `job:"trim" in:"[0,0.5)"` // fraction dropped at each end, of trimmed_mean
 }
 

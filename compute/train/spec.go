@@ -42,8 +42,8 @@ type Spec struct {
 
 // Exchange says how the updates of a round become one checkpoint. It is carried out by exchange/.
 type Exchange struct {
-	Codec    string  `cbor:"1,keyasint"` // codec.Int8 or codec.Float32
-	Rule     string  `cbor:"2,keyasint"` // aggregate.Mean or aggregate.TrimmedMean
+	Codec    string  `cbor:"1,keyasint"` // a name of exchange/codec
+	Rule     string  `cbor:"2,keyasint"` // a name of exchange/aggregate
 	Trim     float64 `cbor:"3,keyasint"` // share cut off at each end by the trimmed mean
 	Outer    string  `cbor:"4,keyasint"` // outer.Nesterov or outer.SGD
 	Rate     float64 `cbor:"5,keyasint"`

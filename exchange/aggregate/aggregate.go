@@ -1,5 +1,9 @@
-// Package aggregate combines the updates of a round into one, coordinate by coordinate. The order of the updates is
-// the order of the units, so the result does not depend on who did them or when they arrived.
+// Package aggregate combines the updates of a round into one: by coordinates, by distances between whole updates, or by
+// a mean. Robust rules bound what a minority of hostile updates can do to the result.
+//
+// Updates are taken in the order of their units, whatever order they arrived in, so the result does not depend on who
+// did them or when. The package does not know how updates travel (codec) or what the result is for (outer), and cannot
+// be combined with secure aggregation: it looks at every single update.
 package aggregate
 
 import (
@@ -12,67 +16,112 @@ import (
 
 // Names of rules, as in a work specification.
 const (
-	Mean        = "mean"
-	TrimmedMean = "trimmed_mean" // Yin et al. 2018: the mean without the largest and smallest share of every coordinate
+	Mean            = "mean"
+	TrimmedMean     = "trimmed_mean"     // Trim with the share of the specification
+	Median          = "median"           // CoordinateMedian
+	Krum            = "krum"             // Selection of one, as many presumed hostile as it bears
+	MultiKrum       = "multi_krum"       // Selection of as many as it can vouch for
+	GeometricMedian = "geometric_median" // Weiszfeld, 8 iterations
+	CenteredClip    = "centered_clip"    // Clipping at the median distance, 5 iterations
+	ClippedMean     = "clipped_mean"     // the mean after NormClip
 )
+
+var named = map[string]Rule{
+	Mean: Average{}, Median: CoordinateMedian{}, Krum: Selection{Keep: 1}, MultiKrum: Selection{},
+	GeometricMedian: Weiszfeld{Smooth: 1e-6, Iterations: 8}, CenteredClip: Clipping{Iterations: 5}, ClippedMean: NormClip{Average{}},
+}
 
 // ErrUpdates is returned for updates that cannot be combined.
 var ErrUpdates = errors.New("aggregate: updates do not fit together")
 
-// Known reports whether a rule of this name exists.
-func Known(rule string) bool { return rule == Mean || rule == TrimmedMean }
+// Update is what one unit adds to a round.
+type Update struct {
+	Unit    uint32
+	Weight  float64          // such as the tokens it was computed from; an update of weight 0 does not take part
+	Tensors []*tensor.Tensor // one per parameter, float32 and finite
+}
 
-// Combine returns the combination of one tensor's updates. All must have one shape. trim is the share of the updates
-// that TrimmedMean leaves out at each end, rounded down to whole updates.
-func Combine(rule string, trim float64, updates []*tensor.Tensor) (*tensor.Tensor, error) {
-	if len(updates) == 0 {
+// Rule is one way to combine. Combine is the way in.
+type Rule interface {
+	// combine writes to dst, zeros, what the rows give. There is at least one, in the order of units, and none has weight
+	// 0. The rows stay as they are.
+	combine(dst parts, rows []row) error
+}
+
+// parts are the elements of an update, one slice per parameter.
+type parts [][]float32
+
+type row struct {
+	weight float64
+	parts
+}
+
+// ByName returns the rule of a name in a work specification. trim is for TrimmedMean alone.
+func ByName(name string, trim float64) (Rule, bool) {
+	if name == TrimmedMean {
+		return Trim{trim}, true
+	}
+	r, ok := named[name]
+	return r, ok
+}
+
+// Known reports whether a rule of this name exists.
+func Known(name string) bool { return name == TrimmedMean || named[name] != nil }
+
+// Combine returns the combination of the updates, which may come in any order and stay as they are. All must have the
+// same shapes, and no unit may come twice.
+func Combine(r Rule, updates []Update) ([]*tensor.Tensor, error) {
+	sorted := slices.SortedFunc(slices.Values(updates), func(a, b Update) int { return int(int64(a.Unit) - int64(b.Unit)) })
+	var rows []row
+	for i, u := range sorted {
+		if err := fits(u, sorted[0]); err != nil {
+			return nil, err
+		}
+		if i > 0 && u.Unit == sorted[i-1].Unit {
+			return nil, fmt.Errorf("%w: two of unit %d", ErrUpdates, u.Unit)
+		}
+		if u.Weight > 0 {
+			rows = append(rows, row{u.Weight, elements(u.Tensors)})
+		}
+	}
+	if len(rows) == 0 {
 		return nil, fmt.Errorf("%w: there are none", ErrUpdates)
 	}
-	for _, u := range updates {
-		if !u.Shape.Equal(updates[0].Shape) {
-			return nil, fmt.Errorf("%w: shapes %v and %v", ErrUpdates, updates[0].Shape, u.Shape)
-		}
+	out := make([]*tensor.Tensor, len(sorted[0].Tensors))
+	for i, t := range sorted[0].Tensors {
+		out[i] = tensor.New(t.Shape)
 	}
-	cut := 0
-	if rule == TrimmedMean {
-		cut = min(int(trim*float64(len(updates))), (len(updates)-1)/2)
-	}
-	out := tensor.New(updates[0].Shape)
-	if cut == 0 {
-		mean(out.F32(), updates)
-	} else {
-		trimmed(out.F32(), updates, cut)
-	}
-	return out, nil
+	return out, r.combine(elements(out), rows)
 }
 
-// mean adds in the order of the updates from +0 and multiplies by the rounded reciprocal of their number.
-func mean(dst []float32, updates []*tensor.Tensor) {
-	for _, u := range updates {
-		for i, v := range u.F32() {
-			dst[i] += v
+func fits(u, first Update) error {
+	if !(u.Weight >= 0 && u.Weight <= 1<<53) {
+		return fmt.Errorf("%w: unit %d has weight %v", ErrUpdates, u.Unit, u.Weight)
+	}
+	if len(u.Tensors) != len(first.Tensors) {
+		return fmt.Errorf("%w: units %d and %d have %d and %d tensors", ErrUpdates, first.Unit, u.Unit, len(first.Tensors), len(u.Tensors))
+	}
+	for i, t := range u.Tensors {
+		if s := first.Tensors[i].Shape; !t.Shape.Equal(s) {
+			return fmt.Errorf("%w: shapes %v and %v", ErrUpdates, s, t.Shape)
 		}
 	}
-	scale(dst, len(updates))
+	return nil
 }
 
-func trimmed(dst []float32, updates []*tensor.Tensor, cut int) {
-	column := make([]float32, len(updates))
-	for i := range dst {
-		for j, u := range updates {
-			column[j] = u.F32()[i]
-		}
-		slices.Sort(column)
-		for _, v := range column[cut : len(column)-cut] {
-			dst[i] += v
-		}
+func elements(tensors []*tensor.Tensor) parts {
+	p := make(parts, len(tensors))
+	for i, t := range tensors {
+		p[i] = t.F32()
 	}
-	scale(dst, len(updates)-2*cut)
+	return p
 }
 
-func scale(dst []float32, n int) {
-	inverse := 1 / float32(n)
-	for i := range dst {
-		dst[i] *= inverse
+// like returns zeros of the sizes of p.
+func (p parts) like() parts {
+	q := make(parts, len(p))
+	for i := range p {
+		q[i] = make([]float32, len(p[i]))
 	}
+	return q
 }

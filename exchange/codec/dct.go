@@ -3,24 +3,25 @@ package codec
 import (
 	"fmt"
 	"math"
+	"sync"
 
 	"github.com/starling-network/starling/compute/kernel"
 	"github.com/starling-network/starling/compute/tensor"
 )
 
-// DCT keeps the K largest frequencies of every block of a matrix (DeMo, Peng et al. 2024, algorithm 1): each block is
+// DCT keeps the K largest frequencies of every block of a matrix (DeMo, Peng et al. 2024): each block is
 // transformed by the orthonormal discrete cosine transform (DCT-II) along both axes and sent as TopK sends a chunk. The
 // sides of a block are the largest divisors, up to Side, of the dimensions; a vector is a matrix of one row, and all but
 // the last dimension of a larger tensor count as one.
 type DCT struct {
-	Side int // 1 to 256
+	Side int // 1 to maxSide
 	K    int
 	Bits int // of a value, as in TopK
 }
 
 // Check implements Codec.
 func (c DCT) Check() error {
-	if c.Side < 1 || c.Side > 256 {
+	if c.Side < 1 || c.Side > maxSide {
 		return fmt.Errorf("codec: no DCT has blocks of side %d", c.Side)
 	}
 	return TopK{Chunk: c.Side * c.Side, K: c.K, Bits: c.Bits}.Check()
@@ -103,7 +104,7 @@ func (c DCT) Synthesize(frequencies []float32, s tensor.Shape) *tensor.Tensor {
 
 // transform returns R x C' for every block x, with the cosines R and C of the block's sides.
 func (g grid) transform(x []float32) []float32 {
-	rows, cols := cosines(g.r), cosines(g.c)
+	rows, cols := tables[g.r](), tables[g.c]()
 	y := make([]float32, len(x))
 	stripe := make([]float32, g.r*g.cols)
 	for at := 0; at < len(x); at += len(stripe) {
@@ -122,7 +123,7 @@ func (g grid) transform(x []float32) []float32 {
 
 // inverse writes R' y C for every block y to its place in x.
 func (g grid) inverse(x, y []float32) {
-	rows, cols := cosines(g.r), cosines(g.c)
+	rows, cols := tables[g.r](), tables[g.c]()
 	stripe := make([]float32, g.r*g.cols)
 	for at := 0; at < len(x); at += len(stripe) {
 		kernel.BatchGemm(kernel.Gemm{
@@ -136,6 +137,17 @@ func (g grid) inverse(x, y []float32) {
 		along.Run(1)
 	}
 }
+
+// maxSide is the longest side of a block of DCT.
+const maxSide = 256
+
+// tables holds the cosines of every length, computed when first needed.
+var tables = func() (t [maxSide + 1]func() []float32) {
+	for n := range t {
+		t[n] = sync.OnceValue(func() []float32 { return cosines(n) })
+	}
+	return t
+}()
 
 // cosines returns the orthonormal DCT-II of length n as a row-major matrix: element (k, i) is
 // sqrt(2/n) cos(pi (2i+1) k / 2n), and sqrt(1/n) in row 0.

@@ -10,7 +10,7 @@ import (
 
 const block4 = 256 // elements that share a scale
 
-// e3m0 is E3M0, the 4-bit format of Streaming DiLoCo (Douillard et al. 2025, section 2.4): a sign and three bits of
+// e3m0 is E3M0, the 4-bit format of Streaming DiLoCo (Douillard et al. 2025): a sign and three bits of
 // exponent. The paper leaves the scale open; here 256 elements share one, the largest magnitude among them as a
 // bfloat16 s, and a code is 0 for zero or 7-k for s * 2^-k, k from 0 to 6, the nearest of these, plus 8 if negative.
 // A tie goes to the larger magnitude.

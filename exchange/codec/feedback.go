@@ -31,7 +31,7 @@ func (f Feedback) Encode(residual, delta *tensor.Tensor) (payload []byte, next *
 	return payload, next, nil
 }
 
-// DeepGradient is the memory of Deep Gradient Compression (Lin et al. 2018, algorithm 4), made for workers that run SGD
+// DeepGradient is the memory of Deep Gradient Compression (Lin et al. 2018), made for workers that run SGD
 // with momentum: u = Momentum*u + g, v = v + u, send C(v), and forget u and v where something was sent. The caller has
 // clipped g to its limit over the square root of the number of workers.
 type DeepGradient struct {

@@ -87,7 +87,7 @@ func TestFeedbackDecaysAndStartsAgain(t *testing.T) {
 	}
 }
 
-// Lin et al. 2018, algorithm 4, by hand: one of two elements is sent each round.
+// The algorithm by hand: one of two elements is sent each round.
 func TestDeepGradientMasksItsMomentum(t *testing.T) {
 	d := DeepGradient{Codec: TopK{Chunk: 64, K: 1, Bits: 32}, Momentum: 0.5}
 	g := tensor.New(tensor.Make(tensor.Float32, 64))

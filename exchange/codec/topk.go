@@ -8,8 +8,8 @@ import (
 	"github.com/starling-network/starling/compute/tensor"
 )
 
-// TopK keeps the K elements of largest magnitude of every Chunk consecutive ones (SparseLoCo, Sarfi et al. 2025,
-// section 3: 64 of 4096 in 2 bits) and decodes the others as zeros. Of equal magnitudes those that come first are kept.
+// TopK keeps the K elements of largest magnitude of every Chunk consecutive ones (SparseLoCo, Sarfi et al. 2025: 64
+// of 4096 in 2 bits) and decodes the others as zeros. Of equal magnitudes those that come first are kept.
 // A chunk of its own for every few rows keeps rows that seldom move, such as rare tokens, from starving.
 //
 // The payload is the positions in their chunks, ascending, in just enough bits for Chunk; then the values.

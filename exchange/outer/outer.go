@@ -1,6 +1,11 @@
 // Package outer is the step from one checkpoint to the next: unpack the updates of a round, combine them, and let the
 // outer optimizer move the parameters (DiLoCo, Douillard et al. 2023). It is a pure function of the checkpoint and the
 // updates, so every member computes it for itself and all get the same bits.
+//
+// Beside it stand the strategies that exchange something else, at other times or with other partners, as state machines
+// of a few lines each: fragments and delays (Schedule, Fragment), every step (DeMo, Sparta), on arrival
+// (DelayedNesterov), in pairs (Gossip). Whoever runs one holds its state and passes it in. The package moves no bytes,
+// and knows no clock: a step is counted, not timed.
 package outer
 
 import (
@@ -15,8 +20,8 @@ import (
 
 // Names of outer optimizers, as in a work specification.
 const (
-	Nesterov = "nesterov" // SGD with Nesterov momentum in PyTorch's form: u = mu*u + d; p -= rate*(d + mu*u)
-	SGD      = "sgd"      // p -= rate*d
+	Nesterov = "nesterov" // Momentum with the rate and momentum of the specification
+	SGD      = "sgd"      // Descent with its rate
 )
 
 // ErrRound is returned when the updates given are not those of one round.
@@ -54,35 +59,37 @@ func Advance(s *train.Spec, base *train.Checkpoint, deltas [][]*tensor.Tensor) (
 	if len(deltas) != int(s.Units) {
 		return nil, fmt.Errorf("%w: %d of %d", ErrRound, len(deltas), s.Units)
 	}
+	rule, ok := aggregate.ByName(s.Exchange.Rule, s.Exchange.Trim)
+	if !ok {
+		return nil, fmt.Errorf("outer: aggregation rule %q is not known", s.Exchange.Rule)
+	}
+	updates := make([]aggregate.Update, len(deltas))
+	for i, d := range deltas {
+		if len(d) != len(base.Params) {
+			return nil, fmt.Errorf("%w: unit %d has %d tensors of %d", ErrRound, i, len(d), len(base.Params))
+		}
+		updates[i] = aggregate.Update{Unit: uint32(i), Weight: 1, Tensors: d}
+	}
+	combined, err := aggregate.Combine(rule, updates)
+	if err != nil {
+		return nil, fmt.Errorf("outer: %w", err)
+	}
 	next := &train.Checkpoint{Round: base.Round + 1, Names: base.Names}
-	column := make([]*tensor.Tensor, len(deltas))
+	optimizer := optimizerOf(s.Exchange)
 	for i, p := range base.Params {
-		for j, d := range deltas {
-			if len(d) != len(base.Params) {
-				return nil, fmt.Errorf("%w: unit %d has %d tensors of %d", ErrRound, j, len(d), len(base.Params))
-			}
-			column[j] = d[i]
+		if !p.Shape.Equal(combined[i].Shape) {
+			return nil, fmt.Errorf("%w: %q is %s and its update %s", ErrRound, base.Names[i], p.Shape, combined[i].Shape)
 		}
-		d, err := aggregate.Combine(s.Exchange.Rule, s.Exchange.Trim, column)
-		if err != nil {
-			return nil, fmt.Errorf("outer: parameter %q: %w", base.Names[i], err)
-		}
-		q, u := step(s.Exchange, p, base.Momentum[i], d)
+		q, u := p.Clone(), base.Momentum[i].Clone()
+		optimizer.Step(q.F32(), combined[i].F32(), [][]float32{u.F32()})
 		next.Params, next.Momentum = append(next.Params, q), append(next.Momentum, u)
 	}
 	return next, nil
 }
 
-func step(x train.Exchange, p, u, d *tensor.Tensor) (*tensor.Tensor, *tensor.Tensor) {
-	q, v := p.Clone(), u.Clone()
-	rate, mu := float32(x.Rate), float32(x.Momentum)
-	params, moments := q.F32(), v.F32()
-	for i, g := range d.F32() {
-		if x.Outer == Nesterov {
-			moments[i] = float32(mu*moments[i]) + g
-			g += float32(mu * moments[i])
-		}
-		params[i] -= float32(rate * g)
+func optimizerOf(x train.Exchange) Optimizer {
+	if x.Outer == Nesterov {
+		return Momentum{Rate: float32(x.Rate), Decay: float32(x.Momentum)}
 	}
-	return q, v
+	return Descent{Rate: float32(x.Rate)}
 }
