@@ -2,14 +2,19 @@ package aggregate
 
 import (
 	"errors"
+	"flag"
 	"fmt"
 	"math"
+	"os"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/starling-network/starling/compute/kernel"
 	"github.com/starling-network/starling/compute/tensor"
 )
+
+var rewrite = flag.Bool("rewrite", false, "rewrite the golden files")
 
 // of makes updates of one vector each, units from 0 on, all of weight 1.
 func of(rows ...[]float32) []Update {
@@ -228,6 +233,32 @@ func TestPathsGiveTheSameBits(t *testing.T) {
 		if !slices.Equal(got[0], got[1]) {
 			t.Errorf("%s: portable and fastest kernels differ", r.name)
 		}
+	}
+}
+
+// A change of these roots is a change of the bits of every checkpoint combined by the rule.
+func TestGoldenRules(t *testing.T) {
+	const file = "testdata/rules.txt"
+	var got strings.Builder
+	for _, r := range rules {
+		u := random(9, 5003, 2)
+		for i := range u {
+			u[i].Weight = float64(1 + i%2)
+		}
+		out, err := Combine(r.Rule, u)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(&got, "%-16s %s\n", r.name, out[0].Root().Short())
+	}
+	if *rewrite {
+		if err := os.WriteFile(file, []byte(got.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil || string(want) != got.String() {
+		t.Fatalf("%v, got\n%s", err, got.String())
 	}
 }
 

@@ -27,8 +27,10 @@ func (w Weiszfeld) combine(dst parts, rows []row) error {
 	weights := make([]float64, len(rows))
 	for range w.Iterations {
 		var total float64
+		clear(weights)
+		distances(weights, dst, rows)
 		for i, r := range rows {
-			weights[i] = r.weight / max(w.Smooth, math.Sqrt(distance(dst, r.parts)))
+			weights[i] = r.weight / max(w.Smooth, math.Sqrt(weights[i]))
 			total += weights[i]
 		}
 		for i := range weights {
@@ -59,17 +61,19 @@ func (c Clipping) combine(dst parts, rows []row) error {
 	if err := c.start(dst, rows); err != nil {
 		return err
 	}
-	distances, weights := make([]float64, len(rows)), make([]float64, len(rows))
+	apart, weights := make([]float64, len(rows)), make([]float64, len(rows))
 	for range c.Iterations {
-		for i, r := range rows {
-			distances[i] = math.Sqrt(distance(dst, r.parts))
+		clear(apart)
+		distances(apart, dst, rows)
+		for i, d := range apart {
+			apart[i] = math.Sqrt(d)
 		}
 		radius := c.Radius
 		if radius == 0 {
-			radius = middle(distances)
+			radius = middle(apart)
 		}
 		rest := 1.0
-		for i, d := range distances {
+		for i, d := range apart {
 			weights[i] = 1 / float64(len(rows))
 			if d > radius {
 				weights[i] *= radius / d

@@ -12,36 +12,64 @@ import (
 // difference of two such updates still fit in a float32.
 const maxSquares = 0x1p125
 
-// distance is the squared Euclidean distance of two updates: squares are summed as kernel sums within ChunkSum elements
-// of a parameter, and these sums in order, in float64.
-func distance(x, y parts) float64 {
-	var p kernel.Path
-	var difference [kernel.ChunkSum]float32
-	var sum float64
-	for i := range x {
-		for lo := 0; lo < len(x[i]); lo += kernel.ChunkSum {
-			hi := min(lo+kernel.ChunkSum, len(x[i]))
-			d := difference[:hi-lo]
-			p.Sub(d, x[i][lo:hi], y[i][lo:hi])
-			sum += float64(p.SumSquares(d))
+// distances adds to sums, zeros, the squared Euclidean distance of every row from x: squares are summed as kernel sums
+// within ChunkSum elements of a parameter, and these sums in order, in float64.
+func distances(sums []float64, x parts, rows []row) {
+	x.chunks(func(i, lo, hi int) {
+		for j, r := range rows {
+			sums[j] += squared(x[i][lo:hi], r.parts[i][lo:hi])
 		}
-	}
-	return sum
+	})
 }
 
-// square is the squared Euclidean norm of an update, as distance from zero; +Inf is one that cannot be measured.
+// pairwise returns the distances of the rows from each other.
+func pairwise(rows []row) [][]float64 {
+	d := make([][]float64, len(rows))
+	for i := range d {
+		d[i] = make([]float64, len(rows))
+	}
+	rows[0].chunks(func(k, lo, hi int) {
+		for i, r := range rows {
+			for j, s := range rows[:i] {
+				d[i][j] += squared(r.parts[k][lo:hi], s.parts[k][lo:hi])
+			}
+		}
+	})
+	for i := range d {
+		for j := range i {
+			d[j][i] = d[i][j]
+		}
+	}
+	return d
+}
+
+// chunks calls f for every ChunkSum elements of p: parameter i from lo to hi.
+func (p parts) chunks(f func(i, lo, hi int)) {
+	for i, x := range p {
+		for lo := 0; lo < len(x); lo += kernel.ChunkSum {
+			f(i, lo, min(lo+kernel.ChunkSum, len(x)))
+		}
+	}
+}
+
+func squared(x, y []float32) float64 {
+	var p kernel.Path
+	var difference [kernel.ChunkSum]float32
+	p.Sub(difference[:len(x)], x, y)
+	return float64(p.SumSquares(difference[:len(x)]))
+}
+
+// square is the squared Euclidean norm of an update, summed as distances; +Inf is one that cannot be measured.
 func (p parts) square() float64 {
 	var path kernel.Path
 	var sum float64
-	for _, x := range p {
-		for ; len(x) > 0; x = x[min(kernel.ChunkSum, len(x)):] {
-			s := path.SumSquares(x[:min(kernel.ChunkSum, len(x))])
-			if !(s <= maxSquares) {
-				return math.Inf(1)
-			}
-			sum += float64(s)
+	p.chunks(func(i, lo, hi int) {
+		s := path.SumSquares(p[i][lo:hi])
+		if !(s <= maxSquares) {
+			sum = math.Inf(1)
 		}
-	}
+		sum += float64(s)
+	})
 	return sum
 }
 
@@ -104,16 +132,8 @@ func (s Selection) combine(dst parts, rows []row) error {
 // nearest returns the indices of the rows, lowest score first.
 func nearest(rows []row, neighbours int) []int {
 	n := len(rows)
-	distances := make([][]float64, n)
-	for i := range rows {
-		distances[i] = make([]float64, n)
-		for j := range i {
-			d := distance(rows[i].parts, rows[j].parts)
-			distances[i][j], distances[j][i] = d, d
-		}
-	}
 	score, order := make([]float64, n), make([]int, n)
-	for i, d := range distances {
+	for i, d := range pairwise(rows) {
 		order[i] = i
 		others := slices.Delete(d, i, i+1)
 		slices.Sort(others)

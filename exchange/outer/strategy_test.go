@@ -1,6 +1,10 @@
 package outer
 
 import (
+	"flag"
+	"fmt"
+	"os"
+	"strings"
 	"testing"
 
 	"github.com/starling-network/starling/compute/kernel"
@@ -27,7 +31,7 @@ func gradient(x []float32, layer int, stream uint64, noise float32) *tensor.Tens
 	var words [width * width]uint32
 	kernel.PhiloxTo(words[:], 5, stream, 0)
 	for i, v := range x {
-		g.F32()[i] = curvature(i)*(v-targets[layer][i]) + noise*(float32(words[i])*0x1p-32-0.5)
+		g.F32()[i] = float32(curvature(i)*(v-targets[layer][i])) + float32(noise*(float32(words[i])*0x1p-32-0.5))
 	}
 	return g
 }
@@ -162,9 +166,12 @@ func apply(t *testing.T, s Strategy, all []*replica, f int) {
 	}
 }
 
-// Every strategy gets to the optimum, and its replicas agree on every bit of the model on the way.
+var rewrite = flag.Bool("rewrite", false, "rewrite the golden files")
+
+// Every strategy gets to the optimum, its replicas agree on every bit of the model, and so does every machine.
 func TestStrategiesConvergeAndAgree(t *testing.T) {
 	start := loss(zeros())
+	var golden strings.Builder
 	mix := StreamingDiLoCo(20, 4, 2)
 	mix.Merge = Mix(0.5)
 	robust := DiLoCo(20)
@@ -191,6 +198,7 @@ func TestStrategiesConvergeAndAgree(t *testing.T) {
 	} {
 		all := run(t, c.Strategy, 4, 600, 0.05, 0.3)
 		model := all[0].outer(c.Strategy)
+		fmt.Fprintf(&golden, "%-38s %s %s\n", c.name, model[0].Root().Short(), model[layers-1].Root().Short())
 		if got := loss(model) / start; !(got < c.below) {
 			t.Errorf("%s: %.5f of the loss is left, want %v", c.name, got, c.below)
 		} else {
@@ -203,6 +211,16 @@ func TestStrategiesConvergeAndAgree(t *testing.T) {
 				}
 			}
 		}
+	}
+	const file = "testdata/strategies.txt"
+	if *rewrite {
+		if err := os.WriteFile(file, []byte(golden.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil || string(want) != golden.String() {
+		t.Fatalf("%v, got\n%s", err, golden.String())
 	}
 }
 
