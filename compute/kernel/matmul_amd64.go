@@ -37,10 +37,10 @@ func transpose512(dst, src *float32, stride, k int)
 //go:noescape
 func slivers6(dst, src *float32, panel, stride, tiles, k int)
 
-// slivers512 is slivers6 with 14 in place of 6. It needs AVX-512 F.
+// slivers512 is slivers6 with 14 in place of 6, for the l whose bit is set in rows. It needs AVX-512 F.
 //
 //go:noescape
-func slivers512(dst, src *float32, panel, stride, tiles, k int)
+func slivers512(dst, src *float32, panel, stride, tiles, k, rows int)
 
 // copy16 writes dst[i*16+l] = src[i*stride/4+l] for i < k and l < 16. stride is in bytes, k positive. It needs AVX.
 //

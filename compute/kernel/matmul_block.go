@@ -22,6 +22,8 @@ const (
 	maxEdge  = 224 * 32 // elements of C in a panel of any tiling
 	panelPad = 16       // elements between packed panels of A, so that they do not fall on the same lines of the cache
 	packCols = 256      // columns of B from which on copying dense rows of A pays
+	packNear = 128      // columns of B from which on copying a transposed A pays, if its rows have
+	nearRow  = 64       // at most as many elements
 	strip    = 8        // panels of B packed side by side: reads are long and the pages written few
 )
 
@@ -87,7 +89,7 @@ func (p product) chunk(w *workspace, add bool) {
 		a := p.a.from(i, 0)
 		t.rows, t.a = rows, unsafe.Pointer(&a.data[0])
 		t.aRow, t.aCol, t.aTile = a.row*4, a.col*4, a.row*4*s.rows
-		if a.col != 1 || p.n > packCols {
+		if !p.inPlace(a) {
 			p.packA(w, a, rows, &t)
 		}
 		for j := range panels {
@@ -95,6 +97,15 @@ func (p product) chunk(w *workspace, add bool) {
 			p.panel(w, &t, i, j*s.cols, add)
 		}
 	}
+}
+
+// inPlace reports whether the tile kernel reads a as it lies in memory: few columns of B do not pay for a copy, unless the
+// kernel would jump from line to line for every element.
+func (p product) inPlace(a matrix) bool {
+	if a.col == 1 {
+		return p.n <= packCols
+	}
+	return p.path == AVX512 && a.row == 1 && a.col <= nearRow && p.n <= packNear
 }
 
 // panel runs the tile kernel for the rows of t from i on and the panel of columns at j. Where C has no adjacent columns,
@@ -191,14 +202,20 @@ func (p product) packA(w *workspace, a matrix, rows int, t *tiles) {
 	stride := p.k*height + panelPad
 	w.a = room(w.a, (rows/height+1)*stride)
 	t.a, t.aRow, t.aCol, t.aTile = unsafe.Pointer(&w.a[0]), 4, height*4, stride*4
-	done := 0
-	if whole := rows / height; a.row == 1 && whole > 0 {
-		done = whole * height
-		if p.path == AVX512 {
-			slivers512(&w.a[0], &a.data[0], stride*4, a.col*4, whole, p.k)
-		} else {
-			slivers6(&w.a[0], &a.data[0], stride*4, a.col*4, whole, p.k)
+	done, whole := 0, rows/height
+	switch {
+	case a.row != 1:
+	case p.path == AVX512:
+		done = rows
+		if whole > 0 {
+			slivers512(&w.a[0], &a.data[0], stride*4, a.col*4, whole, p.k, 1<<height-1)
 		}
+		if edge := rows % height; edge > 0 {
+			slivers512(&w.a[whole*stride], &a.data[whole*height], stride*4, a.col*4, 1, p.k, 1<<edge-1)
+		}
+	case whole > 0:
+		done = whole * height
+		slivers6(&w.a[0], &a.data[0], stride*4, a.col*4, whole, p.k)
 	}
 	for i := done; i < rows; i++ {
 		panel := w.a[i/height*stride+i%height:]

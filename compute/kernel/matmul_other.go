@@ -8,10 +8,10 @@ const noTiles = "kernel: no tile kernel on this port"
 
 func (t *tiles) run(Path) { panic(noTiles) }
 
-func transpose16(dst, src *float32, stride, k int)              { panic(noTiles) }
-func transpose512(dst, src *float32, stride, k int)             { panic(noTiles) }
-func slivers6(dst, src *float32, panel, stride, tiles, k int)   { panic(noTiles) }
-func slivers512(dst, src *float32, panel, stride, tiles, k int) { panic(noTiles) }
-func copy16(dst, src *float32, stride, k int)                   { panic(noTiles) }
-func panels512(dst, src *float32, panel, stride, tiles, k int)  { panic(noTiles) }
-func edge512(dst, src *float32, stride, k, columns int)         { panic(noTiles) }
+func transpose16(dst, src *float32, stride, k int)                    { panic(noTiles) }
+func transpose512(dst, src *float32, stride, k int)                   { panic(noTiles) }
+func slivers6(dst, src *float32, panel, stride, tiles, k int)         { panic(noTiles) }
+func slivers512(dst, src *float32, panel, stride, tiles, k, rows int) { panic(noTiles) }
+func copy16(dst, src *float32, stride, k int)                         { panic(noTiles) }
+func panels512(dst, src *float32, panel, stride, tiles, k int)        { panic(noTiles) }
+func edge512(dst, src *float32, stride, k, columns int)               { panic(noTiles) }

@@ -138,7 +138,9 @@ func writeTranspose512(a assembler) {
 	a.label("transposeNext")
 	a.line("MOVQ SI, AX")
 	for i := range 16 {
-		a.line("VMOVUPS (AX)%s, Z%d", []string{"", "(R8*1)", "(R8*2)", "(R9*1)"}[i%4], i)
+		index := []string{"", "(R8*1)", "(R8*2)", "(R9*1)"}[i%4]
+		a.line("VMOVUPS (AX)%s, Z%d", index, i)
+		a.line("PREFETCHT0 128(AX)%s", index)
 		if i%4 == 3 && i < 15 {
 			a.line("LEAQ (AX)(R8*4), AX")
 		}
@@ -178,11 +180,10 @@ func writeTranspose512(a assembler) {
 
 // writeSlivers512 writes slivers512: the rows of a tile are a masked move.
 func writeSlivers512(a assembler) {
-	fmt.Fprintf(a.w, "\n// func slivers512(dst, src *float32, panel, stride, tiles, k int)\nTEXT ·slivers512(SB), NOSPLIT, $0-48\n")
-	for i, argument := range []string{"dst", "src", "panel", "stride", "tiles", "k"} {
-		a.line("MOVQ %s+%d(FP), %s", argument, i*8, []string{"DI", "SI", "R8", "R9", "BX", "CX"}[i])
+	fmt.Fprintf(a.w, "\n// func slivers512(dst, src *float32, panel, stride, tiles, k, rows int)\nTEXT ·slivers512(SB), NOSPLIT, $0-56\n")
+	for i, argument := range []string{"dst", "src", "panel", "stride", "tiles", "k", "rows"} {
+		a.line("MOVQ %s+%d(FP), %s", argument, i*8, []string{"DI", "SI", "R8", "R9", "BX", "CX", "AX"}[i])
 	}
-	a.line("MOVL $%#x, AX", 1<<tileRows512-1)
 	a.line("KMOVW AX, K1")
 	a.label("sliversNext")
 	a.line("MOVQ SI, AX")
