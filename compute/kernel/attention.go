@@ -110,7 +110,7 @@ func (a *Attention) Forward(o Rows, lse []float32, q, k, v Rows, scratch []float
 func (a *Attention) softmax(row []float32, i int, lse []float32) float32 {
 	see := row[:a.seen(i)]
 	var top [1]float32
-	FoldRows(a.Path.Max, top[:], see, len(see))
+	a.Path.MaxRows(top[:], see, len(see))
 	for j := range see {
 		see[j] -= top[0]
 	}

@@ -714,3 +714,52 @@ narrowNext:
 	VMOVUPS Y1, 32(DI)
 	VZEROUPPER
 	RET
+
+// func largestVector(acc, x *float32, n int, path Path)
+TEXT ·largestVector(SB), NOSPLIT, $0-25
+	MOVQ acc+0(FP), DI
+	MOVQ x+8(FP), SI
+	MOVQ n+16(FP), CX
+	CMPB path+24(FP), $3
+	JNE narrow
+wide:
+	VMOVUPS 0(DI), Z0
+wideNext:
+	VMOVUPS 0(SI), Z2
+	VMAXPS Z2, Z0, Z3
+	VMAXPS Z0, Z2, Z4
+	VANDPS Z3, Z4, Z3
+	VCMPPS $0x3, Z0, Z2, K1
+	VPTERNLOGD $0xff, Z3, Z3, K1, Z3
+	VMOVUPS Z3, Z0
+	ADDQ $64, SI
+	SUBQ $16, CX
+	JNZ wideNext
+	VMOVUPS Z0, 0(DI)
+	VZEROUPPER
+	RET
+narrow:
+	VMOVUPS 0(DI), Y0
+	VMOVUPS 32(DI), Y1
+narrowNext:
+	VMOVUPS 0(SI), Y2
+	VMAXPS Y2, Y0, Y3
+	VMAXPS Y0, Y2, Y4
+	VANDPS Y3, Y4, Y3
+	VCMPPS $0x3, Y0, Y2, Y4
+	VORPS Y4, Y3, Y3
+	VMOVUPS Y3, Y0
+	VMOVUPS 32(SI), Y5
+	VMAXPS Y5, Y1, Y6
+	VMAXPS Y1, Y5, Y7
+	VANDPS Y6, Y7, Y6
+	VCMPPS $0x3, Y1, Y5, Y7
+	VORPS Y7, Y6, Y6
+	VMOVUPS Y6, Y1
+	ADDQ $64, SI
+	SUBQ $16, CX
+	JNZ narrowNext
+	VMOVUPS Y0, 0(DI)
+	VMOVUPS Y1, 32(DI)
+	VZEROUPPER
+	RET

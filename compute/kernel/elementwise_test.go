@@ -41,7 +41,7 @@ func TestVectorPathsEqualTheScalarFunctions(t *testing.T) {
 	} {
 		for _, p := range Paths() {
 			for n := range 150 {
-				x, y := awkwardVector(r, n), awkwardVector(r, n)
+				x, y := awkwardVector(r, n+n%3)[n%3:], awkwardVector(r, n+n%5)[n%5:]
 				want, got := make([]float32, n), make([]float32, n)
 				f.scalar(want, x, y)
 				f.path(p, got, x, y)
@@ -292,6 +292,12 @@ func TestFolds(t *testing.T) {
 		}
 		got := make([]float32, 5)
 		FoldRows(Best().Max, got, x, n)
+		for _, p := range Paths() {
+			rows := make([]float32, 5)
+			if p.MaxRows(rows, x, n); !sameFloats(rows, want) {
+				t.Fatalf("%s, rows of %d: got %v, want %v", p, n, rows, want)
+			}
+		}
 		transposed := make([]float32, 5*n)
 		for i := range x {
 			transposed[i%n*5+i/n] = x[i]

@@ -110,6 +110,30 @@ func (p Path) sumColumns(dst, x []float32, rows, stride int) {
 	copy(dst, acc[0][:w])
 }
 
+// MaxRows puts the largest element of each row of n elements of x, as Max has it, into dst. n is positive.
+func (p Path) MaxRows(dst, x []float32, n int) {
+	for i := range dst {
+		dst[i] = p.largest(x[i*n : (i+1)*n])
+	}
+}
+
+func (p Path) largest(x []float32) float32 {
+	top := x[0]
+	if p, n := p.vectors(len(x)); n >= 2*lanes {
+		n &^= lanes - 1
+		acc := [lanes]float32(x)
+		largestVector(&acc[0], &x[lanes], n-lanes, p)
+		for _, v := range acc {
+			top = max(top, v)
+		}
+		x = x[n:]
+	}
+	for _, v := range x {
+		top = max(top, v)
+	}
+	return top
+}
+
 // FoldRows puts the first element of each row of n elements of x, combined with all others by f, into dst. f is an
 // associative and commutative function such as Max, or Add of integers, so that no order needs to be specified.
 func FoldRows[T Number](f func(dst, x, y []T), dst, x []T, n int) {

@@ -127,7 +127,8 @@ func (pl *plan) reduceStep(k Kind, d tensor.DType, outer, n, inner int) stepFunc
 	case k == ReduceSum:
 		return reduceRun(outer, n, inner, pl.path.SumRows, pl.path.SumColumns)
 	case k == ReduceMax:
-		return foldRun(pl.path.Max, outer, n, inner)
+		columns := func(dst, x []float32, rows, stride int) { kernel.FoldColumns(pl.path.Max, dst, x, rows, stride) }
+		return reduceRun(outer, n, inner, pl.path.MaxRows, columns)
 	}
 	return foldRun(pl.path.Min, outer, n, inner)
 }

@@ -19,16 +19,11 @@ func writeElementwise(w io.Writer) {
 			v.op("VMOVUPS", r, at(i, "DI"))
 		})
 	}
-	// VMAXPS returns its second operand if one is NaN or both are zeros. The larger of both orders, and-ed, has the sign
-	// of +0 if one zero has it; where an operand is NaN, all bits are set. VMINPS likewise, with or.
-	for _, f := range [][3]string{{"max", "VMAXPS", "VANDPS"}, {"min", "VMINPS", "VORPS"}} {
-		a.loops(f[0]+"Vector", []string{"dst", "x", "y"}, nil, 1, func(v vector, i int) {
+	for _, f := range [][2]string{{"maxVector", "MAX"}, {"minVector", "MIN"}} {
+		a.loops(f[0], []string{"dst", "x", "y"}, nil, 1, func(v vector, i int) {
 			v.op("VMOVUPS", at(i, "SI"), v.r(0))
 			v.op("VMOVUPS", at(i, "DX"), v.r(1))
-			v.op(f[1], v.r(1), v.r(0), v.r(2))
-			v.op(f[1], v.r(0), v.r(1), v.r(3))
-			v.op(f[2], v.r(2), v.r(3), v.r(2))
-			v.ones(3, v.r(0), v.r(1), v.r(3), v.r(2)) // unordered
+			v.extremum(f[1], v.r(0), v.r(1), v.r(2), v.r(3))
 			v.op("VMOVUPS", v.r(2), at(i, "DI"))
 		})
 	}
@@ -37,7 +32,13 @@ func writeElementwise(w io.Writer) {
 		v.op("VMOVUPS", v.r(0), at(i, "DI"))
 	})
 	writeAdam(a)
-	writeSum(a)
+	writeLanes(a, "sumVector", func(v vector, i int, memory string) { v.op("VADDPS", memory, v.r(i), v.r(i)) })
+	writeLanes(a, "largestVector", func(v vector, i int, memory string) {
+		x, larger, t := v.r(2+3*i), v.r(3+3*i), v.r(4+3*i)
+		v.op("VMOVUPS", memory, x)
+		v.extremum("MAX", v.r(i), x, larger, t)
+		v.op("VMOVUPS", larger, v.r(i))
+	})
 }
 
 // writeAdam writes the formulas of adam.go, operation by operation.
@@ -78,9 +79,20 @@ func writeAdam(a assembler) {
 	})
 }
 
-// writeSum writes sumVector. The 16 sums are the lanes of one register or of two.
-func writeSum(a assembler) {
-	fmt.Fprintf(a.w, "\n// func sumVector(acc, x *float32, n int, path Path)\nTEXT ·sumVector(SB), NOSPLIT, $0-25\n")
+// extremum writes the larger (MAX) or smaller (MIN) of x and y to dst. VMAXPS returns its second operand if one is NaN or
+// both are zeros. The larger of both orders, and-ed, has the sign of +0 if one zero has it; where an operand is NaN, all
+// bits are set. VMINPS likewise, with or. t is a register to work with.
+func (v vector) extremum(name, x, y, dst, t string) {
+	v.op("V"+name+"PS", y, x, dst)
+	v.op("V"+name+"PS", x, y, t)
+	v.op(map[string]string{"MAX": "VANDPS", "MIN": "VORPS"}[name], dst, t, dst)
+	v.ones(3, x, y, t, dst) // unordered
+}
+
+// writeLanes writes functions that combine the elements i, i+16, ... with lane i of acc, for n a multiple of 16. The lanes
+// are one register or two; combine writes the next element, in memory, into one of them.
+func writeLanes(a assembler, name string, combine func(v vector, i int, memory string)) {
+	fmt.Fprintf(a.w, "\n// func %s(acc, x *float32, n int, path Path)\nTEXT ·%s(SB), NOSPLIT, $0-25\n", name, name)
 	a.line("MOVQ acc+0(FP), DI")
 	a.line("MOVQ x+8(FP), SI")
 	a.line("MOVQ n+16(FP), CX")
@@ -94,8 +106,7 @@ func writeSum(a assembler) {
 		}
 		a.label(label + "Next")
 		for i := 0; i < 64; i += v.bytes() {
-			r := v.r(i / v.bytes())
-			v.op("VADDPS", at(i, "SI"), r, r)
+			combine(v, i/v.bytes(), at(i, "SI"))
 		}
 		a.line("ADDQ $64, SI")
 		a.line("SUBQ $16, CX")
