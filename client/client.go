@@ -13,6 +13,7 @@ import (
 	rpcclient "github.com/cometbft/cometbft/rpc/client"
 	"github.com/cometbft/cometbft/rpc/client/http"
 	sdkclient "github.com/cosmos/cosmos-sdk/client"
+	sdk "github.com/cosmos/cosmos-sdk/types"
 
 	"github.com/starling-network/starling/chain/wire"
 )
@@ -28,15 +29,19 @@ var (
 // Client is the connection of one account. It is safe for concurrent use; the messages of one account must go through
 // one client, which counts their sequence.
 type Client struct {
-	rpc      rpcclient.Client
-	signer   Signer
-	name     string // of the subscription
-	encoding *wire.Encoding
-	conn     sdkclient.Context
+	rpc    rpcclient.Client
+	signer Signer
+	name   string // of the subscription
+	conn   sdkclient.Context
 
+	submit  Submitter // in place of rpc
 	account account
 	follow  follower
 }
+
+// Submitter carries messages of an account to the chain, and returns when they are in a block or refused, like
+// Client.Submit.
+type Submitter func(ctx context.Context, msgs ...sdk.Msg) (Result, error)
 
 var clients atomic.Uint64
 
@@ -49,10 +54,17 @@ func New(rpc rpcclient.Client, signer Signer) *Client {
 		panic(err) // the messages of the program itself are wrong
 	}
 	return &Client{
-		rpc: rpc, signer: signer, encoding: e,
+		rpc: rpc, signer: signer,
 		name: fmt.Sprintf("client-%d-%s", clients.Add(1), signer.Address()),
 		conn: sdkclient.Context{}.WithClient(rpc).WithCodec(e.Codec).WithInterfaceRegistry(e.Registry),
 	}
+}
+
+// Through returns a client that reads over a connection and sends messages through a Submitter. It does not follow blocks.
+func Through(rpc rpcclient.Client, signer Signer, submit Submitter) *Client {
+	c := New(rpc, signer)
+	c.submit = submit
+	return c
 }
 
 // Dial connects to the HTTP interface of a validator, such as http://127.0.0.1:26657. The caller stops the connection.

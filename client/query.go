@@ -161,7 +161,8 @@ func (c *Client) Balance(ctx context.Context, address string) (uint64, error) {
 	return r.Balance.Amount.Uint64(), nil
 }
 
-func (c *Client) accountInfo(ctx context.Context) (number, sequence uint64, err error) {
+// Sequence is the number of the account, and how many transactions it has made.
+func (c *Client) Sequence(ctx context.Context) (number, sequence uint64, err error) {
 	r, err := authtypes.NewQueryClient(c.conn).AccountInfo(ctx, &authtypes.QueryAccountInfoRequest{Address: c.signer.Address()})
 	if err != nil {
 		return 0, 0, fmt.Errorf("account %s: %w: an account exists once it has coins", c.signer.Address(), known(err))

@@ -10,11 +10,8 @@ import (
 
 	abci "github.com/cometbft/cometbft/abci/types"
 	cmttypes "github.com/cometbft/cometbft/types"
-	"github.com/cosmos/cosmos-sdk/crypto/keys/secp256k1"
 	sdk "github.com/cosmos/cosmos-sdk/types"
 	sdkerrors "github.com/cosmos/cosmos-sdk/types/errors"
-	"github.com/cosmos/cosmos-sdk/types/tx/signing"
-	authsigning "github.com/cosmos/cosmos-sdk/x/auth/signing"
 
 	"github.com/starling-network/starling/chain/adapter"
 	"github.com/starling-network/starling/chain/x/beacon"
@@ -61,7 +58,7 @@ func (p *Pending) Wait(ctx context.Context) (Result, error) {
 
 func (p *Pending) settle(height int64, r *abci.ExecTxResult) {
 	p.result = Result{Height: height, Hash: hex.EncodeToString(p.hash[:]), GasUsed: r.GasUsed, Events: r.Events}
-	p.err = refusal(r.Codespace, r.Code, r.Log)
+	p.err = Refusal(r.Codespace, r.Code, r.Log)
 	close(p.done)
 }
 
@@ -73,6 +70,9 @@ func (p *Pending) fail(err error) {
 // Submit signs messages into one transaction and returns when it is in a block. All of them are executed, or none. It
 // returns an *Error if the chain refuses one.
 func (c *Client) Submit(ctx context.Context, msgs ...sdk.Msg) (Result, error) {
+	if c.submit != nil {
+		return c.submit(ctx, msgs...)
+	}
 	p, err := c.SubmitAsync(ctx, msgs...)
 	if err != nil {
 		return Result{}, err
@@ -121,7 +121,7 @@ func (c *Client) sync(ctx context.Context) error {
 	if c.account.known {
 		return nil
 	}
-	number, sequence, err := c.accountInfo(ctx)
+	number, sequence, err := c.Sequence(ctx)
 	if err != nil {
 		return err
 	}
@@ -149,7 +149,7 @@ func (c *Client) broadcast(ctx context.Context, msgs []sdk.Msg) (*Pending, error
 	f.mu.Lock()
 	until := f.last + patience
 	f.mu.Unlock()
-	tx, err := c.sign(ctx, msgs, uint64(until))
+	tx, err := Sign(ctx, c.signer, Account{c.follow.chainID, c.account.number, c.account.sequence}, uint64(until), msgs...)
 	if err != nil {
 		return nil, fmt.Errorf("client: %w", err)
 	}
@@ -163,7 +163,7 @@ func (c *Client) broadcast(ctx context.Context, msgs []sdk.Msg) (*Pending, error
 	f.mu.Unlock()
 	r, err := c.rpc.BroadcastTxSync(ctx, tx)
 	if err == nil {
-		err = refusal(r.Codespace, r.Code, r.Log)
+		err = Refusal(r.Codespace, r.Code, r.Log)
 	} else {
 		err = fmt.Errorf("client: %w", err)
 	}
@@ -176,39 +176,8 @@ func (c *Client) broadcast(ctx context.Context, msgs []sdk.Msg) (*Pending, error
 	return p, nil
 }
 
-// sign makes the bytes of a transaction.
-func (c *Client) sign(ctx context.Context, msgs []sdk.Msg, until uint64) ([]byte, error) {
-	b := c.encoding.Tx.NewTxBuilder()
-	if err := b.SetMsgs(msgs...); err != nil {
-		return nil, err
-	}
-	b.SetGasLimit(gasLimit)
-	b.SetTimeoutHeight(until)
-	const mode = signing.SignMode_SIGN_MODE_DIRECT
-	key := &secp256k1.PubKey{Key: c.signer.PublicKey()}
-	data := &signing.SingleSignatureData{SignMode: mode}
-	signature := signing.SignatureV2{PubKey: key, Data: data, Sequence: c.account.sequence}
-	if err := b.SetSignatures(signature); err != nil {
-		return nil, err
-	}
-	text, err := authsigning.GetSignBytesAdapter(ctx, c.encoding.Tx.SignModeHandler(), mode, authsigning.SignerData{
-		Address: c.signer.Address(), ChainID: c.follow.chainID, PubKey: key,
-		AccountNumber: c.account.number, Sequence: c.account.sequence,
-	}, b.GetTx())
-	if err != nil {
-		return nil, err
-	}
-	if data.Signature, err = c.signer.Sign(text); err != nil {
-		return nil, err
-	}
-	if err := b.SetSignatures(signature); err != nil {
-		return nil, err
-	}
-	return c.encoding.Tx.TxEncoder()(b.GetTx())
-}
-
-// refusal is the error of a code of a transaction.
-func refusal(space string, code uint32, log string) error {
+// Refusal is the error of the code of a transaction: an *Error, or nil for code 0.
+func Refusal(space string, code uint32, log string) error {
 	if code == 0 {
 		return nil
 	}

@@ -156,8 +156,8 @@ func (n *embedded) newParty(ctx context.Context, name string, h home, job string
 	}
 	key := h.account()
 	return &process{
-		id: key.Address(), job: job, threads: 1, bootstrap: n.consumer.host.Addrs(), chain: client.New(n.validator.Client(), key),
-		host: host, store: store, log: n.log.With("party", name),
+		id: key.Address(), threads: 1, host: host, store: store, log: n.log.With("party", name),
+		chain: client.Member{Client: client.New(n.validator.Client(), key), Job: job, Bootstrap: n.consumer.host.Addrs()},
 	}, nil
 }
 

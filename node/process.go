@@ -23,16 +23,14 @@ import (
 // process is one worker or verifier: its role, fed with blocks, and the party that performs what the role asks for. It
 // shares nothing with other processes but the chain and the wire.
 type process struct {
-	id        string
-	job       string
-	threads   int
-	bootstrap []string // addresses of peers to ask besides the members
-	chain     *client.Client
-	host      *peer.Host
-	store     *blob.Disk
-	log       *slog.Logger
-	step      func(role.Event) []role.Action
-	liar      bool // skips its training and fabricates what it commits to
+	id      string
+	threads int
+	chain   client.Member
+	host    *peer.Host
+	store   *blob.Disk
+	log     *slog.Logger
+	step    func(role.Event) []role.Action
+	liar    bool // skips its training and fabricates what it commits to
 
 	party *party.Party // once the job's bundle is here
 }
@@ -82,24 +80,12 @@ var errClosed = errors.New("node: the chain's block stream ended")
 
 // observe reads the state of the run after a block; nil before the order is matched.
 func (p *process) observe(ctx context.Context, height int64) (*role.Block, error) {
-	s, err := p.chain.Run(ctx, p.job)
-	if errors.Is(err, client.ErrNotFound) {
-		return nil, nil
-	}
-	if err != nil {
+	b, err := p.chain.Observe(ctx, height)
+	if err != nil || b == nil {
 		return nil, err
 	}
 	if p.party == nil {
-		if err := p.open(ctx, s); err != nil {
-			return nil, err
-		}
-	}
-	b := &role.Block{Height: height, Run: s}
-	for _, u := range s.Units {
-		if u.Status == run.Disputed {
-			b.Disputes, err = p.chain.Disputes(ctx, p.job)
-			break
-		}
+		err = p.open(ctx, b.Run)
 	}
 	return b, err
 }
@@ -111,18 +97,18 @@ func (p *process) open(ctx context.Context, s run.State) error {
 		if err != nil {
 			return nil, err
 		}
-		return p.host.Fetch(ctx, c, p.bootstrap)
+		return p.host.Fetch(ctx, c, p.chain.Bootstrap)
 	}
 	task, err := engine.Open(ctx, s.Terms, p.threads, get)
 	if err != nil {
 		return err
 	}
-	e := engine.New(p.job, task, p.store, p.host.Fetch)
-	p.party = &party.Party{ID: p.id, Compute: e, Lineage: e, Chain: wire{p}, Blobs: served{p.store, p.host}}
+	e := engine.New(p.chain.Job, task, p.store, p.host.Fetch)
+	p.party = &party.Party{ID: p.id, Compute: e, Lineage: e, Chain: p.chain, Blobs: served{p.store, p.host}}
 	if p.liar {
-		p.party.Compute = adversary.Fabricator{Engine: e}
+		p.party.Compute = adversary.Fabricator{Honest: e}
 	}
-	p.log.Info("job opened", "job", p.job, "rounds", task.Spec.Rounds, "units", task.Spec.Units)
+	p.log.Info("job opened", "job", p.chain.Job, "rounds", task.Spec.Rounds, "units", task.Spec.Units)
 	return nil
 }
 
@@ -140,51 +126,6 @@ func (p *process) perform(ctx context.Context, a role.Action) role.Event {
 		p.log.Warn("action failed", "action", a.Key(), "err", failed.Err)
 	}
 	return e
-}
-
-// wire is the chain as a party's process reaches it. It implements party.Chain.
-type wire struct{ *process }
-
-var _ party.Chain = wire{}
-
-// Send implements party.Chain.
-func (w wire) Send(ctx context.Context, m role.Action) error {
-	switch m := m.(type) {
-	case role.Commit:
-		return w.chain.Commit(ctx, w.job, m.Work.Round, m.Work.Unit, m.Work.Attempt, m.Commit)
-	case role.Pass:
-		return w.chain.Pass(ctx, w.job, m.Work.Round, m.Work.Unit, m.Seal)
-	case party.Challenge:
-		return w.chain.Challenge(ctx, w.job, m.Work.Round, m.Work.Unit, m.Segment, m.Opening)
-	case party.Move:
-		return w.chain.Move(ctx, w.job, m.Game.Config.Round, m.Game.Config.Unit, m.Made)
-	case role.Attest:
-		return w.chain.Attest(ctx, run.Attestation{Job: w.job, Checkpoint: m.Next, Updates: m.Updates})
-	case role.Missing:
-		return w.chain.Missing(ctx, w.job, m.Work.Round, m.Work.Unit)
-	}
-	return fmt.Errorf("node: no such message: %T", m)
-}
-
-// Addresses implements party.Chain.
-func (w wire) Addresses(ctx context.Context, id string) ([]string, error) {
-	m, err := w.chain.Participant(ctx, id)
-	return m.Addrs, err
-}
-
-// Holders implements party.Chain.
-func (w wire) Holders(ctx context.Context) ([]string, error) {
-	participants, err := w.chain.Participants(ctx)
-	if err != nil {
-		return nil, err
-	}
-	holders := append([]string(nil), w.bootstrap...)
-	for _, m := range participants {
-		if m.ID != w.id {
-			holders = append(holders, m.Addrs...)
-		}
-	}
-	return holders, nil
 }
 
 // served is a store that a host serves to its peers. It implements party.Blobs.

@@ -57,7 +57,7 @@ func smallEngine(t *testing.T) (*engine.Engine, run.Checkpoint) {
 
 func TestFabricatedWorkIsRefutedByOneTile(t *testing.T) {
 	e, base := smallEngine(t)
-	liar := adversary.Fabricator{Engine: e}
+	liar := adversary.Fabricator{Honest: e}
 	made, err := liar.Train(context.Background(), base, 1)
 	if err != nil {
 		t.Fatal(err)

@@ -136,13 +136,18 @@ func (e *Engine) Check(ctx context.Context, name run.Checkpoint, unit uint32, ve
 	if err != nil {
 		return Finding{}, err
 	}
+	return e.Compare(mine, name, unit, verifier, c), nil
+}
+
+// Compare is what a verifier that computed a unit itself finds about a commitment to it.
+func (e *Engine) Compare(mine *Work, name run.Checkpoint, unit uint32, verifier string, c run.Commitment) Finding {
 	for i, want := range mine.Commit.Segments {
 		if i >= len(c.Segments) || c.Segments[i] != want {
-			return Finding{Differ: uint32(i)}, nil
+			return Finding{Differ: uint32(i)}
 		}
 	}
 	if c.Update != mine.Commit.Update {
-		return Finding{Differ: uint32(len(mine.Commit.Segments))}, nil
+		return Finding{Differ: uint32(len(mine.Commit.Segments))}
 	}
 	end := c.Segments[len(c.Segments)-1]
 	seal := audit.Seal(verifier, e.job, name.Round, unit, end, func(yield func([]byte) bool) {
@@ -152,7 +157,7 @@ func (e *Engine) Check(ctx context.Context, name run.Checkpoint, unit uint32, ve
 			}
 		}
 	})
-	return Finding{Right: true, Seal: seal}, nil
+	return Finding{Right: true, Seal: seal}
 }
 
 // Advance combines the accepted updates of a round. get returns the bytes of the update of a unit; one that is not what

@@ -1,0 +1,80 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/role"
+	"github.com/starling-network/starling/role/party"
+)
+
+// Member is a client that speaks for one member of one run: what its role sees of the chain, and what its party says. It
+// implements party.Chain.
+type Member struct {
+	*Client
+	Job       string
+	Bootstrap []string // addresses of peers to ask besides the members
+}
+
+var _ party.Chain = Member{}
+
+// Observe reads the state of the run after a block; nil before the order is matched.
+func (m Member) Observe(ctx context.Context, height int64) (*role.Block, error) {
+	s, err := m.Run(ctx, m.Job)
+	if errors.Is(err, ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	b := &role.Block{Height: height, Run: s}
+	for _, u := range s.Units {
+		if u.Status == run.Disputed {
+			b.Disputes, err = m.Disputes(ctx, m.Job)
+			break
+		}
+	}
+	return b, err
+}
+
+// Send implements party.Chain.
+func (m Member) Send(ctx context.Context, a role.Action) error {
+	switch a := a.(type) {
+	case role.Commit:
+		return m.Commit(ctx, m.Job, a.Work.Round, a.Work.Unit, a.Work.Attempt, a.Commit)
+	case role.Pass:
+		return m.Pass(ctx, m.Job, a.Work.Round, a.Work.Unit, a.Seal)
+	case party.Challenge:
+		return m.Challenge(ctx, m.Job, a.Work.Round, a.Work.Unit, a.Segment, a.Opening)
+	case party.Move:
+		return m.Move(ctx, m.Job, a.Game.Config.Round, a.Game.Config.Unit, a.Made)
+	case role.Attest:
+		return m.Attest(ctx, run.Attestation{Job: m.Job, Checkpoint: a.Next, Updates: a.Updates})
+	case role.Missing:
+		return m.Missing(ctx, m.Job, a.Work.Round, a.Work.Unit)
+	}
+	return fmt.Errorf("client: no such message: %T", a)
+}
+
+// Addresses implements party.Chain.
+func (m Member) Addresses(ctx context.Context, id string) ([]string, error) {
+	p, err := m.Participant(ctx, id)
+	return p.Addrs, err
+}
+
+// Holders implements party.Chain.
+func (m Member) Holders(ctx context.Context) ([]string, error) {
+	participants, err := m.Participants(ctx)
+	if err != nil {
+		return nil, err
+	}
+	holders := append([]string(nil), m.Bootstrap...)
+	for _, p := range participants {
+		if p.ID != m.Address() {
+			holders = append(holders, p.Addrs...)
+		}
+	}
+	return holders, nil
+}

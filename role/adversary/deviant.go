@@ -1,0 +1,279 @@
+package adversary
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/compute/tensor"
+	"github.com/starling-network/starling/compute/train"
+	"github.com/starling-network/starling/exchange/outer"
+	"github.com/starling-network/starling/protocol/dispute"
+	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/role/engine"
+)
+
+// TrainsLess is a worker that stops after some inner steps of every unit and commits as if it had done them all.
+type TrainsLess struct{ Steps uint32 }
+
+// Play implements Act.
+func (a TrainsLess) Play(c Cast) Step {
+	return deviant{Honest: c.Honest, tamper: func(done uint32, before, after []*tensor.Tensor) {
+		for i := range after {
+			if done > a.Steps {
+				copy(after[i].Bytes(), before[i].Bytes())
+			}
+		}
+	}}.play(c)
+}
+
+// FlipsBit is a worker that trains as it should, but for one bit of one weight after one step.
+type FlipsBit struct{ Step, Tensor, Bit uint32 }
+
+// Play implements Act.
+func (a FlipsBit) Play(c Cast) Step {
+	return deviant{Honest: c.Honest, tamper: func(done uint32, _, after []*tensor.Tensor) {
+		if done == a.Step {
+			b := after[int(a.Tensor)%len(after)].Bytes()
+			b[int(a.Bit/8)%len(b)] ^= 1 << (a.Bit % 8)
+		}
+	}}.play(c)
+}
+
+// WrongData is a worker that trains on other examples than its own.
+type WrongData struct{}
+
+// Play implements Act.
+func (WrongData) Play(c Cast) Step {
+	return deviant{Honest: c.Honest, spec: func(s *train.Spec) { s.Seed++ }}.play(c)
+}
+
+// WrongRate is a worker that trains with another learning rate.
+type WrongRate struct{ Factor float64 }
+
+// Play implements Act.
+func (a WrongRate) Play(c Cast) Step {
+	return deviant{Honest: c.Honest, spec: func(s *train.Spec) { s.Rate.Peak *= a.Factor }}.play(c)
+}
+
+// CopiesChanged is a worker that presents the work of the next unit as its own, with a change that hides it.
+type CopiesChanged struct{}
+
+// Play implements Act.
+func (CopiesChanged) Play(c Cast) Step {
+	return deviant{Honest: c.Honest, shift: 1, poison: func(delta []*tensor.Tensor) {
+		for _, d := range delta {
+			for i := range d.F32() {
+				d.F32()[i] *= 1.01
+			}
+		}
+	}}.play(c)
+}
+
+// Poisons is a worker that trains as it should and shares an update that leads away from what it found.
+type Poisons struct{ Factor float32 }
+
+// Play implements Act.
+func (a Poisons) Play(c Cast) Step {
+	return deviant{Honest: c.Honest, poison: func(delta []*tensor.Tensor) {
+		for _, d := range delta {
+			for i := range d.F32() {
+				d.F32()[i] *= a.Factor
+			}
+		}
+	}}.play(c)
+}
+
+// deviant executes something else than what it was assigned, and defends that with the traces of what it executed.
+type deviant struct {
+	Honest
+	spec   func(s *train.Spec)                               // what is trained in place of the job; nil: the job
+	shift  uint32                                            // to the unit that is trained in place of the own
+	tamper func(done uint32, before, after []*tensor.Tensor) // changes the state after so many steps; nil: not
+	poison func(delta []*tensor.Tensor)                      // changes the update; nil: not
+}
+
+func (d deviant) play(c Cast) Step {
+	c.Party.Compute = d
+	return c.Step
+}
+
+// task is what is trained.
+func (d deviant) task() *train.Task {
+	t, s := *d.Task(), *d.Task().Spec
+	if d.spec != nil {
+		d.spec(&s)
+	}
+	t.Spec = &s
+	return &t
+}
+
+// Train implements party.Compute.
+func (d deviant) Train(_ context.Context, name run.Checkpoint, unit uint32) (*engine.Work, error) {
+	base, err := d.Base(name)
+	if err != nil {
+		return nil, err
+	}
+	r, err := d.run(base, unit)
+	if err != nil {
+		return nil, err
+	}
+	return engine.NewWork(d.Task().Spec, base, unit, r)
+}
+
+// run executes the whole unit as train.Task.Run does.
+func (d deviant) run(base *train.Checkpoint, unit uint32) (*train.Result, error) {
+	x := &execution{deviant: d, base: base, unit: unit}
+	spec := d.Task().Spec
+	r := &train.Result{Losses: make([]float32, spec.Steps)}
+	for done := uint32(0); ; done = min(done+spec.Segment, spec.Steps) {
+		if err := x.at(done); err != nil {
+			return nil, err
+		}
+		r.Segments = append(r.Segments, x.session.Root())
+		if done == spec.Steps {
+			break
+		}
+	}
+	for i, end := range x.session.Tensors()[:len(base.Params)] {
+		delta := tensor.New(end.Shape)
+		for j, p := range base.Params[i].F32() {
+			delta.F32()[j] = p - end.F32()[j]
+		}
+		r.Delta = append(r.Delta, delta)
+	}
+	if d.poison != nil {
+		d.poison(r.Delta)
+	}
+	for i := range r.Losses {
+		r.Losses[i] = 1
+	}
+	return r, nil
+}
+
+// Oracle implements party.Compute.
+func (d deviant) Oracle(name run.Checkpoint, g dispute.Game) (dispute.Oracle, error) {
+	honest, err := d.Honest.Oracle(name, g)
+	if err != nil {
+		return nil, err
+	}
+	base, err := d.Base(name)
+	return &execution{Oracle: honest, deviant: d, base: base, unit: g.Config.Unit}, err
+}
+
+// execution is a deviant's execution of a unit. It answers as the asserter of a dispute.
+type execution struct {
+	dispute.Oracle
+	deviant deviant
+	base    *train.Checkpoint
+	unit    uint32
+
+	session *train.Session
+	done    uint32
+}
+
+// at brings the session to the state after some steps.
+func (x *execution) at(step uint32) (err error) {
+	if x.session == nil || x.done > step {
+		task := x.deviant.task()
+		x.done = 0
+		if x.session, err = task.Begin(x.base, (x.unit+x.deviant.shift)%task.Spec.Units); err != nil {
+			return err
+		}
+	}
+	for x.done < step {
+		before := clones(x.session.Tensors())
+		if _, err := x.session.Advance(); err != nil {
+			return err
+		}
+		x.done++
+		if x.deviant.tamper != nil {
+			x.deviant.tamper(x.done, before, x.session.Tensors())
+		}
+	}
+	return nil
+}
+
+func clones(ts []*tensor.Tensor) []*tensor.Tensor {
+	out := make([]*tensor.Tensor, len(ts))
+	for i, t := range ts {
+		out[i] = t.Clone()
+	}
+	return out
+}
+
+// Steps implements dispute.Oracle.
+func (x *execution) Steps(after []uint32) ([]canon.Digest, error) {
+	roots := make([]canon.Digest, len(after))
+	for i, step := range after {
+		if err := x.at(step); err != nil {
+			return nil, err
+		}
+		roots[i] = x.session.Root()
+	}
+	return roots, nil
+}
+
+// Trace implements dispute.Oracle.
+func (x *execution) Trace(step uint32) (*canon.Tree, error) {
+	values, err := x.trace(step)
+	if err != nil {
+		return nil, err
+	}
+	return canon.NewTree(train.Roots(values)), nil
+}
+
+// Output implements dispute.Oracle.
+func (x *execution) Output(step, operator uint32) (*canon.Tree, error) {
+	values, err := x.trace(step)
+	if err != nil {
+		return nil, err
+	}
+	if int(operator) >= len(values) {
+		return nil, fmt.Errorf("adversary: no operator %d", operator)
+	}
+	return values[operator].Tree(), nil
+}
+
+// trace is what all operators of a step put out, tampered with like the state after it.
+func (x *execution) trace(step uint32) ([]*tensor.Tensor, error) {
+	if err := x.at(step); err != nil {
+		return nil, err
+	}
+	before := clones(x.session.Tensors())
+	program := x.deviant.Task().Step
+	values := make([]*tensor.Tensor, len(program.Ops))
+	_, err := x.session.Trace(func(op int, value *tensor.Tensor) { values[op] = value.Clone() })
+	if err != nil || x.deviant.tamper == nil {
+		return values, err
+	}
+	at := map[string]int32{}
+	for _, o := range program.Outputs {
+		at[o.Name] = o.Value
+	}
+	var after []*tensor.Tensor
+	for _, prefix := range []string{train.Param, train.First, train.Second} {
+		for _, n := range train.Params(program) {
+			after = append(after, values[at[prefix+n]])
+		}
+	}
+	x.deviant.tamper(step+1, before, after)
+	return values, nil
+}
+
+// Update implements dispute.Oracle.
+func (x *execution) Update() (*canon.Tree, error) {
+	r, err := x.deviant.run(x.base, x.unit)
+	if err != nil {
+		return nil, err
+	}
+	u, err := outer.Commit(x.deviant.Task().Spec, x.base.Round, x.unit, r)
+	if err != nil {
+		return nil, err
+	}
+	leaves := make([]canon.Digest, len(u.Payloads))
+	for i, p := range u.Payloads {
+		leaves[i] = canon.Leaf(p)
+	}
+	return canon.NewTree(leaves), nil
+}

@@ -1,0 +1,133 @@
+package adversary
+
+import (
+	"context"
+
+	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/compute/tensor"
+	"github.com/starling-network/starling/compute/train"
+	"github.com/starling-network/starling/protocol/dispute"
+	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/role/engine"
+)
+
+// Place is where a lie begins among the places that there are.
+type Place uint8
+
+// The places.
+const (
+	First   Place = 1
+	Last    Place = 2
+	Nowhere Place = 3 // all that is shown is right; it does not lead to what is claimed
+)
+
+// String returns what the place is called.
+func (p Place) String() string { return [...]string{"", "first", "last", "nowhere"}[p] }
+
+func (p Place) of(n int) int {
+	switch p {
+	case First:
+		return 0
+	case Last:
+		return n - 1
+	}
+	return -1
+}
+
+// Lies is a worker that trains as it should, and commits to a wrong state after one of its segments. In the dispute it
+// lies as little as it can, at the given place of every level.
+type Lies struct{ Segment, Step, Operator, Tile Place }
+
+// Play implements Act.
+func (l Lies) Play(c Cast) Step {
+	c.Party.Compute = liar{c.Honest, l}
+	return c.Step
+}
+
+type liar struct {
+	Honest
+	Lies
+}
+
+// Train implements party.Compute.
+func (l liar) Train(ctx context.Context, name run.Checkpoint, unit uint32) (*engine.Work, error) {
+	w, err := l.Honest.Train(ctx, name, unit)
+	if err != nil {
+		return nil, err
+	}
+	lie := *w
+	lie.Commit.Segments = append([]canon.Digest(nil), w.Commit.Segments...)
+	k := 1 + l.Segment.of(len(lie.Commit.Segments)-1)
+	lie.Commit.Segments[k] = invented(name, unit, uint32(k))
+	return &lie, nil
+}
+
+// Oracle implements party.Compute.
+func (l liar) Oracle(base run.Checkpoint, g dispute.Game) (dispute.Oracle, error) {
+	honest, err := l.Honest.Oracle(base, g)
+	if err != nil {
+		return nil, err
+	}
+	operator := l.Operator.of(len(l.Task().Step.Ops))
+	return &pretender{Oracle: honest, task: l.Task(), claimed: g.After, steps: l.Step, operator: operator, tile: l.Tile}, nil
+}
+
+// pretender is what a worker can say who committed to a state that it made up: everything as it is, except that one step
+// leads to that state, by an operator with another output.
+type pretender struct {
+	dispute.Oracle
+	task     *train.Task
+	claimed  canon.Digest
+	steps    Place // First: the state is wrong from the first shown step on; Last: after the last
+	operator int   // with another output; negative: none
+	tile     Place // of it
+}
+
+// Steps implements dispute.Oracle.
+func (p *pretender) Steps(after []uint32) ([]canon.Digest, error) {
+	roots, err := p.Oracle.Steps(after)
+	if err != nil || len(roots) == 0 {
+		return roots, err
+	}
+	last := len(roots) - 1
+	for i := p.steps.of(len(roots)); i < last; i++ {
+		roots[i] = canon.Hash("starling/invented/step", []any{p.claimed, after[i]})
+	}
+	roots[last] = p.claimed
+	return roots, nil
+}
+
+// Trace implements dispute.Oracle.
+func (p *pretender) Trace(step uint32) (*canon.Tree, error) {
+	t, err := p.Oracle.Trace(step)
+	if err != nil || p.operator < 0 {
+		return t, err
+	}
+	made, err := p.Output(step, uint32(p.operator))
+	if err != nil {
+		return nil, err
+	}
+	return replaced(t, p.operator, tensor.RootOf(p.task.Step.Ops[p.operator].Out, made.Root()))
+}
+
+// Output implements dispute.Oracle: one tile of the operator is made up.
+func (p *pretender) Output(step, operator uint32) (*canon.Tree, error) {
+	t, err := p.Oracle.Output(step, operator)
+	if err != nil || int(operator) != p.operator {
+		return t, err
+	}
+	return replaced(t, p.tile.of(t.Len()), p.claimed)
+}
+
+// replaced is a tree in which one leaf is another.
+func replaced(t *canon.Tree, i int, leaf canon.Digest) (*canon.Tree, error) {
+	leaves := make([]canon.Digest, t.Len())
+	for k := range leaves {
+		var err error
+		if leaves[k], err = t.Node(0, k); err != nil {
+			return nil, err
+		}
+	}
+	leaves[i] = leaf
+	return canon.NewTree(leaves), nil
+}

@@ -1,0 +1,185 @@
+package adversary
+
+import (
+	"context"
+	"slices"
+
+	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/protocol/dispute"
+	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/role"
+	"github.com/starling-network/starling/role/engine"
+	"github.com/starling-network/starling/role/party"
+)
+
+// Stamps is a verifier that passes whatever it is to audit, without a look.
+type Stamps struct{}
+
+// Play implements Act.
+func (Stamps) Play(c Cast) Step {
+	c.Party.Compute = stamper{c.Honest, func(run.Checkpoint, uint32) canon.Digest { return canon.Sum("starling/invented/seal") }}
+	return c.Step
+}
+
+// CopiesSeal is a verifier that answers every audit with the seal that another verifier would give.
+type CopiesSeal struct{ Of string }
+
+// Play implements Act.
+func (a CopiesSeal) Play(c Cast) Step {
+	c.Party.Compute = stamper{c.Honest, func(base run.Checkpoint, unit uint32) canon.Digest {
+		w, err := c.Honest.Train(context.Background(), base, unit)
+		if err != nil {
+			return canon.Digest{}
+		}
+		f, _ := c.Honest.Check(context.Background(), base, unit, a.Of, w.Commit)
+		return f.Seal
+	}}
+	return c.Step
+}
+
+type stamper struct {
+	Honest
+	seal func(run.Checkpoint, uint32) canon.Digest
+}
+
+// Check implements party.Compute.
+func (s stamper) Check(_ context.Context, base run.Checkpoint, unit uint32, _ string, _ run.Commitment) (engine.Finding, error) {
+	return engine.Finding{Right: true, Seal: s.seal(base, unit)}, nil
+}
+
+// Colludes is a verifier that passes what its partner committed to, and audits everybody else.
+type Colludes struct{ With string }
+
+// Play implements Act.
+func (a Colludes) Play(c Cast) Step {
+	friend := colluder{c.Honest, nil}
+	c.Party.Compute = &friend
+	return func(e role.Event) []role.Action {
+		if b, ok := e.(role.Block); ok {
+			friend.units = nil
+			for _, u := range b.Run.Units {
+				if u.Worker == a.With {
+					friend.units = append(friend.units, u.Index)
+				}
+			}
+		}
+		return c.Step(e)
+	}
+}
+
+type colluder struct {
+	Honest
+	units []uint32 // of the partner, in the current round
+}
+
+// Check implements party.Compute.
+func (p *colluder) Check(ctx context.Context, base run.Checkpoint, unit uint32, verifier string, c run.Commitment) (engine.Finding, error) {
+	if slices.Contains(p.units, unit) {
+		return engine.Finding{Right: true, Seal: canon.Sum("starling/invented/seal")}, nil
+	}
+	return p.Honest.Check(ctx, base, unit, verifier, c)
+}
+
+// Manner is how a false accusation is carried through.
+type Manner uint8
+
+// The manners.
+const (
+	ToTheLeaf Manner = iota // says that the trace of a step, which it agrees with, does not lead to the state, and shows the trace
+	Inventing               // says that every output of a step is another, and brings what the first is computed from
+	Silently                // opens the dispute and says nothing more
+	Malformed               // brings a payload in which bytes are missing
+	Oversized               // brings a payload that is too large, and nothing more
+)
+
+// Accuses is a verifier that disputes right work.
+type Accuses struct {
+	Segment uint32 // that it says is wrong
+	Manner  Manner
+}
+
+// Play implements Act.
+func (a Accuses) Play(c Cast) Step {
+	c.Party.Compute = accuser{c.Honest, a}
+	brought := false
+	return moving(c, func(m dispute.Move) dispute.Move {
+		var payload *[]byte
+		switch {
+		case m.Leaf != nil:
+			payload = &m.Leaf.Payload
+		case m.Bind != nil:
+			payload = &m.Bind.Payload
+		}
+		switch {
+		case a.Manner == Silently || brought:
+			return dispute.Move{} // which no chain takes
+		case payload == nil:
+		case a.Manner == Malformed:
+			*payload = (*payload)[:len(*payload)/2]
+		case a.Manner == Oversized:
+			*payload, brought = make([]byte, dispute.MaxLeaf+1), true
+		}
+		return m
+	})
+}
+
+type accuser struct {
+	Honest
+	Accuses
+}
+
+// Check implements party.Compute.
+func (p accuser) Check(context.Context, run.Checkpoint, uint32, string, run.Commitment) (engine.Finding, error) {
+	return engine.Finding{Differ: p.Segment}, nil
+}
+
+// Oracle implements party.Compute: everything that is shown differs.
+func (p accuser) Oracle(base run.Checkpoint, g dispute.Game) (dispute.Oracle, error) {
+	honest, err := p.Honest.Oracle(base, g)
+	return contrarian{honest, p.Manner == Inventing}, err
+}
+
+// contrarian knows better wherever it is shown something.
+type contrarian struct {
+	dispute.Oracle
+	trace bool // also in a trace
+}
+
+// Steps implements dispute.Oracle.
+func (o contrarian) Steps(after []uint32) ([]canon.Digest, error) {
+	roots, err := o.Oracle.Steps(after)
+	for i := range roots {
+		roots[i][0] ^= 1
+	}
+	return roots, err
+}
+
+// Trace implements dispute.Oracle.
+func (o contrarian) Trace(step uint32) (*canon.Tree, error) {
+	if !o.trace {
+		return o.Oracle.Trace(step)
+	}
+	return other(o.Oracle.Trace(step))
+}
+
+// Output implements dispute.Oracle.
+func (o contrarian) Output(step, operator uint32) (*canon.Tree, error) {
+	return other(o.Oracle.Output(step, operator))
+}
+
+// Update implements dispute.Oracle.
+func (o contrarian) Update() (*canon.Tree, error) { return other(o.Oracle.Update()) }
+
+// other is a tree of other leaves.
+func other(t *canon.Tree, err error) (*canon.Tree, error) {
+	for i := 0; err == nil && i < t.Len(); i++ {
+		var leaf canon.Digest
+		if leaf, err = t.Node(0, i); err == nil {
+			leaf[0] ^= 1
+			t, err = replaced(t, i, leaf)
+		}
+	}
+	return t, err
+}
+
+var _ party.Compute = (*colluder)(nil)
