@@ -1,0 +1,166 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	authtypes "github.com/cosmos/cosmos-sdk/x/auth/types"
+
+	"github.com/starling-network/starling/chain"
+	"github.com/starling-network/starling/chain/x/market"
+	"github.com/starling-network/starling/chain/x/registry"
+	"github.com/starling-network/starling/client"
+	"github.com/starling-network/starling/protocol/reward"
+	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/role/engine"
+)
+
+// Money checks after every block that no uzen was made or lost: all accounts together hold what the genesis gave them, the
+// account of all stakes holds their sum, and that of all budgets what is left of this one.
+type Money struct{}
+
+// account of a module.
+func account(module string) string { return authtypes.NewModuleAddress(module).String() }
+
+// Block implements Checker.
+func (Money) Block(w *World) error {
+	ctx, c := context.Background(), w.Chain()
+	held, err := w.ledger.balances(ctx)
+	if err != nil {
+		return err
+	}
+	var sum uint64
+	for _, amount := range held {
+		sum += amount
+	}
+	want := uint64(len(w.parties))*funds + uint64(len(w.ledger.validators))*chain.SelfStake
+	participants, err := c.Participants(ctx)
+	var stakes uint64
+	for _, p := range participants {
+		stakes += p.Stake
+	}
+	escrow, failed := c.Escrow(ctx, w.config.Job.ID())
+	if errors.Is(failed, client.ErrNotFound) {
+		failed = nil
+	}
+	if err := errors.Join(err, failed); err != nil {
+		return err
+	}
+	switch {
+	case sum != want:
+		return fmt.Errorf("money: there are %d uzen, the genesis made %d", sum, want)
+	case held[account(registry.Name)] != stakes:
+		return fmt.Errorf("money: stakes of %d uzen, and %d are held for them", stakes, held[account(registry.Name)])
+	case held[account(market.Name)] != escrow.Remaining():
+		return fmt.Errorf("money: %d uzen of the budget remain, and %d are held for them", escrow.Remaining(), held[account(market.Name)])
+	}
+	return nil
+}
+
+// End implements Checker.
+func (Money) End(*World) error { return nil }
+
+// Justice checks at the end that nobody lost stake but those who broke the rules.
+type Justice struct {
+	Guilty []string // names of those who may be slashed
+}
+
+// Block implements Checker.
+func (Justice) Block(*World) error { return nil }
+
+// End implements Checker.
+func (j Justice) End(w *World) error {
+	participants, err := w.Chain().Participants(context.Background())
+	if err != nil {
+		return err
+	}
+	for _, p := range participants {
+		name := w.Name(p.ID)
+		if !slices.Contains(j.Guilty, name) && (p.Stake != stake || p.Slashed > 0 || p.Jailed) {
+			return fmt.Errorf("justice: %s kept the rules, and has lost %d uzen of its stake", name, p.Slashed)
+		}
+	}
+	return nil
+}
+
+// Pay checks at the end that the work of no unit was paid twice.
+type Pay struct{}
+
+// Block implements Checker.
+func (Pay) Block(*World) error { return nil }
+
+// End implements Checker.
+func (Pay) End(w *World) error {
+	receipts, err := w.Receipts()
+	if err != nil {
+		return err
+	}
+	return once(receipts)
+}
+
+// once reports the first payment for what was paid before.
+func once(receipts []reward.Receipt) error {
+	type duty struct {
+		kind        reward.Kind
+		round, unit uint32
+	}
+	paid := map[duty]reward.Receipt{}
+	for i, r := range receipts {
+		if r.Seq != uint64(i) {
+			return fmt.Errorf("pay: receipt %d has number %d", i, r.Seq)
+		}
+		if r.Amount == 0 || r.Kind != reward.Work {
+			continue
+		}
+		d := duty{r.Kind, r.Round, r.Unit}
+		if first, ok := paid[d]; ok {
+			return fmt.Errorf("pay: unit %d of round %d is paid to %s and to %s", r.Unit, r.Round, first.Who, r.Who)
+		}
+		paid[d] = r
+	}
+	return nil
+}
+
+// Lineage checks at the end that every attested checkpoint is signed by a quorum, follows its predecessor, and can be had;
+// and, if Honest, that each is what honest work alone leads to.
+type Lineage struct{ Honest bool }
+
+// Block implements Checker.
+func (Lineage) Block(*World) error { return nil }
+
+// End implements Checker.
+func (l Lineage) End(w *World) error {
+	ctx, job := context.Background(), w.config.Job
+	s, err := w.State()
+	if err != nil {
+		return err
+	}
+	for round := uint32(1); round <= s.Base.Round; round++ {
+		e, err := w.Chain().Lineage(ctx, job.ID(), round)
+		if err != nil {
+			return fmt.Errorf("lineage: %w", err)
+		}
+		digest := e.Attestation.Digest()
+		for _, v := range e.Votes {
+			if err := client.Verify(v.Member, v.PublicKey, digest, v.Signature); err != nil {
+				return fmt.Errorf("lineage: round %d: %w", round, err)
+			}
+		}
+		if active := len(s.Active(run.Worker)) + len(s.Active(run.Verifier)); 3*len(e.Votes) <= 2*active {
+			return fmt.Errorf("lineage: round %d has %d signatures of at least %d members", round, len(e.Votes), active)
+		}
+		if _, err := engine.LoadCheckpoint(ctx, e.Attestation.Checkpoint, w.anybody); err != nil {
+			return fmt.Errorf("lineage: round %d: %w", round, err)
+		}
+		want, err := job.Root(round)
+		if err != nil {
+			return err
+		}
+		if got := e.Attestation.Checkpoint.Root; l.Honest && got != want {
+			return fmt.Errorf("lineage: round %d ends in %s, honest work ends in %s", round, got.Short(), want.Short())
+		}
+	}
+	return nil
+}

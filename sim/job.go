@@ -1,0 +1,171 @@
+package sim
+
+import (
+	"context"
+	"strings"
+
+	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/compute/data"
+	"github.com/starling-network/starling/compute/data/tokenizer"
+	"github.com/starling-network/starling/compute/kernel"
+	"github.com/starling-network/starling/compute/model"
+	"github.com/starling-network/starling/compute/program"
+	"github.com/starling-network/starling/compute/train"
+	"github.com/starling-network/starling/exchange/aggregate"
+	"github.com/starling-network/starling/exchange/codec"
+	"github.com/starling-network/starling/exchange/outer"
+	"github.com/starling-network/starling/network/blob"
+	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/role/engine"
+)
+
+// Job is what a simulated network trains: a real job, small enough that its mathematics takes milliseconds.
+type Job struct {
+	Task    *train.Task
+	Genesis *train.Checkpoint
+
+	known   map[unitKey]*engine.Work // units computed before, by anybody honest
+	lineage []canon.Digest           // roots of honest checkpoints, from genesis
+	last    *train.Checkpoint
+}
+
+// unitKey names a unit by all that its result depends on.
+type unitKey struct {
+	base canon.Digest
+	unit uint32
+}
+
+// Size of a job.
+type Size struct {
+	Rounds, Units, Steps, Segment uint32
+}
+
+// NewJob makes a language model of some thousand parameters and a text for it to read.
+func NewJob(z Size) (*Job, error) {
+	const batch, length, seed = 1, 8, 3
+	config, err := model.Parse(model.GPT2, map[string]any{"n_layer": 1, "n_embd": 8, "n_head": 1, "n_positions": length, "vocab_size": 256})
+	if err != nil {
+		return nil, err
+	}
+	step, err := model.TrainStep(config, model.AdamW{Beta1: 0.9, Beta2: 0.95, Eps: 1e-8, WeightDecay: 0.1, MaxGradNorm: 1}, batch, length)
+	if err != nil {
+		return nil, err
+	}
+	text := []byte(strings.Repeat("the quick brown fox jumps over the lazy dog. ", 60))
+	corpus, err := data.Build([]data.Source{{Format: "text", Name: "fox", Data: text}}, tokenizer.Bytes(), 0)
+	if err != nil {
+		return nil, err
+	}
+	genesis, err := train.Genesis(train.Params(step), config.Init(seed))
+	if err != nil {
+		return nil, err
+	}
+	spec := &train.Spec{
+		Version: 1, Numerics: kernel.Version, Name: "sim", Seed: seed, Program: step.Digest(), Data: corpus.Manifest(engine.ShardTokens).Digest(),
+		Genesis: genesis.Root(), Rounds: z.Rounds, Steps: z.Steps, Segment: z.Segment, Units: z.Units, Batch: batch, Length: length,
+		Rate: train.Rate{Kind: train.Cosine, Peak: 1e-2, Warmup: 2, Floor: 0.1}, Beta1: 0.9, Beta2: 0.95,
+		Exchange: train.Exchange{Codec: codec.Int8, Rule: aggregate.Mean, Outer: outer.Nesterov, Rate: 0.7, Momentum: 0.9},
+	}
+	if err := spec.Check(); err != nil {
+		return nil, err
+	}
+	exec, err := program.Compile(step, 1)
+	if err != nil {
+		return nil, err
+	}
+	return &Job{
+		Task: &train.Task{Spec: spec, Step: step, Exec: exec, Corpus: corpus}, Genesis: genesis,
+		known: map[unitKey]*engine.Work{}, lineage: []canon.Digest{genesis.Root()}, last: genesis,
+	}, nil
+}
+
+// ID of the job: the digest of its specification.
+func (j *Job) ID() string { return "job-" + j.Task.Spec.Digest().Short() }
+
+// ship stores what the job ships and returns the CID of its bundle and the name of its first checkpoint.
+func (j *Job) ship(ctx context.Context, store blob.Store) (bundle string, genesis run.Checkpoint, err error) {
+	put := func(b []byte) string {
+		id, e := store.Put(ctx, b)
+		if e != nil && err == nil {
+			err = e
+		}
+		return id.String()
+	}
+	b := engine.Bundle{
+		Spec: j.Task.Spec.Encode(), Program: put(j.Task.Step.Encode()), Manifest: put(j.Task.Corpus.Manifest(engine.ShardTokens).Encode()),
+	}
+	for _, s := range j.Task.Corpus.Shards(engine.ShardTokens) {
+		b.Shards = append(b.Shards, put(s))
+	}
+	bundle = put(b.Encode())
+	if err != nil {
+		return "", genesis, err
+	}
+	genesis, err = engine.SaveCheckpoint(ctx, store, j.ID(), j.Genesis)
+	return bundle, genesis, err
+}
+
+// terms of the order.
+func (j *Job) terms(bundle string, genesis run.Checkpoint, auditPPM uint32) run.Terms {
+	s := j.Task.Spec
+	return run.Terms{
+		Job: j.ID(), Spec: s.Digest(), SpecCID: bundle, Genesis: genesis, Rounds: s.Rounds, Units: s.Units, Segments: s.Segments(),
+		UnitFlops: j.Task.Step.Flops() * uint64(s.Steps), AuditPPM: auditPPM, Deadlines: run.Deadlines{Train: 20, Audit: 20, Attest: 20},
+	}
+}
+
+// Root is the state root after some rounds of honest work. It does not depend on who works.
+func (j *Job) Root(rounds uint32) (canon.Digest, error) {
+	for uint32(len(j.lineage)) <= rounds {
+		s := j.Task.Spec
+		name := run.Checkpoint{Round: j.last.Round, Root: j.lineage[j.last.Round]}
+		e := engine.New(j.ID(), j.Task, blob.NewMemory(), nil)
+		e.Hold(name, j.last)
+		units := make([]run.Unit, s.Units)
+		updates := make([][]byte, s.Units)
+		for i := range units {
+			w, err := memo{e, j}.Train(context.Background(), name, uint32(i))
+			if err != nil {
+				return canon.Digest{}, err
+			}
+			units[i], updates[i] = run.Unit{Index: uint32(i), Commit: w.Commit}, w.Update
+		}
+		next, err := e.Advance(context.Background(), name, units, func(u run.Unit) ([]byte, error) { return updates[u.Index], nil })
+		if err != nil {
+			return canon.Digest{}, err
+		}
+		if j.last, err = e.Base(next); err != nil {
+			return canon.Digest{}, err
+		}
+		j.lineage = append(j.lineage, next.Root)
+	}
+	return j.lineage[rounds], nil
+}
+
+// memo is an engine that looks a unit up before it computes it: a unit is a pure function, whoever asks.
+type memo struct {
+	*engine.Engine
+	job *Job
+}
+
+// Train implements party.Compute.
+func (m memo) Train(ctx context.Context, name run.Checkpoint, unit uint32) (*engine.Work, error) {
+	key := unitKey{name.Root, unit}
+	if w, ok := m.job.known[key]; ok {
+		return w, nil
+	}
+	w, err := m.Engine.Train(ctx, name, unit)
+	if err == nil {
+		m.job.known[key] = w
+	}
+	return w, err
+}
+
+// Check implements party.Compute.
+func (m memo) Check(ctx context.Context, name run.Checkpoint, unit uint32, verifier string, c run.Commitment) (engine.Finding, error) {
+	mine, err := m.Train(ctx, name, unit)
+	if err != nil {
+		return engine.Finding{}, err
+	}
+	return m.Compare(mine, name, unit, verifier, c), nil
+}

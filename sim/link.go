@@ -1,0 +1,94 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/starling-network/starling/network/blob"
+)
+
+// Link is how a machine is connected.
+type Link struct {
+	Latency   time.Duration // one way, without jitter; up to as much again is added at random
+	Bandwidth float64       // bytes a second, both ways
+	Loss      float64       // probability that a message must be sent again
+}
+
+// again is how long it takes to notice that a message was lost.
+const again = time.Second
+
+// delay is how long a message is under way. What is lost is sent again: links are slow, not forgetful.
+func (l Link) delay(random *rand.Rand, bytes int) time.Duration {
+	d := l.Latency + time.Duration(random.Float64()*float64(l.Latency)) + time.Duration(float64(bytes)/l.Bandwidth*float64(time.Second))
+	for range 10 {
+		if random.Float64() >= l.Loss {
+			break
+		}
+		d += again
+	}
+	return d
+}
+
+// fetch gets a blob from the own store or from the first holder that has it, and keeps it.
+func (p *process) fetch(ctx context.Context, c blob.CID, holders []string) ([]byte, error) {
+	if b, err := p.store.Get(ctx, c); err == nil {
+		return b, nil
+	}
+	w := p.world
+	for _, h := range holders {
+		from := w.at[h]
+		if from == nil || from == p {
+			continue
+		}
+		if err := w.clock.sleep(p.link.delay(w.random, 0)); err != nil {
+			return nil, err
+		}
+		if !from.up || w.cut(p, from) {
+			continue
+		}
+		b, err := from.store.Get(ctx, c)
+		if err != nil {
+			continue
+		}
+		if err := w.clock.sleep(from.link.delay(w.random, len(b))); err != nil {
+			return nil, err
+		}
+		if !from.up || w.cut(p, from) {
+			continue
+		}
+		_, err = p.store.Put(ctx, b)
+		return b, err
+	}
+	return nil, fmt.Errorf("sim: nobody has %s: %w", c, blob.ErrNotFound)
+}
+
+// blobs implements party.Blobs.
+type blobs struct{ process *process }
+
+const (
+	askAgain  = time.Second
+	askAtMost = 20 // times
+)
+
+// Await implements party.Blobs.
+func (b blobs) Await(ctx context.Context, c blob.CID, holders []string) (data []byte, err error) {
+	for range askAtMost {
+		if data, err = b.process.fetch(ctx, c, holders); err == nil {
+			return data, nil
+		}
+		if err := b.process.world.clock.sleep(askAgain); err != nil {
+			return nil, err
+		}
+	}
+	return nil, err
+}
+
+// Has implements party.Blobs.
+func (b blobs) Has(ctx context.Context, c blob.CID) (bool, error) { return b.process.store.Has(ctx, c) }
+
+// Put implements party.Blobs.
+func (b blobs) Put(ctx context.Context, data []byte) (blob.CID, error) {
+	return b.process.store.Put(ctx, data)
+}

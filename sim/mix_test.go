@@ -1,0 +1,175 @@
+package sim
+
+import (
+	"flag"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/starling-network/starling/protocol/reward"
+	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/role/adversary"
+)
+
+var (
+	seeds = flag.Uint64("seeds", 20, "random mixes that TestMix plays")
+	seed  = flag.Uint64("seed", 1, "the first of them")
+)
+
+// crooked lists adversaries that a mix draws from.
+var crooked = map[run.Role][]adversary.Act{
+	run.Worker: {
+		adversary.Skips{}, adversary.TrainsLess{Steps: 3}, adversary.WrongData{}, adversary.WrongRate{Factor: 1.01}, adversary.Copies{},
+		adversary.CopiesChanged{}, adversary.FlipsBit{Step: 2, Tensor: 3, Bit: 1}, adversary.Poisons{Factor: 3}, adversary.Equivocates{},
+		adversary.Equivocates{TrueFirst: true}, adversary.GoesSilent{}, adversary.Malforms{}, adversary.Oversizes{}, adversary.Misattests{},
+		adversary.Patient{Round: 1, Then: adversary.Skips{}}, adversary.Patient{Round: 2, Then: adversary.Poisons{Factor: 2}},
+		adversary.Lies{Segment: adversary.First, Step: adversary.Last, Operator: adversary.First, Tile: adversary.Last},
+		adversary.Lies{Segment: adversary.Last, Step: adversary.First, Operator: adversary.Nowhere, Tile: adversary.First},
+	},
+	run.Verifier: {
+		adversary.Stamps{}, adversary.CopiesSeal{Of: "somebody"}, adversary.Accuses{Segment: 1}, adversary.Accuses{Segment: 2, Manner: adversary.Inventing},
+		adversary.Accuses{Segment: 0, Manner: adversary.Malformed}, adversary.Accuses{Segment: 3, Manner: adversary.Silently},
+		adversary.GoesSilent{}, adversary.Misattests{},
+	},
+}
+
+// mix draws a network: its size, its links, what breaks, and who lies. Fewer than a third of the members lie, and an
+// honest verifier is among them.
+func mix(c Config, seed uint64) Config {
+	r := rand.New(rand.NewPCG(seed, 1))
+	between := func(low, high int) int { return low + r.IntN(high-low+1) }
+	c.Seed, c.Workers, c.Verifiers = seed, between(3, 6), between(2, 3)
+	c.AuditPPM = []uint32{1_000_000, 200_000, 50_000}[r.IntN(3)]
+	c.Link = Link{Latency: time.Duration(between(5, 300)) * time.Millisecond, Bandwidth: float64(between(1, 100)) * 1e5, Loss: r.Float64() * 0.05}
+	c.Unit = time.Duration(between(500, 4000)) * time.Millisecond
+	names := c.names()
+	c.Acts = map[string]adversary.Act{}
+	for range between(0, (len(names)-1)/3) {
+		i := r.IntN(len(names))
+		role := run.Worker
+		if i >= c.Workers {
+			role = run.Verifier
+			i = c.Workers // one of them may lie
+		}
+		c.Acts[names[i]] = crooked[role][r.IntN(len(crooked[role]))]
+	}
+	if r.IntN(4) == 0 {
+		c.Withhold = []int{r.IntN(c.Validators)}
+	}
+	for range between(0, 3) {
+		f := Fault{At: time.Duration(between(3, 60)) * time.Second, For: time.Duration(between(1, 8)) * time.Second, Who: names[r.IntN(len(names))]}
+		if other := names[r.IntN(len(names))]; r.IntN(2) == 0 && other != f.Who {
+			f.From = other
+		}
+		c.Faults = append(c.Faults, f)
+	}
+	return c
+}
+
+// shielded reports whether a lie may be accepted: not everything is audited, or not by the honest alone.
+func shielded(c Config) bool {
+	for _, a := range c.Acts {
+		switch a.(type) {
+		case adversary.Stamps, adversary.CopiesSeal:
+			return true
+		}
+	}
+	return c.AuditPPM < 1_000_000
+}
+
+func playMix(c Config) (Outcome, error) {
+	w, err := New(c, Money{}, Pay{}, Justice{Guilty: slices.Collect(maps.Keys(c.Acts))}, Lineage{Honest: !shielded(c)})
+	if err != nil {
+		return Outcome{}, err
+	}
+	if _, err := w.Play(); err != nil {
+		return Outcome{}, err
+	}
+	o, err := w.Outcome()
+	if err == nil && o.Phase != run.Done {
+		err = fmt.Errorf("the run ends in phase %d after %d rounds: %s", o.Phase, o.Rounds, o.Why)
+	}
+	return o, err
+}
+
+// Whatever happens, the honest keep their stake, money is conserved, nobody is paid twice, and the lineage is signed; with
+// everything audited by the honest, the model is the one that the job determines.
+func TestMix(t *testing.T) {
+	base := small(t)
+	base.MaxBlocks = 1000
+	var lies, convicted, spoiled int
+	for s := *seed; s < *seed+*seeds; s++ {
+		c := mix(base, s)
+		if testing.Verbose() && *seeds == 1 {
+			c.Log = func(line string) { t.Log(line) }
+		}
+		o, err := playMix(c)
+		if err != nil {
+			t.Errorf("%v\nworkers %d, verifiers %d, audits %d ppm, acts %v, faults %v, link %+v\nreplay: go test ./sim -run 'TestMix$' -v -seeds 1 -seed %d",
+				err, c.Workers, c.Verifiers, c.AuditPPM, c.Acts, c.Faults, c.Link, s)
+		}
+		lies += len(c.Acts)
+		convicted += len(o.Slashed)
+		if err == nil && !o.Honest {
+			spoiled++
+		}
+		if s%50 == 0 {
+			fmt.Printf("seed %d: %d adversaries, %d slashed, %d models spoiled by what was not audited\n", s, lies, convicted, spoiled)
+		}
+	}
+	t.Logf("%d seeds: %d adversaries, %d slashed, %d models spoiled by what was not audited", *seeds, lies, convicted, spoiled)
+}
+
+func TestSameSeedSameTrace(t *testing.T) {
+	for _, s := range []uint64{3, 4} {
+		var first string
+		for i := range 2 {
+			w, err := New(mix(small(t), s))
+			if err != nil {
+				t.Fatal(err)
+			}
+			d, err := w.Play()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if i == 0 {
+				first = d.String()
+			} else if d.String() != first {
+				t.Errorf("seed %d gives the traces %s and %s", s, first, d)
+			}
+		}
+	}
+}
+
+// Canaries: what a checker must not let pass.
+func TestCheckersSeeWhatIsWrong(t *testing.T) {
+	play := func(t *testing.T, c Config, check Checker, spoil func(w *World)) {
+		w, err := New(c, check)
+		if err != nil {
+			t.Fatal(err)
+		}
+		spoil(w)
+		if _, err = w.Play(); err == nil {
+			t.Error("nothing was found")
+		}
+		t.Log(err)
+	}
+	nothing := func(*World) {}
+	broken := small(t)
+	broken.Acts = one(w1, adversary.FlipsBit{Step: 4, Tensor: 2, Bit: 3})
+	t.Run("a machine that computes wrong is slashed", func(t *testing.T) { play(t, broken, Justice{}, nothing) })
+	blind := small(t)
+	blind.Verifiers, blind.Acts = 1, map[string]adversary.Act{w1: adversary.Poisons{Factor: -1}, "verifier-0": adversary.Stamps{}}
+	t.Run("a lie that nobody audits is in the model", func(t *testing.T) { play(t, blind, Lineage{Honest: true}, nothing) })
+	t.Run("an account that nobody knows has coins", func(t *testing.T) {
+		play(t, small(t), Money{}, func(w *World) { w.parties = w.parties[:len(w.parties)-1] })
+	})
+	t.Run("a unit is paid twice", func(t *testing.T) {
+		if err := once([]reward.Receipt{{Kind: reward.Work, Amount: 1}, {Seq: 1, Kind: reward.Work, Amount: 1, Who: "b"}}); err == nil {
+			t.Error("nothing was found")
+		}
+	})
+}

@@ -1,0 +1,233 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	sdk "github.com/cosmos/cosmos-sdk/types"
+	sdkerrors "github.com/cosmos/cosmos-sdk/types/errors"
+
+	"github.com/starling-network/starling/client"
+	"github.com/starling-network/starling/network/blob"
+	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/role"
+	"github.com/starling-network/starling/role/adversary"
+	"github.com/starling-network/starling/role/engine"
+	"github.com/starling-network/starling/role/party"
+	"github.com/starling-network/starling/role/verifier"
+	"github.com/starling-network/starling/role/worker"
+)
+
+// process is a simulated machine with its account, its disk and its link.
+type process struct {
+	world *World
+	name  string
+	role  run.Role // 0: the consumer
+	key   *client.Key
+	store *blob.Memory // survives a crash
+	link  Link
+	unit  time.Duration // that it computes at a unit
+	act   adversary.Act // nil: honest
+	chain client.Member
+
+	up       bool
+	account  client.Account
+	synced   bool          // account is what the chain says, and what was sent since
+	sent     time.Duration // when the last message arrives; messages do not overtake each other
+	step     adversary.Step
+	party    *party.Party // once the job's bundle is here
+	opening  bool
+	routines []*routine
+	ctx      context.Context // until the next crash
+	cancel   context.CancelFunc
+}
+
+func newProcess(w *World, name string, r run.Role) *process {
+	p := &process{world: w, name: name, role: r, key: keyOf(name), store: blob.NewMemory(), up: true}
+	p.chain = client.Member{Client: client.Through(w.ledger.connection, p.key, p.submit), Job: w.config.Job.ID(), Bootstrap: []string{address("consumer")}}
+	p.boot()
+	return p
+}
+
+func address(name string) string { return "/sim/" + name }
+
+// boot forgets all that a process has in memory.
+func (p *process) boot() {
+	p.synced, p.party, p.opening = false, nil, false
+	p.ctx, p.cancel = context.WithCancel(context.Background())
+	switch p.role {
+	case run.Worker:
+		p.step = worker.New(p.key.Address()).Step
+	case run.Verifier:
+		p.step = verifier.New(p.key.Address()).Step
+	default:
+		p.step = func(role.Event) []role.Action { return nil }
+	}
+}
+
+// crash stops the process in the middle of whatever it does.
+func (p *process) crash() {
+	p.world.trace("crash", p.name)
+	p.up = false
+	p.cancel()
+	running := p.routines
+	p.routines = nil
+	for _, r := range running {
+		r.kill()
+	}
+}
+
+func (p *process) restart() {
+	p.world.trace("restart", p.name)
+	p.up = true
+	p.boot()
+}
+
+// spawn does something in a routine of its own.
+func (p *process) spawn(f func(ctx context.Context)) {
+	if !p.up {
+		return
+	}
+	p.routines = slices.DeleteFunc(p.routines, (*routine).over)
+	if r := p.world.clock.start(func() { f(p.ctx) }); !r.over() {
+		p.routines = append(p.routines, r)
+	}
+}
+
+// block tells the process of a block.
+func (p *process) block(height int64) {
+	if !p.up || p.role == 0 {
+		return
+	}
+	b, err := p.chain.Observe(p.ctx, height)
+	if err != nil {
+		p.world.fail(fmt.Errorf("sim: %s cannot follow the chain: %w", p.name, err))
+	}
+	switch {
+	case b == nil:
+	case p.party != nil:
+		p.tell(*b)
+	case !p.opening:
+		p.opening = true
+		p.spawn(func(ctx context.Context) {
+			err := p.open(ctx, b.Run.Terms)
+			p.opening = false
+			p.world.trace("open", p.name, err)
+		})
+	}
+}
+
+// open fetches the job and makes ready to compute, honestly or not.
+func (p *process) open(ctx context.Context, terms run.Terms) error {
+	task, err := engine.Open(ctx, terms, 1, func(ctx context.Context, cid string) ([]byte, error) {
+		id, err := blob.Parse(cid)
+		if err != nil {
+			return nil, err
+		}
+		return p.fetch(ctx, id, p.chain.Bootstrap)
+	})
+	if err != nil {
+		return err
+	}
+	honest := memo{engine.New(terms.Job, task, p.store, p.fetch), p.world.config.Job}
+	p.party = &party.Party{ID: p.key.Address(), Compute: honest, Lineage: honest, Chain: p.chain, Blobs: blobs{p}}
+	if p.act != nil {
+		p.step = p.act.Play(adversary.Cast{Party: p.party, Honest: honest, Step: p.step, State: func(ctx context.Context) (run.State, error) {
+			return p.chain.Run(ctx, terms.Job)
+		}})
+	}
+	p.party.Compute = slow{p.party.Compute, p}
+	return nil
+}
+
+// tell passes an event to the role and performs what it wants.
+func (p *process) tell(e role.Event) {
+	for _, a := range p.step(e) {
+		p.spawn(func(ctx context.Context) {
+			e := p.party.Perform(ctx, a)
+			if f, ok := e.(role.Failed); ok && errors.Is(f.Err, errKilled) {
+				return
+			} else if ok {
+				p.world.trace("failed", p.name, a.Key(), f.Err)
+			} else {
+				p.world.trace("done", p.name, a.Key())
+			}
+			p.tell(e)
+		})
+	}
+}
+
+// submit implements client.Submitter: it signs, sends, and waits for the block or the refusal. A sequence that is not what
+// the chain expects, because transactions were lost in a crash, is read again.
+func (p *process) submit(ctx context.Context, msgs ...sdk.Msg) (client.Result, error) {
+	for {
+		r, err := p.try(ctx, msgs)
+		if err != nil {
+			p.synced = false
+		}
+		e, ok := errors.AsType[*client.Error](err)
+		if !ok || e.Space != sdkerrors.RootCodespace || e.Code != sdkerrors.ErrWrongSequence.ABCICode() {
+			if ok {
+				p.synced = false
+			}
+			return r, err
+		}
+		if err := p.world.clock.sleep(p.world.config.BlockTime); err != nil {
+			return r, err
+		}
+	}
+}
+
+func (p *process) try(ctx context.Context, msgs []sdk.Msg) (r client.Result, err error) {
+	w := p.world
+	if !p.synced {
+		number, sequence, err := p.chain.Sequence(ctx)
+		if err != nil {
+			return r, err
+		}
+		p.account, p.synced = client.Account{ChainID: w.ledger.chainID, Number: number, Sequence: sequence}, true
+	}
+	tx, err := client.Sign(ctx, p.key, p.account, uint64(w.ledger.height+patience), msgs...)
+	if err != nil {
+		return r, err
+	}
+	p.account.Sequence++
+	p.sent = max(p.sent, w.clock.now+p.link.delay(w.random, len(tx)))
+	waited := w.clock.wait(func(wake func()) {
+		w.clock.after(p.sent-w.clock.now, func() {
+			w.deliver(tx, func(result client.Result, failed error) {
+				r, err = result, failed
+				w.clock.after(p.link.delay(w.random, 0), wake)
+			})
+		})
+	})
+	return r, errors.Join(waited, err)
+}
+
+// patience is in how many blocks a transaction must be included.
+const patience = 100
+
+// slow is what a party computes, in the time that it takes on its machine.
+type slow struct {
+	party.Compute
+	process *process
+}
+
+// Train implements party.Compute.
+func (s slow) Train(ctx context.Context, base run.Checkpoint, unit uint32) (*engine.Work, error) {
+	if err := s.process.world.clock.sleep(s.process.unit); err != nil {
+		return nil, err
+	}
+	return s.Compute.Train(ctx, base, unit)
+}
+
+// Check implements party.Compute.
+func (s slow) Check(ctx context.Context, base run.Checkpoint, unit uint32, verifier string, c run.Commitment) (engine.Finding, error) {
+	if err := s.process.world.clock.sleep(s.process.unit); err != nil {
+		return engine.Finding{}, err
+	}
+	return s.Compute.Check(ctx, base, unit, verifier, c)
+}

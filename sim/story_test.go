@@ -1,0 +1,142 @@
+package sim
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"testing"
+
+	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/role/adversary"
+)
+
+// A story is one way to break the rules, and what comes of it.
+type story struct {
+	name     string
+	acts     map[string]adversary.Act
+	withhold []int
+	auditPPM uint32   // 0: everything
+	slashed  []string // exactly these
+	unpaid   []string // exactly these earn nothing
+	out      []string // exactly these have to leave
+	spoiled  bool     // the model is not that of honest work
+}
+
+const (
+	w1 = "worker-1"
+	v1 = "verifier-1"
+)
+
+func one(name string, a adversary.Act) map[string]adversary.Act {
+	return map[string]adversary.Act{name: a}
+}
+
+func stories() []story {
+	caught := func(name, who string, a adversary.Act) story {
+		return story{name: name, acts: one(who, a), slashed: []string{who}, unpaid: []string{who}, out: []string{who}}
+	}
+	accuses := func(segment uint32, m adversary.Manner) adversary.Act {
+		return adversary.Accuses{Segment: segment, Manner: m}
+	}
+	list := []story{
+		{name: "nobody lies"},
+		caught("skips its work", w1, adversary.Skips{}),
+		caught("trains fewer steps", w1, adversary.TrainsLess{Steps: 4}),
+		caught("trains no step", w1, adversary.TrainsLess{}),
+		caught("trains on other data", w1, adversary.WrongData{}),
+		caught("trains at another rate", w1, adversary.WrongRate{Factor: 2}),
+		caught("copies a commitment", w1, adversary.Copies{}),
+		caught("copies an update and changes it", w1, adversary.CopiesChanged{}),
+		caught("flips a bit after the first step", w1, adversary.FlipsBit{Step: 1, Tensor: 0, Bit: 5}),
+		caught("flips a bit after the last step", w1, adversary.FlipsBit{Step: 6, Tensor: 1, Bit: 0}),
+		caught("flips a bit of a moment", w1, adversary.FlipsBit{Step: 3, Tensor: 40, Bit: 12}),
+		caught("poisons its update", w1, adversary.Poisons{Factor: -10}),
+		caught("makes malformed moves", w1, adversary.Malforms{}),
+		caught("makes oversize moves", w1, adversary.Oversizes{}),
+		caught("equivocates, the lie first", w1, adversary.Equivocates{}),
+		{name: "equivocates, the truth first", acts: one(w1, adversary.Equivocates{TrueFirst: true})},
+		{name: "commits and goes silent", acts: one(w1, adversary.GoesSilent{}), unpaid: []string{w1}, out: []string{w1}},
+		{name: "attests to another checkpoint", acts: one(w1, adversary.Misattests{}), out: []string{w1}},
+		{name: "cheats once it is trusted", auditPPM: 10_000, acts: one(w1, adversary.Patient{Round: 2, Then: adversary.Skips{}}),
+			slashed: []string{w1}, out: []string{w1}},
+		{name: "passes without a look", acts: one(v1, adversary.Stamps{})},
+		{name: "passes with another's seal", acts: one(v1, adversary.CopiesSeal{Of: "somebody"})},
+		caught("accuses, and binds", v1, accuses(1, adversary.ToTheLeaf)),
+		caught("accuses, and invents", v1, accuses(2, adversary.Inventing)),
+		caught("accuses the start", v1, accuses(0, adversary.ToTheLeaf)),
+		caught("accuses the update", v1, accuses(3, adversary.ToTheLeaf)),
+		caught("accuses, and says nothing more", v1, accuses(1, adversary.Silently)),
+		caught("accuses with a malformed payload", v1, accuses(1, adversary.Malformed)),
+		caught("accuses with an oversize payload", v1, accuses(1, adversary.Oversized)),
+		{name: "a verifier shields a worker, and another audits it", slashed: []string{w1}, unpaid: []string{w1}, out: []string{w1},
+			acts: map[string]adversary.Act{w1: adversary.Skips{}, v1: adversary.Colludes{With: keyOf(w1).Address()}}},
+		{name: "a validator withholds its part of the beacon", withhold: []int{1}},
+		{name: "two of three validators withhold theirs", withhold: []int{0, 2}},
+	}
+	for _, segment := range []adversary.Place{adversary.First, adversary.Last} {
+		for _, step := range []adversary.Place{adversary.First, adversary.Last} {
+			for _, operator := range []adversary.Place{adversary.First, adversary.Last, adversary.Nowhere} {
+				for _, tile := range []adversary.Place{adversary.First, adversary.Last} {
+					if operator == adversary.Nowhere && tile == adversary.Last {
+						continue
+					}
+					l := adversary.Lies{Segment: segment, Step: step, Operator: operator, Tile: tile}
+					list = append(list, caught(fmt.Sprintf("lies at segment %v, step %v, operator %v, tile %v", segment, step, operator, tile), w1, l))
+				}
+			}
+		}
+	}
+	return list
+}
+
+func TestStories(t *testing.T) {
+	config := small(t)
+	for _, s := range stories() {
+		t.Run(s.name, func(t *testing.T) { s.test(t, config) })
+	}
+}
+
+func (s story) test(t *testing.T, c Config) {
+	c.Acts, c.Withhold = s.acts, s.withhold
+	if s.auditPPM > 0 {
+		c.AuditPPM = s.auditPPM
+	}
+	if testing.Verbose() {
+		c.Log = func(line string) { t.Log(line) }
+	}
+	w, err := New(c, Money{}, Pay{}, Justice{Guilty: slices.Collect(maps.Keys(s.acts))}, Lineage{Honest: !s.spoiled})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Play(); err != nil {
+		t.Fatalf("seed %d: %v", c.Seed, err)
+	}
+	o, err := w.Outcome()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%+v", o)
+	if o.Phase != run.Done || o.Rounds != c.Job.Task.Spec.Rounds {
+		t.Errorf("the run ends in phase %d after %d rounds: %s", o.Phase, o.Rounds, o.Why)
+	}
+	if o.Honest == s.spoiled {
+		t.Errorf("the model is that of honest work: %v", o.Honest)
+	}
+	var unpaid []string
+	for _, name := range c.names() {
+		if o.Earned[name] == 0 {
+			unpaid = append(unpaid, name)
+		}
+	}
+	for _, e := range []struct {
+		what      string
+		got, want []string
+	}{
+		{"slashed", slices.Sorted(maps.Keys(o.Slashed)), s.slashed}, {"not paid", unpaid, s.unpaid},
+		{"out", slices.Sorted(maps.Keys(o.Out)), s.out},
+	} {
+		if !slices.Equal(e.got, e.want) {
+			t.Errorf("%s: %v, want %v", e.what, e.got, e.want)
+		}
+	}
+}

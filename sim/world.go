@@ -1,0 +1,276 @@
+package sim
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"hash"
+	"math/rand/v2"
+	"strconv"
+	"time"
+
+	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/chain"
+	"github.com/starling-network/starling/client"
+	"github.com/starling-network/starling/protocol/market"
+	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/role/adversary"
+)
+
+// Config is a network to play.
+type Config struct {
+	Seed       uint64
+	Job        *Job
+	Workers    int
+	Verifiers  int
+	Validators int
+	AuditPPM   uint32 // floor of the audit rate, parts per million
+	BlockTime  time.Duration
+	Link       Link          // of everybody
+	Unit       time.Duration // that a unit takes; up to as much again is drawn for every machine
+	Acts       map[string]adversary.Act
+	Withhold   []int             // validators that keep their part of the beacon back
+	Faults     []Fault           // of machines and links
+	MaxBlocks  int64             // after which the run counts as stuck
+	Log        func(line string) // nil: nowhere
+}
+
+// Fault is something that breaks and is mended.
+type Fault struct {
+	At, For time.Duration
+	Who     string // crashes and restarts; or, with From, cannot reach From and is not reached by it
+	From    string
+}
+
+// Money of the parties, in uzen.
+const (
+	funds  = 1_000_000_000_000
+	stake  = 100_000_000
+	price  = 1_000_000_000
+	budget = 500_000_000_000
+)
+
+// World is a network under virtual time.
+type World struct {
+	config  Config
+	clock   clock
+	random  *rand.Rand
+	ledger  *ledger
+	parties []*process // the consumer first
+	at      map[string]*process
+	cuts    map[[2]string]int
+	waiting map[[sha256.Size]byte]func(client.Result, error)
+	digest  hash.Hash
+	broken  error
+	checks  []Checker
+	over    bool
+}
+
+// Checker looks at a network from outside after every block, and at its end.
+type Checker interface {
+	Block(w *World) error
+	End(w *World) error
+}
+
+func keyOf(name string) *client.Key { return client.KeyFromSeed(canon.Sum("sim/key", []byte(name))) }
+
+// names of all parties but the consumer.
+func (c Config) names() (names []string) {
+	for i := range c.Workers {
+		names = append(names, "worker-"+strconv.Itoa(i))
+	}
+	for i := range c.Verifiers {
+		names = append(names, "verifier-"+strconv.Itoa(i))
+	}
+	return names
+}
+
+// New makes a network.
+func New(c Config, checks ...Checker) (*World, error) {
+	w := &World{
+		config: c, random: rand.New(rand.NewPCG(c.Seed, 0)), at: map[string]*process{}, cuts: map[[2]string]int{},
+		waiting: map[[sha256.Size]byte]func(client.Result, error){}, digest: sha256.New(), checks: checks,
+	}
+	var keys []chain.Keys
+	for i := range c.Validators {
+		keys = append(keys, chain.NewKeys(canon.Sum("sim/validator", []byte{byte(i)})))
+	}
+	accounts := []chain.Funded{{Address: keyOf("consumer").Address(), Amount: funds}}
+	for _, name := range c.names() {
+		accounts = append(accounts, chain.Funded{Address: keyOf(name).Address(), Amount: funds})
+	}
+	doc, err := chain.Genesis("sim-"+strconv.FormatUint(c.Seed, 10), time.Unix(1_000_000_000, 0), keys, accounts)
+	if err != nil {
+		return nil, err
+	}
+	if w.ledger, err = newLedger(doc, keys); err != nil {
+		return nil, err
+	}
+	for _, i := range c.Withhold {
+		w.ledger.withhold[i] = true
+	}
+	if _, err := w.ledger.block(context.Background(), 0); err != nil {
+		return nil, err
+	}
+	w.populate()
+	return w, nil
+}
+
+func (w *World) populate() {
+	c := w.config
+	add := func(name string, r run.Role) *process {
+		p := newProcess(w, name, r)
+		p.link = c.Link
+		p.unit = c.Unit + time.Duration(w.random.Float64()*float64(c.Unit))
+		p.act = c.Acts[name]
+		w.parties = append(w.parties, p)
+		w.at[address(name)] = p
+		return p
+	}
+	consumer := add("consumer", 0)
+	consumer.spawn(func(ctx context.Context) { w.must(consumer.order(ctx)) })
+	for i, name := range c.names() {
+		r := run.Worker
+		if i >= c.Workers {
+			r = run.Verifier
+		}
+		p := add(name, r)
+		p.spawn(func(ctx context.Context) { w.must(p.enlist(ctx)) })
+	}
+	for _, f := range c.Faults {
+		w.plan(f)
+	}
+	w.clock.after(c.BlockTime, w.block)
+}
+
+// enlist registers a party with its stake and its price.
+func (p *process) enlist(ctx context.Context) error {
+	if err := p.chain.Register(ctx, []run.Role{p.role}, p.name, []string{address(p.name)}, "simulated", stake); err != nil {
+		return err
+	}
+	return p.chain.Offer(ctx, p.role, price, 1)
+}
+
+// order ships the job and locks its budget.
+func (p *process) order(ctx context.Context) error {
+	c := p.world.config
+	bundle, genesis, err := c.Job.ship(ctx, p.store)
+	if err != nil {
+		return err
+	}
+	n := uint32(c.Workers)
+	return p.chain.Order(ctx, market.Order{
+		ID: c.Job.ID(), Budget: budget, PriceCap: price, Workers: market.Workers{Min: n, Target: n, Max: n}, Verifiers: uint32(c.Verifiers),
+		Terms: c.Job.terms(bundle, genesis, c.AuditPPM),
+	})
+}
+
+// plan lets a fault happen.
+func (w *World) plan(f Fault) {
+	p := w.at[address(f.Who)]
+	if f.From == "" {
+		w.clock.after(f.At, p.crash)
+		w.clock.after(f.At+f.For, p.restart)
+		return
+	}
+	link := between(f.Who, f.From)
+	w.clock.after(f.At, func() { w.cuts[link]++; w.trace("cut", link) })
+	w.clock.after(f.At+f.For, func() { w.cuts[link]--; w.trace("mended", link) })
+}
+
+func between(a, b string) [2]string { return [2]string{min(a, b), max(a, b)} }
+
+func (w *World) cut(a, b *process) bool { return w.cuts[between(a.name, b.name)] > 0 }
+
+// deliver puts a transaction where the next block finds it. The answer comes with that block, or at once if it is refused.
+func (w *World) deliver(tx []byte, answer func(client.Result, error)) {
+	r, err := w.ledger.check(tx)
+	if err == nil {
+		err = client.Refusal(r.Codespace, r.Code, r.Log)
+	}
+	if err != nil {
+		answer(client.Result{}, err)
+		return
+	}
+	w.waiting[sha256.Sum256(tx)] = answer
+}
+
+// block makes a block and tells everybody.
+func (w *World) block() {
+	in, err := w.ledger.block(context.Background(), w.clock.now)
+	if err != nil {
+		w.fail(err)
+		return
+	}
+	height := w.ledger.height
+	w.trace("block", height, len(in), fmt.Sprintf("%x", w.ledger.appHash))
+	for _, t := range in {
+		id := sha256.Sum256(t.tx)
+		answer := w.waiting[id]
+		delete(w.waiting, id)
+		answer(client.Result{Height: height, GasUsed: t.result.GasUsed, Events: t.result.Events}, client.Refusal(t.result.Codespace, t.result.Code, t.result.Log))
+	}
+	for _, p := range w.parties {
+		w.clock.after(p.link.delay(w.random, 0), func() { p.block(height) })
+	}
+	for _, c := range w.checks {
+		if err := c.Block(w); err != nil {
+			w.fail(fmt.Errorf("block %d: %w", height, err))
+		}
+	}
+	s, err := w.State()
+	switch {
+	case err == nil && (s.Phase == run.Done || s.Phase == run.Halted):
+		w.over = true
+	case err != nil && !errors.Is(err, client.ErrNotFound):
+		w.fail(err)
+	case height >= w.config.MaxBlocks:
+		w.fail(fmt.Errorf("sim: the run is not over after %d blocks: phase %d of round %d", height, s.Phase, s.Round))
+	default:
+		w.clock.after(w.config.BlockTime, w.block)
+	}
+}
+
+// State of the run.
+func (w *World) State() (run.State, error) {
+	return w.ledger.queries.Run(context.Background(), w.config.Job.ID())
+}
+
+// Chain reads the chain as anybody can.
+func (w *World) Chain() *client.Client { return w.ledger.queries }
+
+// ID is the account of a party.
+func (w *World) ID(name string) string { return w.at[address(name)].key.Address() }
+
+// Play lets time pass until the run is over, and returns the digest of everything that happened.
+func (w *World) Play() (canon.Digest, error) {
+	for !w.over && w.broken == nil && w.clock.step() {
+	}
+	for _, p := range w.parties {
+		p.crash()
+	}
+	for _, c := range w.checks {
+		if w.broken == nil {
+			w.broken = c.End(w)
+		}
+	}
+	return canon.Digest(w.digest.Sum(nil)), w.broken
+}
+
+func (w *World) fail(err error) { w.broken = errors.Join(w.broken, err) }
+
+func (w *World) must(err error) {
+	if err != nil && !errors.Is(err, errKilled) {
+		w.fail(err)
+	}
+}
+
+// trace records that something happened.
+func (w *World) trace(what ...any) {
+	line := fmt.Sprintln(append([]any{w.clock.now}, what...)...)
+	w.digest.Write([]byte(line))
+	if w.config.Log != nil {
+		w.config.Log(line[:len(line)-1])
+	}
+}

@@ -1,0 +1,23 @@
+package sim
+
+import (
+	"testing"
+	"time"
+)
+
+// small is an honest network with a job of three rounds. Jobs are shared: what one run computed the next need not.
+func small(t testing.TB) Config {
+	t.Helper()
+	if shared == nil {
+		var err error
+		if shared, err = NewJob(Size{Rounds: 3, Units: 4, Steps: 6, Segment: 3}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return Config{
+		Seed: 1, Job: shared, Workers: 4, Verifiers: 2, Validators: 3, AuditPPM: 1_000_000, BlockTime: time.Second,
+		Link: Link{Latency: 50 * time.Millisecond, Bandwidth: 1e6, Loss: 0.01}, Unit: 2 * time.Second, MaxBlocks: 400,
+	}
+}
+
+var shared *Job
