@@ -88,12 +88,12 @@ func gpt2(t *testing.T, vocab, width, heads, length, batch int) *program.Program
 
 // A tile of most kinds needs a few leaves, whatever the model. Kinds that mix many elements into one need more the larger
 // it is: a Dot a panel of each operand, a reduction all that it reduces, AddRows at worst all updates, attention
-// rows of a head.
+// rows of a head, a cross-entropy whole rows.
 func TestSizeOfTiles(t *testing.T) {
 	mixes := map[program.Kind]bool{
 		program.Dot: true, program.ReduceSum: true, program.ReduceMax: true, program.ReduceMin: true, program.SumSquares: true, program.AddRows: true,
 		program.CausalAttention: true, program.CausalAttentionLSE: true, program.CausalAttentionGradQ: true,
-		program.CausalAttentionGradK: true, program.CausalAttentionGradV: true,
+		program.CausalAttentionGradK: true, program.CausalAttentionGradV: true, program.CrossEntropy: true, program.CrossEntropyGrad: true,
 	}
 	for _, m := range []struct {
 		name                               string

@@ -63,15 +63,6 @@ func (a *Attention) product(m, n, k int, x []float32, xRow, xCol int, y []float3
 	g.Run(1)
 }
 
-// exp is Exp of every element.
-func (a *Attention) exp(x []float32) {
-	if a.Path == Portable {
-		Map(Exp)(x, x)
-	} else {
-		ExpTo(x, x)
-	}
-}
-
 // ForwardScratch is the number of elements of memory that Forward needs.
 func (a *Attention) ForwardScratch() int { return min(a.Queries, attentionRows) * a.Keys }
 
@@ -114,7 +105,7 @@ func (a *Attention) softmax(row []float32, i int, lse []float32) float32 {
 	for j := range see {
 		see[j] -= top[0]
 	}
-	a.exp(see)
+	a.Path.exp(see)
 	sum := a.Path.Sum(see)
 	clear(row[len(see):a.Visited(i)])
 	if lse != nil {
@@ -167,7 +158,7 @@ func (a *Attention) probabilities(p []float32, first, from, w int, lse []float32
 			p[i*w+j] = s - shift
 		}
 	}
-	a.exp(p)
+	a.Path.exp(p)
 	for i := range min(rows, AttentionBlock) { // later ones see all keys of the block
 		clear(p[i*w+max(0, min(w, a.seen(first+i)-from)) : (i+1)*w])
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/gomlx/gomlx/core/graph"
 
+	"github.com/starling-network/starling/compute/record"
 	"github.com/starling-network/starling/compute/tensor"
 )
 
@@ -85,7 +86,7 @@ func ClassifyNodes(m GraphNet, nodes, edges int) (Task, error) {
 	}
 	t.loss = func(w weights, in, masks []*graph.Node) []*graph.Node {
 		scores := m.scores(w, in[0], edgeList{in[1], in[2], in[3]}, masks)
-		return []*graph.Node{mean(surprise(scores, in[4]), in[5]), mean(hits(scores, in[4]), in[5])}
+		return []*graph.Node{mean(record.CrossEntropy(scores, in[4]), in[5]), mean(hits(scores, in[4]), in[5])}
 	}
 	return t, nil
 }

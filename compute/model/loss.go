@@ -4,18 +4,13 @@ import (
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
+
+	"github.com/starling-network/starling/compute/record"
 )
 
 // crossEntropy is the mean over rows of -log softmax(logits)[target], in nats: logits [n, vocab], targets int32 [n].
 func crossEntropy(logits, targets *graph.Node) *graph.Node {
-	return graph.MulScalar(graph.ReduceAllSum(surprise(logits, targets)), 1/float64(dims(logits)[0]))
-}
-
-// surprise is -log softmax(logits)[target] of each row, in nats: logits [n, vocab], targets int32 [n] to [n].
-func surprise(logits, targets *graph.Node) *graph.Node {
-	shifted := graph.Sub(logits, across(graph.StopGradient(graph.ReduceMax(logits, -1)), logits))
-	picked := at(shifted, targets)
-	return graph.Sub(graph.Log(graph.ReduceSum(graph.Exp(shifted), -1)), graph.ReduceSum(picked, -1))
+	return graph.MulScalar(graph.ReduceAllSum(record.CrossEntropy(logits, targets)), 1/float64(dims(logits)[0]))
 }
 
 // at is x [n, m] where the column is the target of the row, and 0 elsewhere.

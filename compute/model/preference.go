@@ -26,7 +26,7 @@ func (c Config) masked(rows, seqLen int, more ...Named) (Task, error) {
 // logProbs is the logarithm of the probability of each of tokens [rows, seqLen+1] but the first: [rows, seqLen].
 func (c Config) logProbs(w weights, tokens *graph.Node) *graph.Node {
 	seen, next := shift(tokens)
-	return graph.Reshape(graph.Neg(surprise(c.logits(w, seen), flat(next))), dims(next)...)
+	return graph.Reshape(graph.Neg(record.CrossEntropy(c.logits(w, seen), flat(next))), dims(next)...)
 }
 
 // MaskedLanguage is Language on sequences with padding, or with prompts that are not to be learnt. Batch: "tokens" int32
@@ -36,7 +36,7 @@ func MaskedLanguage(c Config, batch, seqLen int) (Task, error) {
 	t, err := c.masked(batch, seqLen)
 	t.loss = func(w weights, in, _ []*graph.Node) []*graph.Node {
 		seen, next := shift(in[0])
-		return []*graph.Node{mean(surprise(c.logits(w, seen), flat(next)), flat(in[1]))}
+		return []*graph.Node{mean(record.CrossEntropy(c.logits(w, seen), flat(next)), flat(in[1]))}
 	}
 	return t, err
 }

@@ -209,16 +209,10 @@ func (st *attentionStep) run(x *Exec) error {
 	if st.backward { // heads that share keys follow each other
 		tasks, each = batch*groups, heads/groups
 	}
-	workers := min(len(x.workers), tasks)
-	if batch*heads*st.Queries*st.Keys*st.Width < minParallel {
-		workers = 1
-	}
-	kernel.Parallel(workers, workers, func(lo, hi int) {
-		for w := lo; w < hi; w++ {
-			scratch := tensor.As[float32](x.workers[w].scratch)
-			for t := w * tasks / workers * each; t < (w+1)*tasks/workers*each; t++ {
-				st.head(x, t/heads, t%heads, heads/groups, scratch)
-			}
+	work := each * st.Queries * st.Keys * st.Width
+	x.share(tasks, work, func(w *worker, lo, hi int) {
+		for t := lo * each; t < hi*each; t++ {
+			st.head(x, t/heads, t%heads, heads/groups, tensor.As[float32](w.scratch))
 		}
 	})
 	return nil

@@ -234,6 +234,16 @@ func (b *Builder) Attention(k Kind, query, key int, operands ...Value) (Value, e
 	return b.Append(Operator{Kind: k, In: refs(operands...), Ints: ints([]int{query, key})})
 }
 
+// CrossEntropy is the loss of rows of logits [n, classes] with the targets [n].
+func (b *Builder) CrossEntropy(logits, targets Value) (Value, error) {
+	return b.Append(Operator{Kind: CrossEntropy, In: refs(logits, targets)})
+}
+
+// CrossEntropyGrad is the gradient of CrossEntropy for the logits, the rows times d [n].
+func (b *Builder) CrossEntropyGrad(logits, targets, d Value) (Value, error) {
+	return b.Append(Operator{Kind: CrossEntropyGrad, In: refs(logits, targets, d)})
+}
+
 func refs(vs ...Value) []int32 {
 	in := make([]int32, len(vs))
 	for i, v := range vs {

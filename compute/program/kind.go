@@ -134,6 +134,13 @@ const (
 	CausalAttentionGradV Kind = 144 // (q, k, do, lse): dv
 )
 
+// Cross-entropy of rows of logits [N, V] with the targets [N], columns as Int32 or Int64, as kernel.CrossEntropy and
+// kernel.CrossEntropyGrad specify. Other targets are no column.
+const (
+	CrossEntropy     Kind = 150 // (logits, targets) to [N]
+	CrossEntropyGrad Kind = 151 // (logits, targets, d [N]) to [N, V]
+)
+
 // A rule derives the shape of the result from the operator's attributes and the shapes of its operands, or says why there
 // is none. For kinds whose result is not given by those alone, it checks op.Out and returns it.
 type rule func(op *Operator, in []tensor.Shape) (tensor.Shape, error)
@@ -180,6 +187,8 @@ var kinds = [256]kindInfo{
 	CausalAttentionGradQ: {"CausalAttentionGradQ", 6, ruleAttention('q', "qkkqrr")},
 	CausalAttentionGradK: {"CausalAttentionGradK", 6, ruleAttention('k', "qkkqrr")},
 	CausalAttentionGradV: {"CausalAttentionGradV", 4, ruleAttention('k', "qkqr")},
+
+	CrossEntropy: {"CrossEntropy", 2, ruleCrossEntropy}, CrossEntropyGrad: {"CrossEntropyGrad", 3, ruleCrossEntropy},
 }
 
 // String returns the name of the kind, such as "Add".

@@ -33,6 +33,7 @@ type step struct {
 	run    func(x *Exec) error
 	reads  []int // stores
 	writes []int // stores
+	over   []int // stores that run may write its result over
 }
 
 // A plan is a program turned into steps on stores: movement folded into views, elementwise operators into groups.
@@ -229,6 +230,15 @@ func (pl *plan) addStep(in []span, out tensor.Shape, run func(x *Exec, dst []byt
 	}
 	pl.steps = append(pl.steps, st)
 	return dense(s, out.Dims)
+}
+
+// mayWriteOver lets the last step write its result over its first operand, of the same size, if nobody reads that any more.
+func (pl *plan) mayWriteOver(in []span) {
+	first := in[0]
+	others := slices.ContainsFunc(in[1:], func(s span) bool { return s.store == first.store })
+	if first.lo == 0 && first.hi == pl.stores[first.store].bytes && !others {
+		pl.steps[len(pl.steps)-1].over = []int{first.store}
+	}
 }
 
 // A span is contiguous memory of a store: bytes lo to hi.

@@ -49,15 +49,14 @@ func (pl *plan) dying(i int) []int {
 // store and its heir have the same size, and the operator that makes an element of the heir is the last to read the same
 // element of the store, or comes after it.
 func (pl *plan) heirs(i int, dying []int) (heirs map[int]int, others []int) {
-	g := pl.steps[i].group
-	if g == nil || len(dying) == 0 {
+	if len(dying) == 0 {
 		return nil, dying
 	}
 	heirs = map[int]int{}
-	uses, makes := g.uses(pl.stores), g.makes()
+	over := pl.steps[i].overwrites(pl.stores)
 	for _, w := range pl.steps[i].writes {
 		k := slices.IndexFunc(dying, func(d int) bool {
-			return pl.stores[d].bytes == pl.stores[w].bytes && uses[d] <= makes[w]
+			return pl.stores[d].bytes == pl.stores[w].bytes && over(d, w)
 		})
 		if k >= 0 && pl.stores[w].class == inArena {
 			heirs[w] = dying[k]
@@ -65,6 +64,34 @@ func (pl *plan) heirs(i int, dying []int) (heirs map[int]int, others []int) {
 		}
 	}
 	return heirs, dying
+}
+
+// overwrites reports of a store that a step reads and one that it writes, of the same size, whether they may be the same
+// memory.
+func (st *step) overwrites(stores []store) func(read, written int) bool {
+	if st.group == nil {
+		return func(read, _ int) bool { return slices.Contains(st.over, read) }
+	}
+	uses, makes := st.group.uses(stores), st.group.makes()
+	return func(read, written int) bool { return uses[read] <= makes[written] }
+}
+
+// mayShare reports whether the input that operator v is and output i may be the same memory.
+func (pl *plan) mayShare(v, i int) bool {
+	read, written := -1, -1
+	for s := range pl.stores {
+		switch st := &pl.stores[s]; {
+		case st.class == inInput && st.index == v:
+			read = s
+		case st.class == inOutput && st.index == i:
+			written = s
+		}
+	}
+	if read < 0 || written < 0 || pl.stores[read].bytes != pl.stores[written].bytes {
+		return false
+	}
+	last, made := pl.stores[read].last, pl.stores[written].made
+	return last < made || last == made && pl.steps[made].overwrites(pl.stores)(read, written)
 }
 
 // An arena hands out ranges of one block of memory that grows as needed. Its free ranges are in order and never touch.

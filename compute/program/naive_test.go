@@ -88,6 +88,9 @@ func evalNaive(t *testing.T, op *Operator, in []naive) naive {
 	if op.Kind >= CausalAttention && op.Kind <= CausalAttentionGradV {
 		return evalAttention(op, in)
 	}
+	if op.Kind == CrossEntropy || op.Kind == CrossEntropyGrad {
+		return evalCrossEntropy(op, in)
+	}
 	out := naiveOf(op.Out)
 	dims := op.Out.Dims
 	for k := range out.f {

@@ -99,6 +99,8 @@ func volume(op *Operator, in []tensor.Shape, n, along int) int {
 		return n * product(in[0].Dims[op.Out.Rank():])
 	case CausalAttention, CausalAttentionLSE, CausalAttentionGradQ, CausalAttentionGradK, CausalAttentionGradV:
 		return attentionVolume(op, in, n)
+	case CrossEntropy, CrossEntropyGrad:
+		return crossEntropyVolume(op, in, n)
 	}
 	return n * len(in)
 }

@@ -161,6 +161,8 @@ func (w *writer) step(k Kind) Value {
 		return w.adam(k)
 	case k >= CausalAttention && k <= CausalAttentionGradV:
 		return w.attention(k)
+	case k == CrossEntropy || k == CrossEntropyGrad:
+		return w.crossEntropy(k)
 	}
 	return w.heavy(k)
 }

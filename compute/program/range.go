@@ -94,8 +94,11 @@ func RangeWork(op *Operator, in []tensor.Shape, n int) int {
 	case AddRows:
 		return times(in[1].Elements(), 1+min(n, product(in[0].Dims[1:])))
 	}
-	if op.Kind >= CausalAttention && op.Kind <= CausalAttentionGradV {
+	switch {
+	case op.Kind >= CausalAttention && op.Kind <= CausalAttentionGradV:
 		return attentionWork(op, in, n)
+	case op.Kind == CrossEntropy || op.Kind == CrossEntropyGrad:
+		return crossEntropyVolume(op, in, n)
 	}
 	return n * len(in)
 }
@@ -223,6 +226,8 @@ func cut(op *Operator, in []tensor.Shape, lo, hi int, indices *tensor.Partial) (
 		return takeRange(in, lo, hi, indices)
 	case CausalAttention, CausalAttentionLSE, CausalAttentionGradQ, CausalAttentionGradK, CausalAttentionGradV:
 		return attentionRange(op, in, lo, hi), nil
+	case CrossEntropy, CrossEntropyGrad:
+		return []piece{crossEntropyRange(op, in, lo, hi)}, nil
 	}
 	single := *op
 	single.Out = tensor.Make(op.Out.DType, hi-lo)

@@ -39,6 +39,8 @@ func (pl *plan) lowerStep(i int) loc {
 		return pl.lowerAddRows(i)
 	case CausalAttention, CausalAttentionLSE, CausalAttentionGradQ, CausalAttentionGradK, CausalAttentionGradV:
 		return pl.lowerAttention(i)
+	case CrossEntropy, CrossEntropyGrad:
+		return pl.lowerCrossEntropy(op)
 	}
 	panic(fmt.Sprintf("program: %s has passed verification, but nothing computes it", op.Kind))
 }
@@ -240,12 +242,17 @@ func (pl *plan) lowerAddRows(i int) loc {
 	if indices.DType == tensor.Int64 {
 		add = addOf[int64](width, i)
 	}
-	return pl.addStep([]span{pl.spanOf(op.In[0]), pl.spanOf(op.In[1]), pl.spanOf(op.In[2])}, op.Out, add)
+	in := []span{pl.spanOf(op.In[0]), pl.spanOf(op.In[1]), pl.spanOf(op.In[2])}
+	l := pl.addStep(in, op.Out, add)
+	pl.mayWriteOver(in)
+	return l
 }
 
 func addOf[I int32 | int64](width, op int) stepFunc {
 	return func(x *Exec, dst []byte, in [][]byte) error {
-		copy(dst, in[0])
+		if &dst[0] != &in[0][0] {
+			copy(dst, in[0])
+		}
 		to, updates, indices := tensor.As[float32](dst), tensor.As[float32](in[2]), tensor.As[I](in[1])
 		rows := len(to) / width
 		if bad := slices.IndexFunc(indices, func(r I) bool { return r < 0 || int64(r) >= int64(rows) }); bad >= 0 {

@@ -14,7 +14,8 @@ import (
 // options, so that this is the way for every operator.
 type operator struct {
 	forward func(b *program.Builder, in [3]program.Value) (program.Value, error)
-	// backward returns the adjoints of the operands from that of the result out. Operands that were filled up have none.
+	// backward returns the adjoints of the operands from that of the result out. Nobody reads those of operands that
+	// fill up.
 	backward func(b *program.Builder, in [3]program.Value, out, adjoint program.Value) ([3]program.Value, error)
 }
 
@@ -104,4 +105,17 @@ func Attention(q, k, v *graph.Node) *graph.Node {
 		return [3]program.Value{dq, dk, dv}, e.err
 	}
 	return apply(op, q, k, v)
+}
+
+// CrossEntropy is -log softmax(logits)[target] of each row, in nats, as kernel.CrossEntropy specifies it: logits [n,
+// classes], targets int32 or int64 [n] to [n].
+func CrossEntropy(logits, targets *graph.Node) *graph.Node {
+	at := valueOf(targets)
+	op := operator{}
+	op.forward = func(b *program.Builder, in [3]program.Value) (program.Value, error) { return b.CrossEntropy(in[0], at) }
+	op.backward = func(b *program.Builder, in [3]program.Value, _, adjoint program.Value) ([3]program.Value, error) {
+		d, err := b.CrossEntropyGrad(in[0], at, adjoint)
+		return [3]program.Value{d, in[1], in[2]}, err // those that fill up are zeros
+	}
+	return apply(op, logits)
 }

@@ -1,0 +1,55 @@
+package kernel
+
+// CrossEntropy sets dst[i] to -log softmax(x)[targets[i]] of row i of n elements of x, in nats: with m = Max of the row
+// and l = Sum of Exp(x-m) it is Log(l) - (x[target]-m), and Log(l) where the target is not a column. scratch has n
+// elements. The zero Path is the active one, here and below.
+func CrossEntropy[I int32 | int64](p Path, dst, x []float32, targets []I, n int, scratch []float32) {
+	for i := range dst {
+		row := x[i*n : (i+1)*n]
+		top, sum := p.shiftedExp(scratch[:n], row)
+		dst[i] = Log(sum)
+		if t := targets[i]; t >= 0 && int64(t) < int64(n) {
+			dst[i] -= row[t] - top
+		}
+	}
+}
+
+// CrossEntropyGrad sets row i of dst to the gradient of CrossEntropy times d[i]: Exp(x-m) * (d/l), and in the column of
+// the target d less. dst may be x.
+func CrossEntropyGrad[I int32 | int64](p Path, dst, x []float32, targets []I, d []float32, n int) {
+	for i, scale := range d {
+		row := dst[i*n : (i+1)*n]
+		_, sum := p.shiftedExp(row, x[i*n:(i+1)*n])
+		r := scale / sum
+		for j := range row {
+			row[j] *= r
+		}
+		if t := targets[i]; t >= 0 && int64(t) < int64(n) {
+			row[t] -= scale
+		}
+	}
+}
+
+// shiftedExp sets dst to Exp(x-m) for the maximum m of x, and returns m and the Sum. dst may be x.
+func (p Path) shiftedExp(dst, x []float32) (top, sum float32) {
+	var most [1]float32
+	FoldRows(p.Max, most[:], x, len(x))
+	top = most[0]
+	for lo := 0; lo < len(x); lo += ChunkSum {
+		part := dst[lo:min(lo+ChunkSum, len(x))]
+		for j, v := range x[lo : lo+len(part)] {
+			part[j] = v - top
+		}
+		p.exp(part)
+	}
+	return top, p.Sum(dst)
+}
+
+// exp is Exp of every element.
+func (p Path) exp(x []float32) {
+	if p == Portable {
+		Map(Exp)(x, x)
+	} else {
+		ExpTo(x, x)
+	}
+}
