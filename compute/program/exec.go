@@ -13,10 +13,11 @@ import (
 type Exec struct {
 	p       *Program
 	plan    *plan
-	inputs  map[string]int // operator of each input
-	memory  [][]byte       // by store; those of inputs and outputs are set during a run
-	workers []worker       // one a thread
-	ready   bool           // the arena is allocated
+	inputs  map[string]int     // operator of each input
+	shares  map[[2]string]bool // what Shares has said
+	memory  [][]byte           // by store; those of inputs and outputs are set during a run
+	workers []worker           // one a thread
+	ready   bool               // the arena is allocated
 }
 
 // A worker is the state of one thread of a group.
@@ -35,7 +36,7 @@ func compile(p *Program, threads int, path kernel.Path) (*Exec, error) {
 	if err := p.check(Unlimited); err != nil {
 		return nil, err
 	}
-	x := &Exec{p: p, plan: lower(p, path), inputs: map[string]int{}, workers: make([]worker, max(threads, 1))}
+	x := &Exec{p: p, plan: lower(p, path), inputs: map[string]int{}, shares: map[[2]string]bool{}, workers: make([]worker, max(threads, 1))}
 	for _, in := range p.Inputs() {
 		x.inputs[in.Name] = int(in.Value)
 	}
@@ -59,8 +60,25 @@ func (x *Exec) Run(in map[string]*tensor.Tensor) (map[string]*tensor.Tensor, err
 	return out, nil
 }
 
+// Shares reports whether one tensor may be given to RunInto as both the input and the output: when the output is written,
+// nobody reads the input any more. So a step can update its state in place.
+func (x *Exec) Shares(input, output string) bool {
+	v, ok := x.inputs[input]
+	if !ok {
+		return false
+	}
+	key := [2]string{input, output}
+	shares, known := x.shares[key]
+	if !known {
+		i := slices.IndexFunc(x.p.Outputs, func(o Output) bool { return o.Name == output })
+		shares = i >= 0 && x.plan.mayShare(v, i)
+		x.shares[key] = shares
+	}
+	return shares
+}
+
 // RunInto is Run with tensors of the caller's for the outputs: one for each, of its shape, sharing no memory with another
-// tensor given. After an error their contents are undefined.
+// tensor given but with an input that it Shares. After an error their contents are undefined.
 func (x *Exec) RunInto(in, out map[string]*tensor.Tensor) error {
 	if err := x.checkInputs(in); err != nil {
 		return err
@@ -104,19 +122,26 @@ func (x *Exec) checkInputs(in map[string]*tensor.Tensor) error {
 }
 
 func (x *Exec) checkOutputs(in, out map[string]*tensor.Tensor) error {
-	used := make(map[*byte]string, len(in)+len(out))
-	for name, t := range in {
-		used[unsafe.SliceData(t.Bytes())] = name
+	inputs, written := make(map[*byte][]string, len(in)), make(map[*byte]string, len(out))
+	for _, i := range x.p.Inputs() {
+		at := unsafe.SliceData(in[i.Name].Bytes())
+		inputs[at] = append(inputs[at], i.Name)
 	}
 	for _, o := range x.p.Outputs {
 		t, want := out[o.Name], x.p.Ops[o.Value].Out
 		if t == nil || !t.Shape.Equal(want) {
 			return fmt.Errorf("%w: no tensor of %s for output %q", ErrInput, want, o.Name)
 		}
-		if other, ok := used[unsafe.SliceData(t.Bytes())]; ok {
-			return fmt.Errorf("%w: output %q and %q share memory", ErrInput, o.Name, other)
+		at := unsafe.SliceData(t.Bytes())
+		if other, ok := written[at]; ok {
+			return fmt.Errorf("%w: outputs %q and %q share memory", ErrInput, o.Name, other)
 		}
-		used[unsafe.SliceData(t.Bytes())] = o.Name
+		for _, name := range inputs[at] {
+			if in[name] != t || !x.Shares(name, o.Name) {
+				return fmt.Errorf("%w: output %q and input %q share memory", ErrInput, o.Name, name)
+			}
+		}
+		written[at] = o.Name
 	}
 	return nil
 }
@@ -175,6 +200,20 @@ func (x *Exec) unbind() {
 		clear(w.registers)
 		clear(w.operands)
 	}
+}
+
+// share spreads n tasks that cost about work operations each over the threads. f gets the tasks of one thread, and its
+// worker.
+func (x *Exec) share(n, work int, f func(w *worker, lo, hi int)) {
+	threads := min(len(x.workers), n)
+	if n*work < minParallel {
+		threads = 1
+	}
+	kernel.Parallel(threads, threads, func(lo, hi int) {
+		for t := lo; t < hi; t++ {
+			f(&x.workers[t], t*n/threads, (t+1)*n/threads)
+		}
+	})
 }
 
 // parallel spreads n results that cost about work operations each over the threads.

@@ -24,7 +24,7 @@ type Session struct {
 	round, unit uint32
 	step        uint32 // inner steps done
 	names       []string
-	in, out     map[string]*tensor.Tensor // state before and after the current step; swapped by Advance
+	in, out     map[string]*tensor.Tensor // state before and after the current step, the same tensors where the program lets them
 	tokens      *tensor.Tensor
 }
 
@@ -44,7 +44,9 @@ func (t *Task) Begin(base *Checkpoint, unit uint32) (*Session, error) {
 			s.in[prefix+n] = tensor.New(base.Params[i].Shape)
 		}
 		for _, prefix := range []string{Param, First, Second} {
-			s.out[prefix+n] = tensor.New(base.Params[i].Shape)
+			if s.out[prefix+n] = s.in[prefix+n]; !t.Exec.Shares(prefix+n, prefix+n) {
+				s.out[prefix+n] = tensor.New(base.Params[i].Shape)
+			}
 		}
 	}
 	for i, n := range Frozen(t.Step) {
@@ -76,7 +78,8 @@ func (s *Session) failed(what string, err error) error {
 	return fmt.Errorf("train: %s of round %d, unit %d, step %d: %w", what, s.round, s.unit, s.step, err)
 }
 
-// Advance executes one inner step and returns its loss (mean cross-entropy in nats, before the update).
+// Advance executes one inner step and returns its loss (mean cross-entropy in nats, before the update). After an error
+// the session is of no use.
 func (s *Session) Advance() (loss float32, err error) {
 	in, err := s.Inputs()
 	if err != nil {

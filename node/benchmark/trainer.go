@@ -43,14 +43,17 @@ func newTrainer(r recipe, weights map[string]*tensor.Tensor) (*trainer, error) {
 	for _, input := range p.Inputs() {
 		t.in[input.Name] = tensor.New(input.Shape)
 	}
-	for _, o := range p.Outputs {
-		t.out[o.Name] = tensor.New(p.Ops[o.Value].Out)
-		if _, ok := t.in[o.Name]; ok {
-			t.names = append(t.names, o.Name)
-		}
-	}
 	for name, w := range weights {
 		t.in[train.Param+name] = w
+	}
+	for _, o := range p.Outputs {
+		state, ok := t.in[o.Name]
+		if ok {
+			t.names = append(t.names, o.Name)
+		}
+		if t.out[o.Name] = state; !ok || !t.exec.Shares(o.Name, o.Name) {
+			t.out[o.Name] = tensor.New(p.Ops[o.Value].Out)
+		}
 	}
 	return t, nil
 }
