@@ -270,6 +270,15 @@ func (c Config) genesis(keys Keys) (*cmttypes.GenesisDoc, error) {
 	return doc, os.Rename(partial, file)
 }
 
+// MakeKeys are the keys of the validator in a folder, made if there are none yet.
+func MakeKeys(home string) (Keys, error) {
+	if err := os.MkdirAll(filepath.Join(home, "config"), 0o700); err != nil {
+		return Keys{}, fmt.Errorf("chain: %w", err)
+	}
+	seed, err := Config{Home: home}.seed()
+	return NewKeys(seed), err
+}
+
 // write writes a secret file at once or not at all.
 func write(file string, data []byte) error {
 	partial := file + ".partial"

@@ -66,6 +66,12 @@ func (c *Client) Seals(ctx context.Context, job string, round uint32) ([]trainin
 	return r.GetSeals(), known(err)
 }
 
+// Runs are the identifiers of the jobs that have a run, in order: all of them, or those that are not over.
+func (c *Client) Runs(ctx context.Context, active bool) ([]string, error) {
+	r, err := trainingpb.NewQueryClient(c.conn).Runs(ctx, &trainingpb.QueryRunsRequest{Active: active})
+	return r.GetJobs(), known(err)
+}
+
 // Participants are all participants of the network, in order of address.
 func (c *Client) Participants(ctx context.Context) ([]registry.Participant, error) {
 	var all []registry.Participant

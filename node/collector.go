@@ -49,30 +49,30 @@ type collector struct {
 	failures int             // actions that failed in a row
 }
 
-func (n *embedded) newCollector(ctx context.Context, h home, b *Blueprint, opt TrainOptions) (*collector, error) {
-	store, err := blob.OpenDisk(n.out.file(dirBlobs))
+// newCollector opens the store and the host of a collector that knows its job, its chain and its log.
+func newCollector(with collector, h home) (*collector, error) {
+	c := &with
+	b := c.b
+	store, err := blob.OpenDisk(c.out.file(dirBlobs))
 	if err != nil {
 		return nil, err
 	}
-	host, err := peer.New(peer.Config{Key: h.peer(), Store: store})
+	host, err := peer.New(peer.Config{Key: h.peer(), Store: store, Listen: c.opt.Listen})
 	if err != nil {
 		return nil, err
 	}
-	c := &collector{
-		out: n.out, b: b, opt: opt, chain: client.New(n.validator.Client(), h.account()), host: host, store: store,
-		log: n.log.With("party", "consumer"), moved: n.traffic, took: n.leaves.of, seen: map[string]bool{},
-	}
+	c.host, c.store, c.seen = host, store, map[string]bool{}
 	if c.eval, err = program.Compile(b.Eval, 1); err != nil {
 		return nil, errors.Join(err, host.Close())
 	}
-	if c.lines, err = n.out.rewind(); err != nil {
+	if c.lines, err = c.out.rewind(); err != nil {
 		return nil, errors.Join(err, host.Close())
 	}
 	c.mark, c.markStep = time.Now(), len(c.lines)*int(b.Spec.Steps)
 	c.progress = Progress{
 		Job: b.JobID(), Step: c.markStep, Steps: int(b.Spec.Rounds * b.Spec.Steps), Round: len(c.lines), Rounds: int(b.Spec.Rounds),
 		Loss: math.NaN(), EvalLoss: math.NaN(), LearningRate: math.NaN(), TokensPerSecond: math.NaN(),
-		Target: int(b.Spec.Units), BudgetUzen: uint64(opt.Job.Budget.MaxCost), Phase: "starting",
+		Target: int(b.Spec.Units), BudgetUzen: uint64(c.opt.Job.Budget.MaxCost), Phase: "starting",
 	}
 	return c, nil
 }

@@ -2,7 +2,6 @@ package node
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -11,7 +10,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/chain"
 	"github.com/starling-network/starling/client"
 	"github.com/starling-network/starling/network/blob"
@@ -45,35 +43,6 @@ type embedded struct {
 	running sync.WaitGroup
 	failed  chan error // of a party
 }
-
-// home is the folder and the keys of one party.
-type home struct {
-	dir  string
-	seed [32]byte
-}
-
-func openHome(dir string) (home, error) {
-	h := home{dir: dir}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return h, err
-	}
-	path := filepath.Join(dir, "key")
-	seed, err := os.ReadFile(path)
-	if errors.Is(err, os.ErrNotExist) {
-		seed = make([]byte, len(h.seed))
-		_, _ = rand.Read(seed) // never fails
-		err = os.WriteFile(path, seed, 0o600)
-	}
-	if err == nil && copy(h.seed[:], seed) != len(h.seed) {
-		err = fmt.Errorf("node: %s is not a key", path)
-	}
-	return h, err
-}
-
-func (h home) account() *client.Key { return client.KeyFromSeed(h.derive("account")) }
-func (h home) peer() peer.Key       { return peer.KeyFromSeed(h.derive("peer")) }
-
-func (h home) derive(purpose string) [32]byte { return canon.Sum("starling/key/"+purpose, h.seed[:]) }
 
 // startEmbedded brings the network of an output folder up, for the first time or again.
 func startEmbedded(ctx context.Context, out *OutDir, b *Blueprint, opt TrainOptions) (*embedded, error) {
@@ -115,7 +84,11 @@ func (n *embedded) start(ctx context.Context, b *Blueprint, opt TrainOptions) er
 	if err != nil {
 		return err
 	}
-	if n.consumer, err = n.newCollector(ctx, homes["consumer"], b, opt); err != nil {
+	n.consumer, err = newCollector(collector{
+		out: n.out, b: b, opt: opt, chain: client.New(n.validator.Client(), homes["consumer"].account()), log: n.log.With("party", "consumer"),
+		moved: n.traffic, took: n.leaves.of,
+	}, homes["consumer"])
+	if err != nil {
 		return err
 	}
 	for i, name := range names[1:] {

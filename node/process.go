@@ -92,12 +92,16 @@ func (p *process) observe(ctx context.Context, height int64) (*role.Block, error
 
 // open fetches the job and makes ready to compute.
 func (p *process) open(ctx context.Context, s run.State) error {
+	holders, err := p.chain.Holders(ctx)
+	if err != nil {
+		return err
+	}
 	get := func(ctx context.Context, cid string) ([]byte, error) {
 		c, err := blob.Parse(cid)
 		if err != nil {
 			return nil, err
 		}
-		return p.host.Fetch(ctx, c, p.chain.Bootstrap)
+		return p.host.Fetch(ctx, c, holders)
 	}
 	task, err := engine.Open(ctx, s.Terms, p.threads, get)
 	if err != nil {

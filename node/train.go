@@ -12,12 +12,15 @@ import (
 	"github.com/starling-network/starling/protocol/run"
 )
 
-// TrainOptions say how a job is run on an embedded network.
+// TrainOptions say how a job is run.
 type TrainOptions struct {
 	Job       *job.Job
-	Dir       string // output folder
-	Resume    bool   // go on with the unfinished run in Dir
-	Dishonest int    // workers that fabricate their updates
+	Dir       string   // output folder
+	Resume    bool     // go on with the unfinished run in Dir
+	Network   string   // HTTP interface of a validator; "": an embedded network
+	Home      string   // folder of the consumer's key on a Network
+	Listen    []string // multiaddrs at which a Network's workers fetch the job; none: any port of the loopback
+	Dishonest int      // workers of an embedded network that fabricate their updates
 	Progress  func(Progress)
 	Say       func(text string) // news worth a line of its own
 }
@@ -78,7 +81,7 @@ const (
 	embeddedPrice = 1_000_000_000
 )
 
-// Train runs a job on an embedded network and leaves its results in a folder. A cancelled context stops it cleanly:
+// Train runs a job, on an embedded network unless the options name another, and leaves its results in a folder. A cancelled context stops it cleanly:
 // what was attested stays, and a later call with Resume goes on from there.
 func Train(ctx context.Context, opt TrainOptions) (_ *Summary, err error) {
 	b, err := NewBlueprint(opt.Job)
@@ -100,7 +103,7 @@ func Train(ctx context.Context, opt TrainOptions) (_ *Summary, err error) {
 	if err := out.prepare(b, opt); err != nil {
 		return nil, err
 	}
-	n, err := startEmbedded(ctx, out, b, opt)
+	n, err := startNetwork(ctx, out, b, opt)
 	if err != nil {
 		return nil, err
 	}
@@ -113,6 +116,20 @@ func Train(ctx context.Context, opt TrainOptions) (_ *Summary, err error) {
 	}
 	out.Run.Finished = true
 	return summary, errors.Join(out.writeRun(), os.RemoveAll(out.file(dirNetwork)))
+}
+
+// network is where a job runs.
+type network interface {
+	// runJob places the order, unless that was done before a restart, and returns when the books are closed.
+	runJob(ctx context.Context, order market.Order) (*Summary, error)
+	stop() error
+}
+
+func startNetwork(ctx context.Context, out *OutDir, b *Blueprint, opt TrainOptions) (network, error) {
+	if opt.Network != "" {
+		return startRemote(ctx, out, b, opt)
+	}
+	return startEmbedded(ctx, out, b, opt)
 }
 
 // prepare makes a folder ready for a fresh run, or checks that the run in it is the one to go on with.

@@ -25,6 +25,9 @@ type trainFlags struct {
 	noInput   bool
 	workers   int
 	dishonest int
+	network   string
+	home      string
+	listen    []string
 }
 
 func (c *cli) train() *cobra.Command {
@@ -44,7 +47,8 @@ the content of summary.json.
 The first Ctrl-C stops cleanly; --resume goes on from the last attested checkpoint.`,
 		Example: `  starling train examples/quickstart.yaml
   starling train job.yaml --set training.max_steps=640 --set output.dir=out/long
-  starling train examples/quickstart.yaml --dishonest 1`,
+  starling train examples/quickstart.yaml --dishonest 1
+  starling train job.yaml --network http://127.0.0.1:26601 --home net/consumer`,
 		Args: exactly("JOB.yaml"),
 		RunE: func(cmd *cobra.Command, args []string) error { return c.runTrain(cmd.Context(), args[0], f) },
 	}
@@ -56,12 +60,21 @@ The first Ctrl-C stops cleanly; --resume goes on from the last attested checkpoi
 	fl.BoolVar(&f.noInput, "no-input", false, "never ask")
 	fl.IntVar(&f.workers, "workers", 0, "number of workers, in place of the job's strategy.workers")
 	fl.IntVar(&f.dishonest, "dishonest", 0, "number of workers that skip their training and make up what they submit")
+	fl.StringVar(&f.network, "network", "", "run on the network of this validator, such as http://127.0.0.1:26601, in place of an embedded one")
+	fl.StringVar(&f.home, "home", "", "with --network: folder of the account that pays")
+	fl.StringSliceVar(&f.listen, "listen", nil, "with --network: multiaddrs at which workers fetch the job (default: any port of the loopback)")
 	return cmd
 }
 
 func (c *cli) runTrain(ctx context.Context, path string, f trainFlags) error {
 	if f.workers != 0 {
 		f.set = append(f.set, fmt.Sprintf("strategy.workers=%d", f.workers))
+	}
+	if (f.network == "") != (f.home == "") {
+		return terminal.WithExit(&terminal.Problem{
+			Code: "USAGE", What: "--network and --home go together", Why: "a job on a network is paid from an account there",
+			Fix: "give both, such as --network http://127.0.0.1:26601 --home net/consumer",
+		}, terminal.ExitUsage)
 	}
 	j, err := job.Load(path, f.set...)
 	if err != nil {
@@ -80,7 +93,7 @@ func (c *cli) runTrain(ctx context.Context, path string, f trainFlags) error {
 		progress.Say(time.Now(), n.Place+": "+n.Text)
 	}
 	summary, err := node.Train(ctx, node.TrainOptions{
-		Job: j, Dir: dir, Resume: resume, Dishonest: f.dishonest,
+		Job: j, Dir: dir, Resume: resume, Dishonest: f.dishonest, Network: f.network, Home: f.home, Listen: f.listen,
 		Progress: func(p node.Progress) { progress.Show(time.Now(), update(p)) },
 		Say:      func(text string) { progress.Say(time.Now(), text) },
 	})

@@ -31,10 +31,10 @@ var (
 	ErrOverflow = errors.New("registry: amount too large")
 )
 
-// Participant is one account that works for the network.
+// Participant is one account that works for the network, or that serves the job it ordered.
 type Participant struct {
 	ID      string     `cbor:"1,keyasint"` // account address
-	Roles   []run.Role `cbor:"2,keyasint"`
+	Roles   []run.Role `cbor:"2,keyasint"` // none: it only says where it is reached
 	Addrs   []string   `cbor:"3,keyasint"` // multiaddrs of its peer, may be empty for who only dials out
 	PeerID  string     `cbor:"4,keyasint"`
 	Device  string     `cbor:"5,keyasint"` // hardware in the participant's own words; nothing is decided by it
@@ -80,8 +80,6 @@ func (p Participant) check() error {
 	switch {
 	case p.ID == "":
 		return fmt.Errorf("%w: no account", ErrInvalid)
-	case len(p.Roles) == 0:
-		return fmt.Errorf("%w: no role: give worker or verifier", ErrInvalid)
 	case len(p.Addrs) > MaxAddrs:
 		return fmt.Errorf("%w: %d addresses, at most %d", ErrInvalid, len(p.Addrs), MaxAddrs)
 	case p.PeerID == "" || len(p.PeerID) > MaxPeerID:

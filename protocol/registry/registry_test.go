@@ -46,7 +46,6 @@ func TestRegisterRefuses(t *testing.T) {
 		want  error
 	}{
 		"no account":      {func(p *Participant) { p.ID = "" }, ErrInvalid},
-		"no role":         {func(p *Participant) { p.Roles = nil }, ErrInvalid},
 		"unknown role":    {func(p *Participant) { p.Roles = []run.Role{9} }, ErrInvalid},
 		"role twice":      {func(p *Participant) { p.Roles = []run.Role{run.Worker, run.Worker} }, ErrInvalid},
 		"many addresses":  {func(p *Participant) { p.Addrs = make([]string, MaxAddrs+1) }, ErrInvalid},

@@ -1,0 +1,194 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/starling-network/starling/cmd/starling/terminal"
+	"github.com/starling-network/starling/node"
+)
+
+func (c *cli) dev() *cobra.Command {
+	return group("dev", "Run a whole network on this machine", c.devUp(), c.devDown())
+}
+
+// filePID holds the process that keeps a development network up.
+const filePID = "dev.pid"
+
+func (c *cli) devUp() *cobra.Command {
+	var o node.NetworkOptions
+	cmd := &cobra.Command{
+		Use:   "up DIR",
+		Short: "Run validators, workers and verifiers as processes of this machine",
+		Long: `Run a network on this machine until Ctrl-C or starling dev down: every validator, worker and verifier is a
+process of its own, over the network of DIR. It is made first if there is none; the flags then say what
+it has.`,
+		Example: `  starling dev up net
+  starling dev up net --validators 4 --workers 3 --block-time 200ms
+  starling train job.yaml --network http://127.0.0.1:26601 --home net/consumer`,
+		Args: exactly("DIR"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			n, err := node.ReadNetwork(args[0])
+			if errors.Is(err, node.ErrNoNetwork) {
+				n, err = node.InitNetwork(args[0], o)
+			}
+			if err != nil {
+				return networkError(err)
+			}
+			return c.supervise(cmd.Context(), args[0], n)
+		},
+	}
+	networkFlags(cmd, &o)
+	return cmd
+}
+
+// child is a process of the network that runs.
+type child struct {
+	name string
+	cmd  *exec.Cmd
+	done chan struct{} // closed when it has ended
+}
+
+// supervise keeps the processes of a network until the context ends. One that ends by itself is told, not started again.
+func (c *cli) supervise(ctx context.Context, dir string, n *node.Network) error {
+	pid := filepath.Join(dir, filePID)
+	if other, err := running(pid); err == nil {
+		return terminal.WithExit(&terminal.Problem{
+			Code: "NETWORK_RUNNING", What: fmt.Sprintf("process %d keeps the network of %s up", other.Pid, dir), Fix: "stop it with starling dev down " + dir,
+		}, terminal.ExitConflict)
+	}
+	if err := os.WriteFile(pid, []byte(strconv.Itoa(os.Getpid())), 0o644); err != nil {
+		return err
+	}
+	defer os.Remove(pid)
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	var children []*child
+	defer func() { stopAll(children) }()
+	start := func(name string, args ...string) error {
+		k, err := c.launch(self, dir, name, args...)
+		if err == nil {
+			children = append(children, k)
+		}
+		return err
+	}
+	for _, v := range n.Validators {
+		if err := start(v, "validator", "up", filepath.Join(dir, v)); err != nil {
+			return err
+		}
+	}
+	if err := node.AwaitNetwork(ctx, n.RPC[0]); err != nil {
+		return err
+	}
+	for _, kind := range []struct {
+		role  string
+		names []string
+	}{{"worker", n.Workers}, {"verifier", n.Verifiers}} {
+		for i, w := range kind.names {
+			err := start(w, "worker", "up", "--home", filepath.Join(dir, w), "--network", n.RPC[i%len(n.RPC)], "--role", kind.role, "--threads", "1")
+			if err != nil {
+				return err
+			}
+		}
+	}
+	c.say(fmt.Sprintf("%d processes; train with --network %s --home %s", len(children), n.RPC[0], filepath.Join(dir, n.Consumer)))
+	<-ctx.Done()
+	return nil
+}
+
+// launch starts a process whose news go to a file in its folder, and says when it ends.
+func (c *cli) launch(self, dir, name string, args ...string) (*child, error) {
+	log, err := appendTo(filepath.Join(dir, name, "out.log"))
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.Command(self, args...)
+	cmd.Stdout, cmd.Stderr = log, log
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C is for the supervisor, who passes it on in order
+	if err := cmd.Start(); err != nil {
+		return nil, errors.Join(err, log.Close())
+	}
+	k := &child{name: name, cmd: cmd, done: make(chan struct{})}
+	go func() {
+		err := cmd.Wait()
+		_ = log.Close()
+		c.say(fmt.Sprintf("%s ended: %v", name, errors.Join(err)))
+		close(k.done)
+	}()
+	c.say(fmt.Sprintf("%s is process %d", name, cmd.Process.Pid))
+	return k, nil
+}
+
+// stopAll stops processes in the reverse order of their start: workers are stopped at once, validators in order.
+func stopAll(children []*child) {
+	for i := len(children) - 1; i >= 0; i-- {
+		k := children[i]
+		// A process that has ended already cannot be signalled, and need not be.
+		_ = k.cmd.Process.Signal(syscall.SIGTERM)
+		select {
+		case <-k.done:
+		case <-time.After(time.Second):
+			_ = k.cmd.Process.Signal(syscall.SIGTERM)
+			select {
+			case <-k.done:
+			case <-time.After(10 * time.Second):
+				_ = k.cmd.Process.Kill()
+				<-k.done
+			}
+		}
+	}
+}
+
+func (c *cli) devDown() *cobra.Command {
+	return &cobra.Command{
+		Use:     "down DIR",
+		Short:   "Stop the network of a folder",
+		Long:    "Stop the processes that starling dev up started over a folder. What they have stays; dev up goes on with it.",
+		Example: "  starling dev down net",
+		Args:    exactly("DIR"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			p, err := running(filepath.Join(args[0], filePID))
+			if err != nil {
+				return terminal.WithExit(&terminal.Problem{
+					Code: "NETWORK_NOT_RUNNING", What: "no network is up in " + args[0], Why: err.Error(), Fix: "start it with starling dev up " + args[0],
+				}, terminal.ExitNotFound)
+			}
+			if err := p.Signal(syscall.SIGTERM); err != nil {
+				return err
+			}
+			for p.Signal(syscall.Signal(0)) == nil {
+				time.Sleep(50 * time.Millisecond)
+			}
+			return nil
+		},
+	}
+}
+
+// running is the process whose number a file holds, if it runs.
+func running(file string) (*os.Process, error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	if err != nil || pid < 1 {
+		return nil, fmt.Errorf("%s holds no process number", file)
+	}
+	p, err := os.FindProcess(pid)
+	if err != nil {
+		return nil, err
+	}
+	return p, p.Signal(syscall.Signal(0))
+}

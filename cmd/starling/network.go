@@ -1,0 +1,82 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/starling-network/starling/cmd/starling/terminal"
+	"github.com/starling-network/starling/node"
+)
+
+// group is a command that only holds others.
+func group(name, short string, commands ...*cobra.Command) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: name, Short: short, Args: exactly(),
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(commands...)
+	return cmd
+}
+
+func (c *cli) net() *cobra.Command {
+	return group("net", "Make a network of your own", c.netInit())
+}
+
+func networkFlags(cmd *cobra.Command, o *node.NetworkOptions) {
+	f := cmd.Flags()
+	f.StringVar(&o.ChainID, "chain-id", "starling-local-1", "name of the chain")
+	f.IntVar(&o.Validators, "validators", 1, "number of validators")
+	f.IntVar(&o.Workers, "workers", 4, "number of worker accounts that have coins")
+	f.IntVar(&o.Verifiers, "verifiers", 1, "number of verifier accounts that have coins")
+	f.StringVar(&o.Host, "host", "127.0.0.1", "address at which everybody reaches the validators")
+	f.IntVar(&o.Port, "port", 26600, "first port: validator i takes this + 10 i, and the next one for its HTTP interface")
+	f.DurationVar(&o.BlockTime, "block-time", time.Second, "time between two blocks")
+}
+
+func (c *cli) netInit() *cobra.Command {
+	var o node.NetworkOptions
+	cmd := &cobra.Command{
+		Use:   "init DIR",
+		Short: "Make the genesis, the keys and the folders of a new network",
+		Long: `Make the folder of a new network: genesis.json, network.json, and a folder with keys for every validator,
+worker and verifier and for a consumer. All their accounts have coins. Nothing is overwritten.
+
+Copy a folder to the machine where its owner runs it; keys are in it, so keep it secret. With -o json,
+standard output carries the content of network.json.`,
+		Example: `  starling net init net
+  starling net init net --validators 4 --workers 8 --host 10.0.0.7
+  starling net init net -o json`,
+		Args: exactly("DIR"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			n, err := node.InitNetwork(args[0], o)
+			if err != nil {
+				return networkError(err)
+			}
+			if c.output == outputJSON {
+				return terminal.PrintJSON(os.Stdout, n)
+			}
+			fmt.Printf("%s with %d validators, %d workers, %d verifiers and a consumer in %s\n\n", n.ChainID, len(n.Validators), len(n.Workers), len(n.Verifiers), args[0])
+			fmt.Printf("next: starling validator up %s/%s\n      starling worker up --home %s/%s --network %s\n", args[0], n.Validators[0], args[0], "worker-0", n.RPC[0])
+			return nil
+		},
+	}
+	networkFlags(cmd, &o)
+	return cmd
+}
+
+// networkError gives the errors of networks their codes.
+func networkError(err error) error {
+	switch {
+	case errors.Is(err, node.ErrNetworkExists):
+		return terminal.WithExit(&terminal.Problem{Code: "NETWORK_EXISTS", What: err.Error(), Why: "keys are never overwritten", Fix: "give another folder, or remove this one"}, terminal.ExitConflict)
+	case errors.Is(err, node.ErrNoNetwork):
+		return terminal.WithExit(&terminal.Problem{Code: "NETWORK_NOT_FOUND", What: err.Error(), Fix: "make one with starling net init"}, terminal.ExitNotFound)
+	case errors.Is(err, node.ErrNoValidator):
+		return terminal.WithExit(&terminal.Problem{Code: "VALIDATOR_NOT_FOUND", What: err.Error(), Fix: "give a validator's folder of a network that starling net init made"}, terminal.ExitNotFound)
+	}
+	return err
+}

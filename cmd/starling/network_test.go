@@ -1,0 +1,134 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"net"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// freePorts returns the first of the ports of four validators.
+func freePorts(t *testing.T) int {
+	t.Helper()
+	free := func(port int) bool {
+		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
+		if err == nil {
+			_ = l.Close()
+		}
+		return err == nil
+	}
+next:
+	for base := 21000; base < 32000; base += 40 {
+		for i := range 4 {
+			if !free(base+10*i) || !free(base+10*i+1) {
+				continue next
+			}
+		}
+		return base
+	}
+	t.Fatal("no free ports")
+	return 0
+}
+
+// up starts a network of processes over a folder, and returns when it runs, with the processes by their names.
+func up(t *testing.T, dir string, args ...string) (supervisor *exec.Cmd, processes map[string]int) {
+	t.Helper()
+	c := command(t, append([]string{"dev", "up", dir}, args...)...)
+	pipe, err := c.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Process.Signal(syscall.SIGTERM); _ = c.Wait() })
+	process := regexp.MustCompile(`(\S+) is process (\d+)`)
+	processes = map[string]int{}
+	var lines []string
+	for s := bufio.NewScanner(pipe); s.Scan(); {
+		lines = append(lines, s.Text())
+		if m := process.FindStringSubmatch(s.Text()); m != nil {
+			processes[m[1]], _ = strconv.Atoi(m[2])
+		}
+		if strings.Contains(s.Text(), "train with") {
+			go func() { // keep the pipe empty until the process ends
+				for s.Scan() {
+				}
+			}()
+			return c, processes
+		}
+	}
+	t.Fatalf("the network did not start:\n%s", strings.Join(lines, "\n"))
+	return nil, nil
+}
+
+// A job on a network of processes gives the model that it gives in one process, though a worker and a validator are
+// killed in the middle, and somebody else can verify it.
+func TestNetworkOfProcessesSurvivesKills(t *testing.T) {
+	job, dir := writeJob(t, ""), t.TempDir()
+	set := []string{"--set", "training.max_steps=40"}
+	code, stdout, stderr := starling(t, append([]string{"train", job, "--dir", filepath.Join(dir, "alone"), "-o", "json"}, set...)...)
+	if code != 0 {
+		t.Fatalf("exit %d\n%s", code, stderr)
+	}
+	alone := summary(t, stdout)
+
+	network, port := filepath.Join(dir, "net"), freePorts(t)
+	_, processes := up(t, network, "--validators", "4", "--workers", "3", "--block-time", "200ms", "--port", fmt.Sprint(port))
+	out := filepath.Join(dir, "out")
+	c := command(t, append([]string{"train", job, "--dir", out, "-o", "table", "--network", fmt.Sprintf("http://127.0.0.1:%d", port+1),
+		"--home", filepath.Join(network, "consumer")}, set...)...)
+	var result bytes.Buffer
+	c.Stdout = &result
+	untilRound(t, c, 5)
+	for _, name := range []string{"worker-2", "validator-3"} {
+		if err := syscall.Kill(processes[name], syscall.SIGKILL); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+	}
+	if err := c.Wait(); err != nil || !strings.Contains(result.String(), alone.StateRoot.String()) {
+		t.Fatalf("%v\n%s\nwanted the state root %s", err, result.String(), alone.StateRoot)
+	}
+	if code, stdout, stderr := starling(t, "verify", out, "-o", "json"); code != 0 || !strings.Contains(stdout, alone.StateRoot.String()) {
+		t.Errorf("verify: exit %d\n%s%s", code, stdout, stderr)
+	}
+	if code, _, stderr := starling(t, "dev", "up", network); code != 5 || !strings.Contains(stderr, "NETWORK_RUNNING") {
+		t.Errorf("a second supervisor: exit %d\n%s", code, stderr)
+	}
+	if code, _, stderr := starling(t, "dev", "down", network); code != 0 {
+		t.Errorf("dev down: exit %d\n%s", code, stderr)
+	}
+	if code, _, stderr := starling(t, "dev", "down", network); code != 3 || !strings.Contains(stderr, "NETWORK_NOT_RUNNING") {
+		t.Errorf("dev down of what is down: exit %d\n%s", code, stderr)
+	}
+}
+
+func TestNetInit(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "net")
+	if code, stdout, stderr := starling(t, "net", "init", dir, "--validators", "2", "-o", "json"); code != 0 || !strings.Contains(stdout, `"http://127.0.0.1:26611"`) {
+		t.Errorf("exit %d\n%s%s", code, stdout, stderr)
+	}
+	for _, c := range []struct {
+		code int
+		text string
+		args []string
+	}{
+		{5, "NETWORK_EXISTS", []string{"net", "init", dir}},
+		{1, "no ports", []string{"net", "init", filepath.Join(dir, "other"), "--port", "65530"}},
+		{3, "VALIDATOR_NOT_FOUND", []string{"validator", "up", filepath.Join(dir, "worker-0")}},
+		{2, "--home and --network", []string{"worker", "up", "--home", dir}},
+		{2, "no role", []string{"worker", "up", "--home", dir, "--network", "http://127.0.0.1:1", "--role", "king"}},
+		{1, "is a validator running there", []string{"worker", "up", "--home", filepath.Join(dir, "worker-0"), "--network", "http://127.0.0.1:1"}},
+	} {
+		if code, _, stderr := starling(t, c.args...); code != c.code || !strings.Contains(stderr, c.text) {
+			t.Errorf("%v: exit %d, wanted %d and %q\n%s", c.args, code, c.code, c.text, stderr)
+		}
+	}
+}

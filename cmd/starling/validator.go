@@ -1,0 +1,48 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/starling-network/starling/node"
+)
+
+func (c *cli) validator() *cobra.Command {
+	return group("validator", "Run a validator", c.validatorUp())
+}
+
+func (c *cli) validatorUp() *cobra.Command {
+	return &cobra.Command{
+		Use:   "up HOME",
+		Short: "Run the validator of a folder until Ctrl-C",
+		Long: `Run a validator: it takes part in consensus, adds to the beacon and judges the last question of disputes.
+HOME is a validator's folder of a network that starling net init made. What goes wrong inside the chain
+is written to validator.log there. Stop and start it as you like: it goes on where it was, and never
+signs two votes for one step.`,
+		Example: `  starling validator up net/validator-0`,
+		Args:    exactly("HOME"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			log, err := appendTo(filepath.Join(args[0], "validator.log"))
+			if err != nil {
+				return networkError(fmt.Errorf("%w: %w", node.ErrNoValidator, err))
+			}
+			defer log.Close()
+			return networkError(node.RunValidator(cmd.Context(), args[0], log, c.say))
+		},
+	}
+}
+
+func appendTo(path string) (*os.File, error) {
+	return os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+}
+
+// say prints a line of news to standard error.
+func (c *cli) say(text string) {
+	if !c.quiet {
+		fmt.Fprintf(os.Stderr, "%s %s\n", time.Now().Format(time.TimeOnly), text)
+	}
+}

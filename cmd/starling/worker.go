@@ -1,0 +1,78 @@
+package main
+
+import (
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"runtime"
+
+	"github.com/spf13/cobra"
+
+	"github.com/starling-network/starling/cmd/starling/terminal"
+	"github.com/starling-network/starling/node"
+)
+
+func (c *cli) worker() *cobra.Command {
+	return group("worker", "Work for a network, and be paid for it", c.workerUp())
+}
+
+func (c *cli) workerUp() *cobra.Command {
+	var role string
+	var o node.WorkerOptions
+	cmd := &cobra.Command{
+		Use:   "up --home DIR --network URL",
+		Short: "Take part in a network until Ctrl-C",
+		Long: `Take part in a network as a worker, who trains, or as a verifier, who does work of others again. The
+folder holds the key, which is made when there is none, and the blobs; worker.log there says what
+happened. The account needs coins for the stake, which a conviction for wrong work takes half of.
+
+Only outgoing connections to the validator are made; others fetch updates from --listen. The first
+Ctrl-C drains: no new runs are taken, and the command ends when the present ones are over. The second
+stops at once; a unit that is not done then goes to somebody else.`,
+		Example: `  starling worker up --home net/worker-0 --network http://127.0.0.1:26601
+  starling worker up --home net/verifier-0 --network http://127.0.0.1:26601 --role verifier
+  starling worker up --home ~/.starling --network http://10.0.0.7:26601 --listen /ip4/0.0.0.0/tcp/4001`,
+		Args: exactly(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			switch role {
+			case "worker":
+			case "verifier":
+				o.Verifies = true
+			default:
+				return usage(cmd, fmt.Errorf("there is no role %q: use worker or verifier", role))
+			}
+			if o.Home == "" || o.RPC == "" {
+				return usage(cmd, fmt.Errorf("--home and --network are needed"))
+			}
+			if err := os.MkdirAll(o.Home, 0o700); err != nil {
+				return err
+			}
+			log, err := appendTo(filepath.Join(o.Home, "worker.log"))
+			if err != nil {
+				return err
+			}
+			defer log.Close()
+			o.Log, o.Say = slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})), c.say
+			return workerError(node.RunWorker(cmd.Context(), o))
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&o.Home, "home", "", "folder of the key and the blobs")
+	f.StringVar(&o.RPC, "network", "", "HTTP interface of a validator")
+	f.StringVar(&role, "role", "worker", "what to do: worker or verifier")
+	f.Uint64Var(&o.Price, "price", node.DefaultPrice, "uzen asked for 10^15 floating-point operations")
+	f.Uint64Var(&o.Stake, "stake", node.DefaultStake, "uzen staked at the first start")
+	f.IntVar(&o.Threads, "threads", runtime.GOMAXPROCS(0), "threads of the training")
+	f.StringSliceVar(&o.Listen, "listen", nil, "multiaddrs to listen on for peers (default: any port of the loopback)")
+	return cmd
+}
+
+func workerError(err error) error {
+	if err == nil {
+		return nil
+	}
+	return terminal.WithExit(&terminal.Problem{
+		Code: "WORKER_FAILED", What: "the worker cannot go on", Why: err.Error(), Fix: "check --network and the account's coins; worker.log in its folder says more",
+	}, terminal.ExitFailure)
+}

@@ -1,0 +1,203 @@
+package node
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"github.com/starling-network/starling/chain"
+	"github.com/starling-network/starling/client"
+)
+
+// Names in the folder that InitNetwork makes.
+const (
+	fileNetwork   = "network.json"
+	fileGenesis   = "genesis.json"
+	fileValidator = "validator.json"
+	dirConsumer   = "consumer"
+)
+
+// Network is network.json: what there is to a network made by InitNetwork, and how to reach it.
+type Network struct {
+	ChainID    string   `json:"chain_id"`
+	RPC        []string `json:"rpc"`        // of the validators, such as http://127.0.0.1:26601
+	Validators []string `json:"validators"` // folders, relative to that of this file
+	Workers    []string `json:"workers"`
+	Verifiers  []string `json:"verifiers"`
+	Consumer   string   `json:"consumer"`
+}
+
+// validatorFile is validator.json: where a validator listens, and where the others do.
+type validatorFile struct {
+	ChainID string   `json:"chain_id"`
+	Listen  string   `json:"listen"` // host:port for other validators
+	RPC     string   `json:"rpc"`    // host:port of the HTTP interface
+	Peers   []string `json:"peers,omitempty"`
+	BlockMS int      `json:"block_ms"`
+}
+
+// NetworkOptions says what network to make.
+type NetworkOptions struct {
+	ChainID    string
+	Validators int
+	Workers    int // accounts with coins
+	Verifiers  int
+	Host       string // that everybody reaches the validators at
+	Port       int    // first of the ports: validator i takes Port+10i for the others, and the next one for its HTTP interface
+	BlockTime  time.Duration
+}
+
+// Errors of folders of networks and parties.
+var (
+	ErrNetworkExists = errors.New("the folder holds a network already")
+	ErrNoNetwork     = errors.New("the folder holds no network")
+	ErrNoValidator   = errors.New("the folder holds no validator")
+)
+
+// maxNetwork bounds the parties of each kind.
+const maxNetwork = 100
+
+func (o NetworkOptions) check() error {
+	switch {
+	case o.ChainID == "":
+		return errors.New("node: a network needs a name")
+	case o.Validators < 1 || o.Validators > maxNetwork || min(o.Workers, o.Verifiers) < 0 || max(o.Workers, o.Verifiers) > maxNetwork:
+		return fmt.Errorf("node: %d validators, %d workers and %d verifiers: at least one validator, at most %d of each", o.Validators, o.Workers, o.Verifiers, maxNetwork)
+	case o.Port < 1 || o.Port+10*o.Validators > 65536:
+		return fmt.Errorf("node: %d validators have no ports from %d on", o.Validators, o.Port)
+	case o.BlockTime < 50*time.Millisecond || o.BlockTime > time.Minute:
+		return fmt.Errorf("node: a block time of %v: use 50ms to 1m", o.BlockTime)
+	}
+	return nil
+}
+
+// InitNetwork makes a folder with everything that a new network starts from: a genesis that all validators share, a
+// folder with keys for each of them, and folders with keys for workers, verifiers and a consumer whose accounts have coins.
+// Keys are made once and never overwritten.
+func InitNetwork(dir string, o NetworkOptions) (*Network, error) {
+	if err := o.check(); err != nil {
+		return nil, err
+	}
+	if _, err := os.Stat(filepath.Join(dir, fileNetwork)); !errors.Is(err, os.ErrNotExist) {
+		return nil, errors.Join(fmt.Errorf("%w: %s", ErrNetworkExists, dir), err)
+	}
+	n := &Network{ChainID: o.ChainID, Consumer: dirConsumer}
+	n.Workers, n.Verifiers = numbered("worker", o.Workers), numbered("verifier", o.Verifiers)
+	n.Validators = numbered("validator", o.Validators)
+	var accounts []chain.Funded
+	for _, name := range append(append([]string{dirConsumer}, n.Workers...), n.Verifiers...) {
+		h, err := openHome(filepath.Join(dir, name))
+		if err != nil {
+			return nil, err
+		}
+		accounts = append(accounts, chain.Funded{Address: h.account().Address(), Amount: embeddedFunds})
+	}
+	var keys []chain.Keys
+	for _, name := range n.Validators {
+		k, err := chain.MakeKeys(filepath.Join(dir, name))
+		if err != nil {
+			return nil, err
+		}
+		keys = append(keys, k)
+	}
+	genesis, err := chain.Genesis(o.ChainID, time.Now(), keys, accounts)
+	if err != nil {
+		return nil, err
+	}
+	if err := genesis.SaveAs(filepath.Join(dir, fileGenesis)); err != nil {
+		return nil, err
+	}
+	for i, name := range n.Validators {
+		home := filepath.Join(dir, name)
+		f := o.validator(i, keys)
+		n.RPC = append(n.RPC, "http://"+f.RPC)
+		if err := errors.Join(genesis.SaveAs(filepath.Join(home, "config", fileGenesis)), writeJSON(filepath.Join(home, fileValidator), f)); err != nil {
+			return nil, err
+		}
+	}
+	return n, writeJSON(filepath.Join(dir, fileNetwork), n)
+}
+
+// validator is the configuration of validator i.
+func (o NetworkOptions) validator(i int, keys []chain.Keys) validatorFile {
+	at := func(i, port int) string { return net.JoinHostPort(o.Host, strconv.Itoa(o.Port+10*i+port)) }
+	f := validatorFile{ChainID: o.ChainID, Listen: at(i, 0), RPC: at(i, 1), BlockMS: int(o.BlockTime.Milliseconds())}
+	for j, k := range keys {
+		if j != i {
+			f.Peers = append(f.Peers, k.NodeID()+"@"+at(j, 0))
+		}
+	}
+	return f
+}
+
+func numbered(name string, n int) []string {
+	list := make([]string, n)
+	for i := range list {
+		list[i] = fmt.Sprintf("%s-%d", name, i)
+	}
+	return list
+}
+
+// ReadNetwork reads the network.json of a folder.
+func ReadNetwork(dir string) (*Network, error) {
+	n := new(Network)
+	if err := readJSON(filepath.Join(dir, fileNetwork), n); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrNoNetwork, err)
+	}
+	return n, nil
+}
+
+// AwaitNetwork returns when the validator at an address makes blocks.
+func AwaitNetwork(ctx context.Context, address string) error {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	for {
+		err := firstBlock(ctx, address)
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("node: no block from %s in a minute: %w", address, err)
+		case <-time.After(200 * time.Millisecond):
+		}
+	}
+}
+
+func firstBlock(ctx context.Context, address string) error {
+	rpc, err := client.Dial(address)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = rpc.Stop() }()
+	s, err := rpc.Status(ctx)
+	if err == nil && s.SyncInfo.LatestBlockHeight < 1 {
+		err = errors.New("it has no block yet")
+	}
+	return err
+}
+
+func writeJSON(path string, v any) error {
+	b, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(path, append(b, '\n'), 0o644)
+}
+
+func readJSON(path string, v any) error {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(b, v); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return nil
+}

@@ -1,0 +1,80 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+
+	"github.com/starling-network/starling/client"
+	"github.com/starling-network/starling/protocol/dispute"
+	"github.com/starling-network/starling/protocol/market"
+	"github.com/starling-network/starling/role/consumer"
+)
+
+// remote is the consumer of a job on a network that others run.
+type remote struct {
+	consumer *collector
+	logFile  *os.File
+	hang     func() // ends the connection to the validator
+}
+
+// startRemote connects to the network that the options name and says there where the job's blobs are to be had.
+func startRemote(ctx context.Context, out *OutDir, b *Blueprint, opt TrainOptions) (_ *remote, err error) {
+	h, err := openHome(opt.Home)
+	if err != nil {
+		return nil, err
+	}
+	logFile, err := os.OpenFile(out.file(fileLog), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	rpc, err := client.Dial(opt.Network)
+	if err != nil {
+		return nil, errors.Join(err, logFile.Close())
+	}
+	c := client.New(rpc, h.account())
+	n := &remote{logFile: logFile, hang: func() { c.Close(); _ = rpc.Stop() }}
+	n.consumer, err = newCollector(collector{
+		out: out, b: b, opt: opt, chain: c, log: slog.New(slog.NewTextHandler(logFile, &slog.HandlerOptions{Level: slog.LevelDebug})),
+		took: func(dispute.Game) float64 { return 0 },
+	}, h)
+	if err != nil {
+		return nil, errors.Join(err, n.stop())
+	}
+	n.consumer.moved = n.consumer.host.Traffic
+	if err := n.announce(ctx); err != nil {
+		return nil, errors.Join(err, n.stop())
+	}
+	return n, nil
+}
+
+// announce puts the addresses of the consumer on the chain.
+func (n *remote) announce(ctx context.Context) error {
+	c, host := n.consumer.chain, n.consumer.host
+	_, err := c.Participant(ctx, c.Address())
+	if errors.Is(err, client.ErrNotFound) {
+		return c.Register(ctx, nil, host.ID().String(), host.Addrs(), device(), 0)
+	}
+	if err != nil {
+		return err
+	}
+	return c.UpdateAddresses(ctx, host.ID().String(), host.Addrs())
+}
+
+// runJob places the order, unless that was done before a restart, and collects what comes of it.
+func (n *remote) runJob(ctx context.Context, order market.Order) (*Summary, error) {
+	if err := n.consumer.order(ctx, order); err != nil {
+		return nil, err
+	}
+	return n.consumer.run(ctx, consumer.New(n.consumer.next()))
+}
+
+func (n *remote) stop() error {
+	var err error
+	if n.consumer != nil {
+		err = n.consumer.host.Close()
+	}
+	n.hang()
+	return errors.Join(err, n.logFile.Close())
+}

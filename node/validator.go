@@ -1,0 +1,51 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"time"
+
+	"github.com/starling-network/starling/chain"
+	"github.com/starling-network/starling/client"
+)
+
+// RunValidator runs the validator of a folder made by InitNetwork until the context ends. say is told where it is reached,
+// and every height that is a multiple of a hundred.
+func RunValidator(ctx context.Context, dir string, log io.Writer, say func(string)) error {
+	var f validatorFile
+	if err := readJSON(filepath.Join(dir, fileValidator), &f); err != nil {
+		return fmt.Errorf("%w: %w", ErrNoValidator, err)
+	}
+	// It outlives the context, so that Stop ends it in order.
+	v, err := chain.Start(context.WithoutCancel(ctx), chain.Config{
+		Home: dir, ChainID: f.ChainID, Listen: f.Listen, Peers: f.Peers, RPC: f.RPC,
+		BlockTime: time.Duration(f.BlockMS) * time.Millisecond, Log: log,
+	})
+	if err != nil {
+		return err
+	}
+	defer v.Stop()
+	say(fmt.Sprintf("validator of %s: http://%s for everybody, %s for other validators", f.ChainID, f.RPC, f.Listen))
+	c := client.New(v.Client(), client.KeyFromSeed([32]byte{})) // it only listens
+	defer c.Close()
+	blocks, err := c.Blocks(ctx)
+	if err != nil {
+		return err
+	}
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case b, ok := <-blocks:
+			if !ok {
+				return errors.Join(ctx.Err(), errClosed)
+			}
+			if b.Height == 1 || b.Height%100 == 0 {
+				say(fmt.Sprintf("height %d", b.Height))
+			}
+		}
+	}
+}
