@@ -159,7 +159,8 @@ func (c *cli) devDown() *cobra.Command {
 		Example: "  starling dev down net",
 		Args:    exactly("DIR"),
 		RunE: func(_ *cobra.Command, args []string) error {
-			p, err := running(filepath.Join(args[0], filePID))
+			pid := filepath.Join(args[0], filePID)
+			p, err := running(pid)
 			if err != nil {
 				return terminal.WithExit(&terminal.Problem{
 					Code: "NETWORK_NOT_RUNNING", What: "no network is up in " + args[0], Why: err.Error(), Fix: "start it with starling dev up " + args[0],
@@ -168,10 +169,12 @@ func (c *cli) devDown() *cobra.Command {
 			if err := p.Signal(syscall.SIGTERM); err != nil {
 				return err
 			}
-			for p.Signal(syscall.Signal(0)) == nil {
+			for { // its last act is to remove the file
+				if _, err := running(pid); err != nil {
+					return nil
+				}
 				time.Sleep(50 * time.Millisecond)
 			}
-			return nil
 		},
 	}
 }
