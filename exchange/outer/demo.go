@@ -28,6 +28,18 @@ func (d DeMo) Send(momentum, g *tensor.Tensor, rate float32) (payload []byte, ne
 	return codec.Feedback{Codec: d.Codec, Decay: d.Decay}.Encode(momentum, scaled)
 }
 
+// Ahead returns where a worker takes its gradient while the last step's result is on its way (DisTrO): the parameter
+// moved by the sign of the worker's own momentum, its guess of that result.
+func (d DeMo) Ahead(p, momentum *tensor.Tensor, rate float32) *tensor.Tensor {
+	guess := tensor.New(p.Shape)
+	x := guess.F32()
+	kernel.Sign(x, momentum.F32())
+	for i, v := range p.F32() {
+		x[i] = v - float32(rate*x[i])
+	}
+	return guess
+}
+
 // Apply moves a parameter in place. payloads are those of all workers in the order of their units. Each frequency is
 // averaged over the workers that sent it; where the result is zero the parameter stays.
 func (d DeMo) Apply(p *tensor.Tensor, payloads [][]byte, rate float32) error {

@@ -180,6 +180,48 @@ func TestDeMoTrains(t *testing.T) {
 	}
 }
 
+// Results that come a step late train as well, from gradients taken ahead.
+func TestDeMoTrainsAStepLate(t *testing.T) {
+	const n = 4
+	d := DeMo{Codec: codec.DCT{Side: 16, K: 32, Bits: 1}, Decay: 0.99}
+	model := zeros()
+	momenta := make([][layers]*tensor.Tensor, n)
+	var late [layers][][]byte
+	for step := range uint64(250) {
+		rate := float32(0.02)
+		if step >= 200 {
+			rate = 0.004
+		}
+		for l, p := range model {
+			var payloads [][]byte
+			for w := range momenta {
+				at := p
+				if m := momenta[w][l]; m != nil {
+					at = d.Ahead(p, m, rate)
+				}
+				payload, next, err := d.Send(momenta[w][l], gradient(at.F32(), l, (step*n+uint64(w))*layers+uint64(l), 0.3), rate)
+				if err != nil {
+					t.Fatal(err)
+				}
+				momenta[w][l] = next
+				payloads = append(payloads, payload)
+			}
+			if late[l] != nil {
+				if err := d.Apply(p, late[l], rate); err != nil {
+					t.Fatal(err)
+				}
+			}
+			late[l] = payloads
+		}
+	}
+	if got := loss(model) / loss(zeros()); got > 0.02 {
+		t.Errorf("%v of the loss is left", got)
+	}
+	p, m := tensor.FromF32([]float32{1, 1, 1}, 3), tensor.FromF32([]float32{3, 0, -2}, 3)
+	near(t, "ahead", d.Ahead(p, m, 0.25).F32(), []float32{0.75, 1, 1.25})
+	near(t, "parameters", p.F32(), []float32{1, 1, 1})
+}
+
 // The sign moves every parameter by the rate, weight decay shrinks it, and where nothing was sent it stays.
 func TestDeMoByHand(t *testing.T) {
 	d := DeMo{Codec: codec.DCT{Side: 8, K: 1, Bits: 32}, Decay: 0.5, WeightDecay: 0.1}
