@@ -38,10 +38,11 @@ type tiles struct {
 	aTile   int
 	bRow    int // AVX512: 128
 	cRow    int
-	k       int // > 0
-	rows    int // > 0
-	add     int // 0: c = sum, 1: c = c + sum
-	columns int // AVX512: bit l is set if column l of C is there; AVX2 has all
+	k       int            // > 0
+	rows    int            // > 0
+	add     int            // 0: c = sum, 1: c = c + sum
+	columns int            // AVX512: bit l is set if column l of C is there; AVX2 has all
+	next    unsafe.Pointer // AVX512: what b will be, to fetch
 }
 
 // workspace is the memory of one blocked product.
@@ -94,6 +95,7 @@ func (p product) chunk(w *workspace, add bool) {
 		}
 		for j := range panels {
 			t.b = unsafe.Pointer(&w.b[j*s.cols*p.k])
+			t.next = unsafe.Pointer(&w.b[(j+1)%panels*s.cols*p.k])
 			p.panel(w, &t, i, j*s.cols, add)
 		}
 	}

@@ -9,20 +9,21 @@ const (
 	tileRows512 = 14
 	vectors512  = 2 // of 16 columns
 	ahead512    = 8 // rows of B from which on they are fetched into the first-level cache
+	next512     = 8 // bytes of the next panel that are fetched into the second-level cache with each row: all by 16 tiles
 )
 
 // The registers of runTiles512.
 //
 //	SI the tile in A      R8 aRow   R12 aTile    Z0..Z27 the sums, two a row
 //	R9 aCol               DI B      R10 3*aRow   Z28, Z29 a row of B
-//	DX C                  R11 cRow  BX rows left Z30, Z31 elements of A
-//	CX k left             AX, R13, R14 running A (rows 0, 5 and 10), R15 running B
+//	DX C                  R11 next  BX rows left Z30, Z31 elements of A
+//	CX k left, or cRow    AX, R13, R14 running A (rows 0, 5 and 10), R15 running B
 //	K1, K2 the columns of C
 func writeGemm512(w io.Writer) {
 	a := assembler{w}
 	fmt.Fprintf(w, "#include \"textflag.h\"\n\n// func runTiles512(t *tiles)\nTEXT ·runTiles512(SB), NOSPLIT, $0-8\n")
 	a.line("MOVQ t+0(FP), AX")
-	for i, register := range []string{"SI", "DI", "DX", "R8", "R9", "R12", "", "R11", "", "BX"} {
+	for i, register := range []string{"SI", "DI", "DX", "R8", "R9", "R12", "", "", "", "BX", "", "", "R11"} {
 		if register != "" {
 			a.line("MOVQ %d(AX), %s", i*8, register)
 		}
@@ -56,17 +57,18 @@ func writeTile512(a assembler, rows int) {
 	for i := range rows * vectors512 {
 		a.line("VPXORD Z%d, Z%d, Z%d", i, i, i)
 	}
+	a.line("MOVQ t+0(FP), R13")
+	a.line("MOVQ 56(R13), CX")
 	a.line("MOVQ DX, AX")
 	for i := range rows { // C is needed last
 		for v := range vectors512 {
 			a.line("PREFETCHT0 %d(AX)", v*64)
 		}
 		if i < rows-1 {
-			a.line("ADDQ R11, AX")
+			a.line("ADDQ CX, AX")
 		}
 	}
-	a.line("MOVQ t+0(FP), CX")
-	a.line("MOVQ 64(CX), CX")
+	a.line("MOVQ 64(R13), CX")
 	bases := []string{"AX", "R13", "R14"}[:(rows+4)/5]
 	for i, base := range bases {
 		if i == 0 {
@@ -85,6 +87,7 @@ func writeTile512(a assembler, rows int) {
 		a.line("PREFETCHT0 %d(R15)", ahead512*64*vectors512+v*64)
 	}
 	a.line("PREFETCHT0 (AX)(R9*%d)", ahead512)
+	a.line("PREFETCHT1 (R11)")
 	for i := range rows {
 		a.line("VBROADCASTSS (%s)%s, Z%d", bases[i/5], []string{"", "(R8*1)", "(R8*2)", "(R10*1)", "(R8*4)"}[i%5], 30+i%2)
 		for v := range vectors512 {
@@ -95,10 +98,12 @@ func writeTile512(a assembler, rows int) {
 		a.line("ADDQ R9, %s", base)
 	}
 	a.line("ADDQ $%d, R15", 64*vectors512)
+	a.line("ADDQ $%d, R11", next512)
 	a.line("DECQ CX")
 	a.line("JNZ k%d", rows)
 
 	a.line("MOVQ t+0(FP), AX")
+	a.line("MOVQ 56(AX), CX")
 	a.line("CMPQ 80(AX), $0")
 	a.line("JEQ store%d", rows)
 	a.line("MOVQ DX, AX")
@@ -107,7 +112,7 @@ func writeTile512(a assembler, rows int) {
 			a.line("VADDPS %d(AX), Z%d, K%d, Z%d", v*64, i*vectors512+v, v+1, i*vectors512+v)
 		}
 		if i < rows-1 {
-			a.line("ADDQ R11, AX")
+			a.line("ADDQ CX, AX")
 		}
 	}
 	a.label(fmt.Sprintf("store%d", rows))
@@ -115,7 +120,7 @@ func writeTile512(a assembler, rows int) {
 		for v := range vectors512 {
 			a.line("VMOVUPS Z%d, K%d, %d(DX)", i*vectors512+v, v+1, v*64)
 		}
-		a.line("ADDQ R11, DX")
+		a.line("ADDQ CX, DX")
 	}
 	if rows < tileRows512 {
 		a.line("JMP done")
