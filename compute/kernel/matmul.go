@@ -171,9 +171,12 @@ func (s *tiling) grid(m, n, threads int) (rows, cols int) {
 
 // serial computes p on this thread.
 func (p product) serial() {
-	if p.path == Portable {
+	switch {
+	case p.path == Portable:
 		p.portable()
-	} else {
+	case p.isRow():
+		p.row()
+	default:
 		p.blocked()
 	}
 }
