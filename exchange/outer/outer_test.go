@@ -71,3 +71,54 @@ func TestWrongNumberOfUpdates(t *testing.T) {
 		t.Fatalf("%v", err)
 	}
 }
+
+func TestShapesOfUpdatesAreThoseOfTheModel(t *testing.T) {
+	wide := tensor.FromF32([]float32{1, 2}, 2)
+	if _, err := Advance(spec(1, SGD, 1, 0), base(1), [][]*tensor.Tensor{{wide}}); !errors.Is(err, ErrRound) {
+		t.Errorf("an update of another shape: %v", err)
+	}
+	if _, err := Advance(spec(2, SGD, 1, 0), base(1), [][]*tensor.Tensor{{one(1)}, {one(1), one(2)}}); !errors.Is(err, ErrRound) {
+		t.Errorf("an update of two tensors: %v", err)
+	}
+}
+
+// By every robust rule that a job can name, one lying unit of five moves the checkpoint no further than the others
+// would; the mean follows it.
+func TestOneLiarOfFive(t *testing.T) {
+	for rule, bears := range map[string]bool{
+		aggregate.Mean: false, aggregate.TrimmedMean: true, aggregate.Median: true, aggregate.Krum: true, aggregate.MultiKrum: true,
+		aggregate.GeometricMedian: true, aggregate.CenteredClip: true, aggregate.ClippedMean: true,
+	} {
+		s := spec(5, SGD, 1, 0)
+		s.Exchange.Rule, s.Exchange.Trim = rule, 0.2
+		if err := Check(s.Exchange); err != nil {
+			t.Fatal(err)
+		}
+		next, err := Advance(s, base(0), [][]*tensor.Tensor{{one(1)}, {one(1.25)}, {one(-1e9)}, {one(0.75)}, {one(1)}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		moved := -next.Params[0].F32()[0]
+		if near := moved >= 0.5 && moved <= 1.5; near != bears {
+			t.Errorf("%s: moved by %v", rule, moved)
+		}
+	}
+}
+
+func TestUnknownNamesAreRefused(t *testing.T) {
+	good := spec(1, Nesterov, 0.7, 0.9).Exchange
+	for _, change := range []func(*train.Exchange){
+		func(x *train.Exchange) { x.Codec = "zip" }, func(x *train.Exchange) { x.Rule = "vote" }, func(x *train.Exchange) { x.Outer = "lamb" },
+	} {
+		x := good
+		change(&x)
+		if Check(good) != nil || Check(x) == nil {
+			t.Errorf("%+v: %v", x, Check(x))
+		}
+	}
+	s := spec(1, SGD, 1, 0)
+	s.Exchange.Rule = "vote"
+	if _, err := Advance(s, base(1), [][]*tensor.Tensor{{one(1)}}); err == nil {
+		t.Error("advanced by a rule that nobody knows")
+	}
+}
