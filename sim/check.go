@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 
 	authtypes "github.com/cosmos/cosmos-sdk/x/auth/types"
 
@@ -85,28 +87,56 @@ func (j Justice) End(w *World) error {
 	return nil
 }
 
-// Pay checks at the end that the work of no unit was paid twice.
-type Pay struct{}
+// Pay checks at the end that no work was paid twice: nobody is paid more often for a unit than it committed to it, and
+// only what a rollback made void is paid to another again.
+type Pay struct {
+	commits map[duty]int
+	rolled  bool
+}
+
+// duty is a unit of a round, and who did it.
+type duty struct {
+	round, unit uint32
+	who         string
+}
 
 // Block implements Checker.
-func (Pay) Block(*World) error { return nil }
+func (p *Pay) Block(w *World) error {
+	for _, e := range w.ledger.events {
+		if e.Type != "starling.training.v1.EventRun" {
+			continue
+		}
+		said := map[string]string{}
+		for _, a := range e.Attributes {
+			said[a.Key] = strings.Trim(a.Value, `"`) // JSON of strings and small numbers
+		}
+		switch run.EventKind(said["kind"]) {
+		case run.UnitCommitted:
+			if p.commits == nil {
+				p.commits = map[duty]int{}
+			}
+			round, _ := strconv.Atoi(said["round"])
+			unit, _ := strconv.Atoi(said["unit"])
+			p.commits[duty{uint32(round), uint32(unit), said["who"]}]++
+		case "rolled_back":
+			p.rolled = true
+		}
+	}
+	return nil
+}
 
 // End implements Checker.
-func (Pay) End(w *World) error {
+func (p *Pay) End(w *World) error {
 	receipts, err := w.Receipts()
 	if err != nil {
 		return err
 	}
-	return once(receipts)
+	return p.once(receipts)
 }
 
 // once reports the first payment for what was paid before.
-func once(receipts []reward.Receipt) error {
-	type duty struct {
-		kind        reward.Kind
-		round, unit uint32
-	}
-	paid := map[duty]reward.Receipt{}
+func (p *Pay) once(receipts []reward.Receipt) error {
+	paid, units := map[duty]int{}, map[duty]int{}
 	for i, r := range receipts {
 		if r.Seq != uint64(i) {
 			return fmt.Errorf("pay: receipt %d has number %d", i, r.Seq)
@@ -114,11 +144,12 @@ func once(receipts []reward.Receipt) error {
 		if r.Amount == 0 || r.Kind != reward.Work {
 			continue
 		}
-		d := duty{r.Kind, r.Round, r.Unit}
-		if first, ok := paid[d]; ok {
-			return fmt.Errorf("pay: unit %d of round %d is paid to %s and to %s", r.Unit, r.Round, first.Who, r.Who)
+		d, unit := duty{r.Round, r.Unit, r.Who}, duty{r.Round, r.Unit, ""}
+		paid[d]++
+		units[unit]++
+		if paid[d] > p.commits[d] || units[unit] > 1 && !p.rolled {
+			return fmt.Errorf("pay: unit %d of round %d is paid %d times, to %s %d times for %d commitments", r.Unit, r.Round, units[unit], r.Who, paid[d], p.commits[d])
 		}
-		paid[d] = r
 	}
 	return nil
 }

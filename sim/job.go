@@ -106,11 +106,12 @@ func (j *Job) ship(ctx context.Context, store blob.Store) (bundle string, genesi
 }
 
 // terms of the order.
-func (j *Job) terms(bundle string, genesis run.Checkpoint, auditPPM uint32) run.Terms {
+func (j *Job) terms(bundle string, genesis run.Checkpoint, c Config) run.Terms {
 	s := j.Task.Spec
 	return run.Terms{
 		Job: j.ID(), Spec: s.Digest(), SpecCID: bundle, Genesis: genesis, Rounds: s.Rounds, Units: s.Units, Segments: s.Segments(),
-		UnitFlops: j.Task.Step.Flops() * uint64(s.Steps), AuditPPM: auditPPM, Deadlines: run.Deadlines{Train: 20, Audit: 20, Attest: 20},
+		UnitFlops: j.Task.Step.Flops() * uint64(s.Steps), AuditPPM: c.AuditPPM,
+		Deadlines: run.Deadlines{Train: c.Deadline, Audit: c.Deadline, Attest: c.Deadline},
 	}
 }
 

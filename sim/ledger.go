@@ -49,6 +49,7 @@ type ledger struct {
 	appHash    []byte
 	mempool    [][]byte
 	beacon     canon.Digest // of block height
+	events     []abci.Event // of block height
 	connection *connection
 	queries    *client.Client
 }
@@ -127,12 +128,14 @@ func (l *ledger) block(ctx context.Context, now time.Duration) ([]included, erro
 	if l.beacon, err = l.queries.Beacon(ctx, height); err != nil && !errors.Is(err, client.ErrNotFound) {
 		return nil, err
 	}
+	l.events = done.Events
 	var in []included
 	for i, tx := range p.Txs {
 		waiting := slices.IndexFunc(l.mempool, func(t []byte) bool { return bytes.Equal(t, tx) })
 		if waiting >= 0 {
 			l.mempool = slices.Delete(l.mempool, waiting, waiting+1)
 			in = append(in, included{tx, done.TxResults[i]})
+			l.events = append(l.events, done.TxResults[i].Events...)
 		}
 	}
 	l.mempool = slices.DeleteFunc(l.mempool, func(tx []byte) bool {

@@ -41,6 +41,7 @@ var crooked = map[run.Role][]adversary.Act{
 func mix(c Config, seed uint64) Config {
 	r := rand.New(rand.NewPCG(seed, 1))
 	between := func(low, high int) int { return low + r.IntN(high-low+1) }
+	c.BlockTime, c.Deadline = 2*time.Second, 12
 	c.Seed, c.Workers, c.Verifiers = seed, between(3, 6), between(2, 3)
 	c.AuditPPM = []uint32{1_000_000, 200_000, 50_000}[r.IntN(3)]
 	c.Link = Link{Latency: time.Duration(between(5, 300)) * time.Millisecond, Bandwidth: float64(between(1, 100)) * 1e5, Loss: r.Float64() * 0.05}
@@ -81,7 +82,7 @@ func shielded(c Config) bool {
 }
 
 func playMix(c Config) (Outcome, error) {
-	w, err := New(c, Money{}, Pay{}, Justice{Guilty: slices.Collect(maps.Keys(c.Acts))}, Lineage{Honest: !shielded(c)})
+	w, err := New(c, Money{}, &Pay{}, Justice{Guilty: slices.Collect(maps.Keys(c.Acts))}, Lineage{Honest: !shielded(c)})
 	if err != nil {
 		return Outcome{}, err
 	}
@@ -168,7 +169,8 @@ func TestCheckersSeeWhatIsWrong(t *testing.T) {
 		play(t, small(t), Money{}, func(w *World) { w.parties = w.parties[:len(w.parties)-1] })
 	})
 	t.Run("a unit is paid twice", func(t *testing.T) {
-		if err := once([]reward.Receipt{{Kind: reward.Work, Amount: 1}, {Seq: 1, Kind: reward.Work, Amount: 1, Who: "b"}}); err == nil {
+		twice := &Pay{commits: map[duty]int{{who: "a"}: 1, {who: "b"}: 1}}
+		if err := twice.once([]reward.Receipt{{Kind: reward.Work, Amount: 1, Who: "a"}, {Seq: 1, Kind: reward.Work, Amount: 1, Who: "b"}}); err == nil {
 			t.Error("nothing was found")
 		}
 	})

@@ -27,6 +27,7 @@ type Config struct {
 	Validators int
 	AuditPPM   uint32 // floor of the audit rate, parts per million
 	BlockTime  time.Duration
+	Deadline   int64         // blocks that a duty may take before anything is measured
 	Link       Link          // of everybody
 	Unit       time.Duration // that a unit takes; up to as much again is drawn for every machine
 	Acts       map[string]adversary.Act
@@ -162,7 +163,7 @@ func (p *process) order(ctx context.Context) error {
 	n := uint32(c.Workers)
 	return p.chain.Order(ctx, market.Order{
 		ID: c.Job.ID(), Budget: budget, PriceCap: price, Workers: market.Workers{Min: n, Target: n, Max: n}, Verifiers: uint32(c.Verifiers),
-		Terms: c.Job.terms(bundle, genesis, c.AuditPPM),
+		Terms: c.Job.terms(bundle, genesis, c),
 	})
 }
 
