@@ -65,9 +65,11 @@ func (c *cli) benchMatmul() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "matmul",
 		Short: "Measure matrix products",
-		Long: `Measure products of float32 matrices, squares and the shapes of a small GPT, each from its fastest run.
+		Long: `Measure products of float32 matrices, squares and the shapes of a small GPT, each from its fastest run:
+operations a second of the clock, and of processor time of all threads together, which depends less on
+what else the machine does.
 
-With -o json: {"gflops":{NAME:NUMBER},"threads","kernels"}.`,
+With -o json: {"gflops":{NAME:NUMBER},"gflops_cpu":{NAME:NUMBER},"threads","kernels"}.`,
 		Example: `  starling bench matmul
   starling bench matmul --threads 1 --transposed -o json
   STARLING_KERNELS=portable starling bench matmul --threads 2`,
@@ -85,9 +87,9 @@ With -o json: {"gflops":{NAME:NUMBER},"threads","kernels"}.`,
 				return terminal.PrintJSON(os.Stdout, r)
 			}
 			w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
-			fmt.Fprintf(w, "PRODUCT\tSHAPE\tGFLOP/S\t%d threads, %s\n", r.Threads, r.Kernels)
+			fmt.Fprintf(w, "PRODUCT\tSHAPE\tGFLOP/S\tGFLOP/CPU S\t%d threads, %s\n", r.Threads, r.Kernels)
 			for _, p := range products {
-				fmt.Fprintf(w, "%s\t%s\t%.1f\t\n", p.Name, shape(p), r.GFLOPS[p.Name])
+				fmt.Fprintf(w, "%s\t%s\t%.1f\t%.1f\t\n", p.Name, shape(p), r.GFLOPS[p.Name], r.CPU[p.Name])
 			}
 			return w.Flush()
 		},

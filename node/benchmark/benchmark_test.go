@@ -32,8 +32,8 @@ func TestMatmulMeasuresEveryProduct(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, p := range products {
-		if !(r.GFLOPS[p.Name] > 0) {
-			t.Errorf("%s: %v GFLOP/s", p.Name, r.GFLOPS[p.Name])
+		if !(r.GFLOPS[p.Name] > 0) || r.CPU[p.Name] < 0 {
+			t.Errorf("%s: %v GFLOP/s, %v a processor second", p.Name, r.GFLOPS[p.Name], r.CPU[p.Name])
 		}
 	}
 	if len(r.GFLOPS) != len(products) || r.Threads != 2 || r.Kernels == "" {
