@@ -19,10 +19,7 @@ func (c *cli) version() *cobra.Command {
 		Long:  `Show the version of the binary, the version of the numerics (programs run only on the version they were made for), and the kernels in use.`,
 		Args:  exactly(),
 		RunE: func(*cobra.Command, []string) error {
-			version := "development"
-			if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" && info.Main.Version != "(devel)" {
-				version = info.Main.Version
-			}
+			version := binaryVersion()
 			v := map[string]any{"version": version, "numerics": kernel.Version, "kernels": kernel.Active().String(), "platform": runtime.GOOS + "/" + runtime.GOARCH, "go": runtime.Version()}
 			if c.output == outputJSON {
 				return terminal.PrintJSON(os.Stdout, v)
@@ -31,4 +28,11 @@ func (c *cli) version() *cobra.Command {
 			return nil
 		},
 	}
+}
+
+func binaryVersion() string {
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" && info.Main.Version != "(devel)" {
+		return info.Main.Version
+	}
+	return "development"
 }

@@ -1,0 +1,97 @@
+package doctor
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/compute/kernel"
+	"github.com/starling-network/starling/compute/program"
+	"github.com/starling-network/starling/compute/tensor"
+)
+
+// numericsDigest is what trial gives in version 1 of the numerics.
+const numericsDigest = "8b54e91eaadb7cf1d9203eb3855bb7175cdd1a17ea8d8d9927d6473fb686def1"
+
+// numerics runs a fixed program on every path of kernels. A machine that computes other bits would lose every dispute.
+func numerics(context.Context, Options) Finding {
+	active := kernel.Active()
+	defer kernel.Select(active.String())
+	for _, path := range kernel.Paths() {
+		if err := kernel.Select(path.String()); err != nil {
+			return Finding{Level: Fail, Text: err.Error()}
+		}
+		digest, err := trial()
+		if err != nil {
+			return Finding{Level: Fail, Text: fmt.Sprintf("kernels %s: %v", path, err), Fix: "reinstall starling"}
+		}
+		if digest.String() != numericsDigest {
+			return Finding{Level: Fail, Text: fmt.Sprintf("kernels %s compute %s, version %d of the numerics is %s", path, digest, kernel.Version, numericsDigest),
+				Fix: "do not work with this machine: its processor or this build is broken; STARLING_KERNELS=portable may still be right"}
+		}
+	}
+	return Finding{Level: OK, Text: fmt.Sprintf("the kernels %v compute the bits of version %d", kernel.Paths(), kernel.Version)}
+}
+
+// trial computes a program of products, functions, sums and an optimizer step on random numbers, and digests the results.
+func trial() (canon.Digest, error) {
+	t := trialProgram{b: program.NewBuilder()}
+	x, y := t.random(1, 70, 600), t.random(2, 600, 50)
+	t.keep("product", t.must(t.b.Dot(x, []int{1}, nil, y, []int{0}, nil)))
+	for k := program.Exp; k <= program.Cos; k++ {
+		t.keep(k.String(), t.must(t.b.Unary(k, x)))
+	}
+	z := t.random(3, 70, 600)
+	for _, k := range []program.Kind{program.Div, program.Max, program.Pow} {
+		t.keep(k.String(), t.must(t.b.Binary(k, x, z)))
+	}
+	t.keep("rows", t.must(t.b.ReduceSum(x, 1)))
+	t.keep("columns", t.must(t.b.ReduceSum(x, 0)))
+	t.keep("squares", t.must(t.b.SumSquares(x)))
+	one := t.b.Constant(tensor.Scalar(0.75))
+	m, v := t.must(t.b.AdamM(x, z, one, 0.9)), t.must(t.b.AdamV(x, z, one, 0.95))
+	t.keep("step", t.must(t.b.AdamP(x, m, v, one, one, one, 1e-8, 0.1)))
+	if t.err != nil {
+		return canon.Digest{}, t.err
+	}
+	p, err := t.b.Finish()
+	if err != nil {
+		return canon.Digest{}, err
+	}
+	exec, err := program.Compile(p, 2)
+	if err != nil {
+		return canon.Digest{}, err
+	}
+	out, err := exec.Run(nil)
+	if err != nil {
+		return canon.Digest{}, err
+	}
+	var parts [][]byte
+	for _, o := range p.Outputs {
+		parts = append(parts, []byte(o.Name), out[o.Name].Bytes())
+	}
+	return canon.Sum("starling/doctor/numerics", parts...), nil
+}
+
+// trialProgram builds a program and keeps the first error.
+type trialProgram struct {
+	b   *program.Builder
+	err error
+}
+
+func (t *trialProgram) must(v program.Value, err error) program.Value {
+	if err != nil && t.err == nil {
+		t.err = err
+	}
+	return v
+}
+
+func (t *trialProgram) keep(name string, v program.Value) { t.b.Output(name, v) }
+
+// random is numbers from 0 to 8, of a stream of their own.
+func (t *trialProgram) random(stream int64, dims ...int) program.Value {
+	words := t.must(t.b.Random(t.b.Constant(tensor.FromI64([]int64{1, stream, 0}, 3)), dims...))
+	x := t.must(t.b.Convert(words, tensor.Float32))
+	scale := t.must(t.b.Broadcast(t.b.Constant(tensor.Scalar(0x1p-29)), dims, nil))
+	return t.must(t.b.Binary(program.Mul, x, scale))
+}
