@@ -232,7 +232,7 @@ func lies(t testing.TB, task *train.Task, base *train.Checkpoint) []lie {
 	warm.Params = slices.Clone(base.Params)
 	warm.Params[2] = base.Params[2].Clone()
 	warm.Params[2].F32()[0] += 1e-6
-	pow := func(op *program.Operator) { op.Kind = program.Sin }
+	pow := func(op *program.Operator) { op.Kind = program.Silu }
 	return []lie{
 		{"one step skipped", dispute.Binding, "outputs of step 5", vouch(t, task, base, unit, func(p *party) { p.skip = 4 })},
 		{"last step skipped", dispute.Binding, "outputs of step 7", vouch(t, task, base, unit, func(p *party) { p.skip = 6 })},
@@ -241,7 +241,7 @@ func lies(t testing.TB, task *train.Task, base *train.Checkpoint) []lie {
 		{"learning rate", dispute.Tile, `input "lr" of step 1`, vouch(t, respecified(task, func(s *train.Spec) { s.Rate.Floor = 0.2 }), base, unit, nil)},
 		{"bias correction", dispute.Tile, `input "c2" of step 1`, vouch(t, respecified(task, func(s *train.Spec) { s.Beta2 = 0.96 }), base, unit, nil)},
 		{"other start", dispute.Start, "state at the start", vouch(t, task, &warm, unit, nil)},
-		{"one operator", dispute.Tile, "the output of Tanh", vouch(t, tampered(t, task, program.Tanh, pow), base, unit, nil)},
+		{"one operator", dispute.Tile, "the output of Gelu", vouch(t, tampered(t, task, program.Gelu, pow), base, unit, nil)},
 		{"optimizer", dispute.Tile, "the output of AdamM", vouch(t, tampered(t, task, program.AdamM, func(op *program.Operator) { op.Ints = []int64{op.Ints[0] + 1} }), base, unit, nil)},
 		{"constant", dispute.Tile, "the output of Constant", vouch(t, tampered(t, task, program.Constant, func(op *program.Operator) { op.Data[0] ^= 1 }), base, unit, nil)},
 		{"first parameter of the update", dispute.Update, "the payload of", vouch(t, task, base, unit, func(p *party) { p.forged = 0 })},
@@ -371,7 +371,7 @@ func TestOpenRefuses(t *testing.T) {
 	task, _ := job(t, tiny)
 	good := Opening(task.Spec, task.Step)
 	other := respecified(task, func(s *train.Spec) { s.Seed++ })
-	wrongProgram := tampered(t, task, program.Tanh, func(op *program.Operator) { op.Kind = program.Sin })
+	wrongProgram := tampered(t, task, program.Gelu, func(op *program.Operator) { op.Kind = program.Silu })
 	for name, b := range map[string][]byte{
 		"empty": nil, "truncated": good[:len(good)-1], "trailing": append(slices.Clone(good), 0),
 		"another job": Opening(other.Spec, task.Step), "another program": Opening(task.Spec, wrongProgram.Step), "too long": make([]byte, MaxOpening+1),

@@ -22,7 +22,7 @@ func CrossEntropyGrad[I int32 | int64](p Path, dst, x []float32, targets []I, d 
 		_, sum := p.shiftedExp(row, x[i*n:(i+1)*n])
 		r := scale / sum
 		for j := range row {
-			row[j] *= r
+			row[j] = float32(row[j] * r)
 		}
 		if t := targets[i]; t >= 0 && int64(t) < int64(n) {
 			row[t] -= scale

@@ -32,7 +32,7 @@ func TestCrossEntropyBits(t *testing.T) {
 				sum := Portable.Sum(e)
 				loss[i] = Log(sum)
 				for j := range e {
-					grad[i*n+j] = e[j] * (d[i] / sum)
+					grad[i*n+j] = float32(e[j] * (d[i] / sum))
 				}
 				if k := targets[i]; k >= 0 && int(k) < n {
 					loss[i] -= row[k] - top

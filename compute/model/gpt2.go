@@ -4,6 +4,8 @@ import (
 	"fmt"
 
 	"github.com/gomlx/gomlx/core/graph"
+
+	"github.com/starling-network/starling/compute/record"
 )
 
 // gpt2 is the decoder of Radford et al. 2019: learned positions, layer norm before each sublayer, tanh GELU, biases
@@ -94,6 +96,6 @@ func (gpt2) block(c Config, w weights, x *graph.Node, a attention) *graph.Node {
 	y = a.attend(part(0), part(1), part(2))
 	x = graph.Add(x, w.conv1D("attn.c_proj", y))
 	y = layerNorm(x, w.at("ln_2.weight"), w.at("ln_2.bias"), c.normEps)
-	y = gelu(w.conv1D("mlp.c_fc", y))
+	y = record.Gelu(w.conv1D("mlp.c_fc", y))
 	return graph.Add(x, w.conv1D("mlp.c_proj", y))
 }

@@ -61,17 +61,6 @@ func linear(x, w *graph.Node) *graph.Node {
 	return graph.DotGeneral(x, []int{1}, nil, w, []int{1}, nil)
 }
 
-// gelu is the tanh form of x * Phi(x), "gelu_new" at Hugging Face (Hendrycks and Gimpel 2016, section 2).
-func gelu(x *graph.Node) *graph.Node {
-	const c = 0.7978845608028654 // sqrt(2/pi)
-	inner := graph.Mul(x, graph.AddScalar(graph.MulScalar(graph.Mul(x, x), 0.044715*c), c))
-	half := graph.MulScalar(x, 0.5)
-	return graph.Add(half, graph.Mul(half, graph.Tanh(inner)))
-}
-
-// silu is x * sigmoid(x).
-func silu(x *graph.Node) *graph.Node { return graph.Mul(x, graph.Logistic(x)) }
-
 // lookup returns the rows of table [vocab, width] for tokens [batch, length]: [batch, length, width].
 func lookup(table, tokens *graph.Node) *graph.Node {
 	return graph.Gather(table, graph.InsertAxes(tokens, -1))

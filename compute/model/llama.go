@@ -4,6 +4,8 @@ import (
 	"fmt"
 
 	"github.com/gomlx/gomlx/core/graph"
+
+	"github.com/starling-network/starling/compute/record"
 )
 
 // llama is the decoder of Touvron et al. 2023: rotary positions, RMS norm before each sublayer, SwiGLU, no biases,
@@ -110,6 +112,6 @@ func (llama) block(c Config, w weights, x *graph.Node, a attention, positions ro
 	x = graph.Add(x, w.linear("self_attn.o_proj.weight", a.attend(q, k, v)))
 
 	y = rmsNorm(x, w.at("post_attention_layernorm.weight"), c.normEps)
-	y = graph.Mul(silu(w.linear("mlp.gate_proj.weight", y)), w.linear("mlp.up_proj.weight", y))
+	y = graph.Mul(record.Silu(w.linear("mlp.gate_proj.weight", y)), w.linear("mlp.up_proj.weight", y))
 	return graph.Add(x, w.linear("mlp.down_proj.weight", y))
 }

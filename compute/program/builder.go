@@ -234,6 +234,14 @@ func (b *Builder) Attention(k Kind, query, key int, operands ...Value) (Value, e
 	return b.Append(Operator{Kind: k, In: refs(operands...), Ints: ints([]int{query, key})})
 }
 
+// Activation applies Gelu or Silu to x, or their gradients to x and d.
+func (b *Builder) Activation(k Kind, operands ...Value) (Value, error) {
+	if k < Gelu || k > SiluGrad {
+		return -1, fmt.Errorf("program: %w", invalid("%s is not an activation", k))
+	}
+	return b.Append(Operator{Kind: k, In: refs(operands...)})
+}
+
 // CrossEntropy is the loss of rows of logits [n, classes] with the targets [n].
 func (b *Builder) CrossEntropy(logits, targets Value) (Value, error) {
 	return b.Append(Operator{Kind: CrossEntropy, In: refs(logits, targets)})

@@ -25,7 +25,7 @@ func saturatingSum(x, y uint64) uint64 {
 }
 
 // Flops is the number of floating-point operations of one run, an upper bound for integers: 2 for each multiply-add of a
-// Dot, or of attention where a query sees the key, 10 for each element of an Adam operator, 4 for each logit of a
+// Dot, or of attention where a query sees the key, 10 for each element of an Adam operator or an activation, 4 for each logit of a
 // CrossEntropy or its gradient, 1 for each element of other elementwise operators and reductions, none for movement. It saturates. The program must have passed Verify.
 func (p *Program) Flops() uint64 {
 	var sum uint64
@@ -48,6 +48,8 @@ func (p *Program) flops(op *Operator) uint64 {
 		return p.attentionFlops(op)
 	case op.Kind == CrossEntropy || op.Kind == CrossEntropyGrad:
 		return saturatingMul(uint64(p.Ops[op.In[0]].Out.Elements()), 4)
+	case op.Kind >= Gelu && op.Kind <= SiluGrad:
+		return saturatingMul(n, 10)
 	case op.Kind >= AdamM && op.Kind <= AdamP:
 		return saturatingMul(n, 10)
 	case op.Kind >= ReduceSum && op.Kind <= FirstMax:

@@ -141,6 +141,14 @@ const (
 	CrossEntropyGrad Kind = 151 // (logits, targets, d [N]) to [N, V]
 )
 
+// Activations of float32, elementwise, as the functions of kernel.Path of the same name. The gradients take (x, d).
+const (
+	Gelu     Kind = 160
+	GeluGrad Kind = 161
+	Silu     Kind = 162
+	SiluGrad Kind = 163
+)
+
 // A rule derives the shape of the result from the operator's attributes and the shapes of its operands, or says why there
 // is none. For kinds whose result is not given by those alone, it checks op.Out and returns it.
 type rule func(op *Operator, in []tensor.Shape) (tensor.Shape, error)
@@ -189,6 +197,9 @@ var kinds = [256]kindInfo{
 	CausalAttentionGradV: {"CausalAttentionGradV", 4, ruleAttention('k', "qkqr")},
 
 	CrossEntropy: {"CrossEntropy", 2, ruleCrossEntropy}, CrossEntropyGrad: {"CrossEntropyGrad", 3, ruleCrossEntropy},
+
+	Gelu: {"Gelu", 1, ruleUnary(float)}, GeluGrad: {"GeluGrad", 2, ruleBinary(float)},
+	Silu: {"Silu", 1, ruleUnary(float)}, SiluGrad: {"SiluGrad", 2, ruleBinary(float)},
 }
 
 // String returns the name of the kind, such as "Add".

@@ -108,6 +108,14 @@ func floatLane(k Kind, path kernel.Path) lane {
 		return binary(path.Min)
 	case Pow:
 		return binary(kernel.PowTo)
+	case Gelu:
+		return unary(path.Gelu)
+	case GeluGrad:
+		return binary(path.GeluGrad)
+	case Silu:
+		return unary(path.Silu)
+	case SiluGrad:
+		return binary(path.SiluGrad)
 	}
 	return nil
 }

@@ -44,7 +44,7 @@ func evalCrossEntropy(op *Operator, in []naive) naive {
 			continue
 		}
 		for j := range e {
-			out.f[i*n+j] = e[j] * (in[2].f[i] / sum)
+			out.f[i*n+j] = float32(e[j] * (in[2].f[i] / sum))
 			if int64(j) == target {
 				out.f[i*n+j] -= in[2].f[i]
 			}

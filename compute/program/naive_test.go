@@ -398,6 +398,25 @@ func naiveConvert(x, out naive, k int) {
 	}
 }
 
+// naiveActivation rounds every operation; d is what a gradient is multiplied with.
+func naiveActivation(k Kind, x, d float32) float32 {
+	const s = 0.7978845608028654
+	const c = 0.044715 * s
+	sigmoid := kernel.Logistic(x)
+	square, half := float32(x*x), float32(x*0.5)
+	t := kernel.Tanh(x * (float32(square*float32(c)) + float32(s)))
+	switch k {
+	case Gelu:
+		return half + float32(half*t)
+	case GeluGrad:
+		rise := float32(square*float32(3*c)) + float32(s)
+		return d * ((0.5 + float32(0.5*t)) + float32(float32(half*(1-float32(t*t)))*rise))
+	case Silu:
+		return x * sigmoid
+	}
+	return d * (sigmoid * (1 + float32(x*(1-sigmoid))))
+}
+
 func naiveFloat(t *testing.T, op *Operator, in []naive, k int, a, b float32) float32 {
 	switch op.Kind {
 	case Neg:
@@ -425,6 +444,8 @@ func naiveFloat(t *testing.T, op *Operator, in []naive, k int, a, b float32) flo
 		return kernel.Sqrt(a)
 	case Rsqrt:
 		return kernel.Rsqrt(a)
+	case Gelu, GeluGrad, Silu, SiluGrad:
+		return naiveActivation(op.Kind, a, in[len(in)-1].f[k])
 	case Sin:
 		return kernel.Sin(a)
 	case Cos:

@@ -161,6 +161,11 @@ func (w *writer) step(k Kind) Value {
 		return w.adam(k)
 	case k >= CausalAttention && k <= CausalAttentionGradV:
 		return w.attention(k)
+	case k == Gelu || k == Silu:
+		return w.keep(b.Activation(k, w.value(tensor.Float32)))
+	case k == GeluGrad || k == SiluGrad:
+		x := w.value(tensor.Float32)
+		return w.keep(b.Activation(k, x, w.like(b.Shape(x))))
 	case k == CrossEntropy || k == CrossEntropyGrad:
 		return w.crossEntropy(k)
 	}

@@ -20,6 +20,8 @@ type function struct {
 	b        *program.Builder
 	given    map[string]program.Value
 	dots     map[program.Value]dot
+	zeros    map[program.Value]bool    // constants of float32 zeros, and what they are broadcast to
+	scatters map[program.Value]scatter // sums of rows, from zeros on
 	out      []program.Value
 }
 
@@ -73,7 +75,10 @@ func (f *function) Constant(flat any, dims ...int) (compute.Value, error) {
 	default:
 		return nil, &UnsupportedError{Operator: "Constant", Why: fmt.Sprintf("%T; use float32, int32 or int64", flat)}
 	}
-	return f.b.Constant(t), nil
+	v := f.b.Constant(t)
+	data, ok := flat.([]float32)
+	f.zeros[v] = ok && !slices.ContainsFunc(data, func(x float32) bool { return x != 0 })
+	return v, nil
 }
 
 // Identity marks places in a graph, such as the end of a gradient's path; it computes nothing.
@@ -154,7 +159,18 @@ func (f *function) binary(k program.Kind, x, y compute.Value) (compute.Value, er
 	return value(f.b.Binary(k, v[0], v[1]))
 }
 
-func (f *function) Add(x, y compute.Value) (compute.Value, error) { return f.binary(program.Add, x, y) }
+// Add of rows that were summed from zeros on sums them from the other operand on: the gradient of a table that is looked
+// up, and used otherwise too, then needs no second table.
+func (f *function) Add(x, y compute.Value) (compute.Value, error) {
+	for _, pair := range [][2]compute.Value{{x, y}, {y, x}} {
+		s, ok := f.scatters[pair[1].(program.Value)]
+		if ok && slices.Equal(f.dims(x), f.dims(y)) {
+			return value(f.b.AddRows(pair[0].(program.Value), s.rows, s.updates))
+		}
+	}
+	return f.binary(program.Add, x, y)
+}
+
 func (f *function) Div(x, y compute.Value) (compute.Value, error) { return f.binary(program.Div, x, y) }
 func (f *function) Max(x, y compute.Value) (compute.Value, error) { return f.binary(program.Max, x, y) }
 func (f *function) Min(x, y compute.Value) (compute.Value, error) { return f.binary(program.Min, x, y) }

@@ -34,7 +34,9 @@ func (f *function) Transpose(x compute.Value, perm ...int) (compute.Value, error
 }
 
 func (f *function) BroadcastInDim(x compute.Value, s shapes.Shape, axes []int) (compute.Value, error) {
-	return value(f.b.Broadcast(x.(program.Value), s.Dimensions, axes))
+	v, err := f.b.Broadcast(x.(program.Value), s.Dimensions, axes)
+	f.zeros[v] = err == nil && f.zeros[x.(program.Value)]
+	return value(v, err)
 }
 
 func (f *function) Slice(x compute.Value, starts, limits, strides []int) (compute.Value, error) {
@@ -142,8 +144,15 @@ func (f *function) ScatterSum(base, indices, updates compute.Value, indexAxis in
 	if err != nil {
 		return nil, err
 	}
-	return value(f.b.AddRows(base.(program.Value), rows, updates.(program.Value)))
+	v, err := f.b.AddRows(base.(program.Value), rows, updates.(program.Value))
+	if err == nil && f.zeros[base.(program.Value)] {
+		f.scatters[v] = scatter{rows, updates.(program.Value)}
+	}
+	return value(v, err)
 }
+
+// scatter is updates that are added to the given rows of zeros.
+type scatter struct{ rows, updates program.Value }
 
 // oneRow reports whether indices of the given dimensions address axis 0, and nothing else, by their last axis.
 func oneRow(indices []int, indexAxis int, collapsed, indexMap []int) bool {

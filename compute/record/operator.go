@@ -119,3 +119,20 @@ func CrossEntropy(logits, targets *graph.Node) *graph.Node {
 	}
 	return apply(op, logits)
 }
+
+// activation is an elementwise function and its gradient.
+func activation(k, grad program.Kind, x *graph.Node) *graph.Node {
+	op := operator{}
+	op.forward = func(b *program.Builder, in [3]program.Value) (program.Value, error) { return b.Activation(k, in[0]) }
+	op.backward = func(b *program.Builder, in [3]program.Value, _, adjoint program.Value) ([3]program.Value, error) {
+		d, err := b.Activation(grad, in[0], adjoint)
+		return [3]program.Value{d, in[1], in[2]}, err
+	}
+	return apply(op, x)
+}
+
+// Gelu is the tanh form of x * Phi(x), as kernel.Path.Gelu specifies it.
+func Gelu(x *graph.Node) *graph.Node { return activation(program.Gelu, program.GeluGrad, x) }
+
+// Silu is x * sigmoid(x), as kernel.Path.Silu specifies it.
+func Silu(x *graph.Node) *graph.Node { return activation(program.Silu, program.SiluGrad, x) }

@@ -54,7 +54,8 @@ func RecordWith(b *program.Builder, given map[string]program.Value, build func(g
 	}()
 	r := &recorder{}
 	none := notimplemented.Function{ErrFn: unsupported}
-	r.main = &function{Function: none, recorder: r, b: b, given: given, dots: make(map[program.Value]dot)}
+	r.main = &function{Function: none, recorder: r, b: b, given: given, dots: make(map[program.Value]dot),
+		zeros: make(map[program.Value]bool), scatters: make(map[program.Value]scatter)}
 	g := graph.NewGraph(&backend{recorder: r}, "program")
 	results := build(g)
 	if len(results) == 0 {
