@@ -133,11 +133,11 @@ func newTokenizer(j *job.Job, sources []data.Source) (*tokenizer.Tokenizer, erro
 	case job.TokenizerFile:
 		text, err := os.ReadFile(j.TokenizerPath())
 		if err != nil {
-			return nil, problem(j, "model.tokenizer", job.CodeFileNotFound, "cannot read the tokenizer", err, "check the path")
+			return nil, problem(j, "model.tokenizer", job.CodeFileNotFound, "cannot read "+j.TokenizerPath(), err, "check the path")
 		}
 		tok, err := tokenizer.Parse(text)
 		if err != nil {
-			return nil, problem(j, "model.tokenizer", job.CodeBadValue, "the tokenizer cannot be used", err, "give a tokenizer.json of byte-level BPE")
+			return nil, problem(j, "model.tokenizer", job.CodeBadValue, "cannot use "+j.TokenizerPath(), err, "give a tokenizer.json of byte-level BPE")
 		}
 		return tok, nil
 	case job.TrainBPE:

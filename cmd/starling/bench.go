@@ -158,7 +158,8 @@ func (c *cli) benchGenerate() *cobra.Command {
 		Long: `Measure how fast a model with random weights reads a prompt and continues it, token by token, in float32.
 The fastest of the repetitions counts. --gguf also writes the model, a Llama, to a file for llama.cpp.
 
-With -o json: {"preset","tokens_per_second","prompt_tokens_per_second","prompt_tokens","tokens","peak_mib","parameters","threads","kernels"}.`,
+With -o json: {"preset","tokens_per_second","prompt_tokens_per_second","tokens_per_cpu_second","prompt_tokens",
+"tokens","peak_mib","parameters","threads","kernels"}.`,
 		Example: `  starling bench generate
   starling bench generate --preset llama-125m --threads 1 --tokens 64
   starling bench generate --preset llama-10m --gguf llama-10m.gguf -o json`,

@@ -29,6 +29,7 @@ type GenerateReport struct {
 	Preset                string  `json:"preset"`
 	TokensPerSecond       float64 `json:"tokens_per_second"`        // generated
 	PromptTokensPerSecond float64 `json:"prompt_tokens_per_second"` // read
+	TokensPerCPUSecond    float64 `json:"tokens_per_cpu_second"`    // generated, by processor time of all threads; 0 if unknown
 	Prompt                int     `json:"prompt_tokens"`
 	Tokens                int     `json:"tokens"`
 	PeakMiB               int     `json:"peak_mib"` // resident memory of this process, at most, so far; 0 if unknown
@@ -74,13 +75,16 @@ func Generate(ctx context.Context, o GenerateOptions) (*GenerateReport, error) {
 	}
 	r := &GenerateReport{Preset: o.Preset.Name, Prompt: o.Prompt, Tokens: o.Tokens, Parameters: c.Parameters(), Threads: o.Threads, Kernels: kernel.Active().String()}
 	for i := range o.Repeat + 1 {
-		read, generated, err := generateOnce(ctx, reader, prompt, o.Tokens)
+		read, generated, cpu, err := generateOnce(ctx, reader, prompt, o.Tokens)
 		if err != nil {
 			return nil, err
 		}
 		if i > 0 {
 			r.PromptTokensPerSecond = max(r.PromptTokensPerSecond, rounded(float64(o.Prompt)/read.Seconds(), 1))
 			r.TokensPerSecond = max(r.TokensPerSecond, rounded(float64(o.Tokens)/generated.Seconds(), 1))
+			if cpu > 0 {
+				r.TokensPerCPUSecond = max(r.TokensPerCPUSecond, rounded(float64(o.Tokens)/cpu.Seconds(), 1))
+			}
 		}
 	}
 	_, r.PeakMiB = usage()
@@ -88,16 +92,19 @@ func Generate(ctx context.Context, o GenerateOptions) (*GenerateReport, error) {
 }
 
 // generateOnce times the reading of a prompt, and then the tokens after the first one that follows it.
-func generateOnce(ctx context.Context, reader *generate.Reader, prompt []int32, tokens int) (read, generated time.Duration, err error) {
+func generateOnce(ctx context.Context, reader *generate.Reader, prompt []int32, tokens int) (read, generated, cpu time.Duration, err error) {
 	reader.Reset()
 	begin := time.Now()
 	logits, err := reader.Read(prompt)
 	read = time.Since(begin)
+	used, _ := usage()
 	begin = time.Now()
 	for n := 0; n < tokens && err == nil; n++ {
 		if err = ctx.Err(); err == nil {
 			logits, err = reader.Read([]int32{generate.Sampling{}.Pick(logits, uint64(n))})
 		}
 	}
-	return read, time.Since(begin), err
+	generated = time.Since(begin)
+	after, _ := usage()
+	return read, generated, after - used, err
 }
