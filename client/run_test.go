@@ -55,9 +55,7 @@ func (n *network) finish(members ...string) run.State {
 // ruling is a referee that knows the answer.
 type ruling bool
 
-func (r ruling) Tiles(uint32) uint32 { return 1 }
-
-func (r ruling) Root(uint32, canon.Digest) canon.Digest { return canon.Digest{} }
+func (r ruling) Parts(dispute.Kind, uint32) uint64 { return 1 }
 
 func (r ruling) Judge(dispute.Claim, []byte) (dispute.Ruling, error) {
 	return dispute.Ruling{Right: bool(r), What: "as the test wants it"}, nil

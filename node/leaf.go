@@ -19,8 +19,9 @@ type leafTimes struct {
 
 // question names the last question of a dispute.
 type question struct {
-	base                              canon.Digest
-	round, unit, step, operator, tile uint32
+	base                        canon.Digest
+	round, unit, step, operator uint32
+	part                        uint64
 }
 
 // referee recomputes as all validators do, and takes the time.
@@ -48,7 +49,7 @@ func (c timed) Judge(q dispute.Claim, payload []byte) (dispute.Ruling, error) {
 	if t.took == nil {
 		t.took = map[question]time.Duration{}
 	}
-	key := question{q.Base, q.Round, q.Unit, q.Step, q.Index, q.Tile}
+	key := question{q.Base, q.Round, q.Unit, q.Step, q.Index, q.Part}
 	t.took[key] = max(t.took[key], took)
 	return r, err
 }
@@ -60,6 +61,6 @@ func (t *leafTimes) of(g dispute.Game) float64 {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	took := t.took[question{g.Config.Base, g.Config.Round, g.Config.Unit, g.From, g.Verdict.Operator, g.Verdict.Tile}]
+	took := t.took[question{g.Config.Base, g.Config.Round, g.Config.Unit, uint32(g.Steps.From), g.Verdict.Operator, g.Verdict.Part}]
 	return float64(took.Microseconds()) / 1000
 }

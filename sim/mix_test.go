@@ -26,8 +26,8 @@ var crooked = map[run.Role][]adversary.Act{
 		adversary.CopiesChanged{}, adversary.FlipsBit{Step: 2, Tensor: 3, Bit: 1}, adversary.Poisons{Factor: 3}, adversary.Equivocates{},
 		adversary.Equivocates{TrueFirst: true}, adversary.GoesSilent{}, adversary.Malforms{}, adversary.Oversizes{}, adversary.Misattests{},
 		adversary.Patient{Round: 1, Then: adversary.Skips{}}, adversary.Patient{Round: 2, Then: adversary.Poisons{Factor: 2}},
-		adversary.Lies{Segment: adversary.First, Step: adversary.Last, Operator: adversary.First, Tile: adversary.Last},
-		adversary.Lies{Segment: adversary.Last, Step: adversary.First, Operator: adversary.Nowhere, Tile: adversary.First},
+		adversary.Lies{Segment: adversary.First, Step: adversary.Last, Operator: adversary.First, Part: adversary.Last},
+		adversary.Lies{Segment: adversary.Last, Step: adversary.First, Operator: adversary.Nowhere, Part: adversary.First},
 	},
 	run.Verifier: {
 		adversary.Stamps{}, adversary.CopiesSeal{Of: "somebody"}, adversary.Accuses{Segment: 1}, adversary.Accuses{Segment: 2, Manner: adversary.Inventing},

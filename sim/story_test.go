@@ -76,12 +76,12 @@ func stories() []story {
 	for _, segment := range []adversary.Place{adversary.First, adversary.Last} {
 		for _, step := range []adversary.Place{adversary.First, adversary.Last} {
 			for _, operator := range []adversary.Place{adversary.First, adversary.Last, adversary.Nowhere} {
-				for _, tile := range []adversary.Place{adversary.First, adversary.Last} {
-					if operator == adversary.Nowhere && tile == adversary.Last {
+				for _, part := range []adversary.Place{adversary.First, adversary.Last} {
+					if operator == adversary.Nowhere && part == adversary.Last {
 						continue
 					}
-					l := adversary.Lies{Segment: segment, Step: step, Operator: operator, Tile: tile}
-					list = append(list, caught(fmt.Sprintf("lies at segment %v, step %v, operator %v, tile %v", segment, step, operator, tile), w1, l))
+					l := adversary.Lies{Segment: segment, Step: step, Operator: operator, Part: part}
+					list = append(list, caught(fmt.Sprintf("lies at segment %v, step %v, operator %v, part %v", segment, step, operator, part), w1, l))
 				}
 			}
 		}

@@ -30,11 +30,13 @@ type (
 		Frozen []canon.Digest `cbor:"1,keyasint"` // roots of the frozen tensors
 	}
 	tokensPayload struct { // for the Input of tokens
-		Manifest []byte         `cbor:"1,keyasint"`
-		Excerpts []data.Excerpt `cbor:"2,keyasint"` // of the shards that the tile lies in
+		Before   progress       `cbor:"1,keyasint"`
+		Manifest []byte         `cbor:"2,keyasint"`
+		Excerpts []data.Excerpt `cbor:"3,keyasint"` // of the shards that the tile lies in
 	}
 	operatorPayload struct { // for every other operator
-		Operands []operand `cbor:"1,keyasint,omitempty"` // as collect asks for them
+		Before   progress  `cbor:"1,keyasint"`
+		Operands []operand `cbor:"2,keyasint,omitempty"` // as collect asks for them
 	}
 	updatePayload struct {
 		Checkpoint []canon.Digest `cbor:"1,keyasint"` // as above
@@ -44,7 +46,7 @@ type (
 	}
 )
 
-// operand is what a tile needs of the output of an earlier operator.
+// operand is what a part needs of the output of an earlier operator.
 type operand struct {
 	Bytes []byte         `cbor:"1,keyasint"` // of the leaves that are needed, one after the other
 	Cover []canon.Digest `cbor:"2,keyasint"` // of these leaves in the output's tree
@@ -63,8 +65,8 @@ func (r *Referee) Judge(c dispute.Claim, payload []byte) (dispute.Ruling, error)
 	case dispute.Update:
 		return r.update(c, payload)
 	case dispute.Tile:
-		if uint64(c.Index) >= uint64(len(r.step.Ops)) || c.Tile >= tiles(r.step, c.Index) {
-			return dispute.Ruling{}, wrong("the program has no operator %d, or that no tile %d", c.Index, c.Tile)
+		if uint64(c.Index) >= uint64(len(r.step.Ops)) || c.Part >= parts(r.step, c.Index) {
+			return dispute.Ruling{}, wrong("the program has no operator %d, or that no part %d", c.Index, c.Part)
 		}
 		if op := &r.step.Ops[c.Index]; op.Kind == program.Input {
 			return r.input(c, op.Name, payload)
@@ -165,11 +167,7 @@ func (r *Referee) input(c dispute.Claim, name string, payload []byte) (dispute.R
 	lr, c1, c2 := r.spec.Scalars(c.Round, c.Step)
 	switch name {
 	case "tokens":
-		tile, err := r.tokens(c, payload)
-		if err != nil {
-			return dispute.Ruling{}, err
-		}
-		return r.tile(c, what, tile), nil
+		return r.tokens(c, what, payload)
 	case "lr":
 		return rule(what, tensor.Scalar(lr).Root(), c.Output), nil
 	case "c1":
@@ -207,43 +205,44 @@ func (r *Referee) frozen(c dispute.Claim, what, name string, payload []byte) (di
 	return rule(what, p.Frozen[i], c.Output), nil
 }
 
-func (r *Referee) tokens(c dispute.Claim, payload []byte) ([]byte, error) {
+// tokens reads a tile of the batch.
+func (r *Referee) tokens(c dispute.Claim, what string, payload []byte) (dispute.Ruling, error) {
 	var p tokensPayload
 	if err := decode(payload, &p); err != nil {
-		return nil, err
+		return dispute.Ruling{}, err
 	}
 	m, err := data.DecodeManifest(p.Manifest)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrPayload, err)
+		return dispute.Ruling{}, fmt.Errorf("%w: %w", ErrPayload, err)
 	}
 	if m.Digest() != r.spec.Data {
-		return nil, wrong("this is not the manifest of the job's data")
+		return dispute.Ruling{}, wrong("this is not the manifest of the job's data")
 	}
-	lo, hi := r.step.Ops[c.Index].Out.LeafRange(int(c.Tile))
+	lo, hi := r.step.Ops[c.Index].Out.LeafRange(int(c.Part))
 	spans, err := m.Spans(r.spec.Address(c.Round, c.Unit, c.Step), int(r.spec.Length), lo, hi)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrPayload, err)
+		return dispute.Ruling{}, fmt.Errorf("%w: %w", ErrPayload, err)
 	}
 	tokens, err := m.Read(spans, p.Excerpts)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrPayload, err)
+		return dispute.Ruling{}, fmt.Errorf("%w: %w", ErrPayload, err)
 	}
-	return tensor.FromI32(tokens, len(tokens)).Bytes(), nil
+	return r.made(c, 1, what, p.Before, func([]byte) ([]byte, error) { return tensor.FromI32(tokens, len(tokens)).Bytes(), nil })
 }
 
-// operator recomputes a tile of one operator's output from the operands in the asserter's trace.
+// operator recomputes a part of one operator's output from the operands in the asserter's trace.
 func (r *Referee) operator(c dispute.Claim, payload []byte) (dispute.Ruling, error) {
 	var p operatorPayload
 	if err := decode(payload, &p); err != nil {
 		return dispute.Ruling{}, err
 	}
-	if err := affordable(r.step, int(c.Index)); err != nil {
+	d, err := division(r.step, int(c.Index))
+	if err != nil {
 		return dispute.Ruling{}, err
 	}
-	op := &r.step.Ops[c.Index]
-	lo, hi := op.Out.LeafRange(int(c.Tile))
+	leaf, part := int(c.Part/uint64(d.Parts())), int(c.Part%uint64(d.Parts()))
 	given := p.Operands
-	in, err := collect(r.step, int(c.Index), lo, hi, func(w want) (*tensor.Partial, error) {
+	in, err := collect(r.step, int(c.Index), d, leaf, part, func(w want) (*tensor.Partial, error) {
 		if len(given) == 0 {
 			return nil, wrong("%d operands are too few", len(p.Operands))
 		}
@@ -251,20 +250,57 @@ func (r *Referee) operator(c dispute.Claim, payload []byte) (dispute.Ruling, err
 		given = given[1:]
 		return r.shown(c, w, o)
 	})
-	var tile []byte
-	if err == nil && len(given) > 0 {
+	op := &r.step.Ops[c.Index]
+	name := fmt.Sprintf("%s, operator %d of step %d", op.Kind, c.Index, c.Step+1)
+	switch {
+	case errors.Is(err, program.ErrIndex):
+		return worthless(name, err), nil
+	case err != nil:
+		return dispute.Ruling{}, err
+	case len(given) > 0:
 		return dispute.Ruling{}, wrong("%d operands are too many", len(p.Operands))
 	}
-	if err == nil {
-		tile, err = program.EvalRange(op, in, lo, hi)
-	}
-	switch {
-	case errors.Is(err, ErrPayload):
+	return r.made(c, d.Parts(), "the output of "+name, p.Before, func(state []byte) ([]byte, error) {
+		return program.EvalPart(op, in, d, leaf, part, state)
+	})
+}
+
+// worthless is the ruling about an operator whose indices lie outside of its table. They are the asserter's own, so there is
+// no output that it could have claimed.
+func worthless(name string, err error) dispute.Ruling {
+	return dispute.Ruling{What: fmt.Sprintf("%s has no value: %v", name, err)}
+}
+
+// made compares what there is after a part of an output with what is claimed of it. A leaf is made in so many parts, and
+// eval returns the state after this one.
+func (r *Referee) made(c dispute.Claim, each int, what string, before progress, eval func(state []byte) ([]byte, error)) (dispute.Ruling, error) {
+	shape := r.step.Ops[c.Index].Out
+	leaf, part := int(c.Part/uint64(each)), int(c.Part%uint64(each))
+	done, err := opened(c.Part, c.Before, before, leaf)
+	if err != nil {
 		return dispute.Ruling{}, err
-	case err != nil: // the operands are the asserter's own, so there is no output that it could have claimed
-		return dispute.Ruling{What: fmt.Sprintf("%s, operator %d of step %d, has no value: %v", op.Kind, c.Index, c.Step+1, err)}, nil
 	}
-	return r.tile(c, fmt.Sprintf("the output of %s, operator %d of step %d,", op.Kind, c.Index, c.Step+1), tile), nil
+	state, err := eval(before.State)
+	switch {
+	case errors.Is(err, program.ErrIndex):
+		return worthless(what, err), nil
+	case err != nil:
+		return dispute.Ruling{}, fmt.Errorf("%w: %w", ErrPayload, err)
+	}
+	if each > 1 {
+		what = fmt.Sprintf("part %d of %d of %s", part+1, each, what)
+	}
+	if leaves := shape.Leaves(); leaves > 1 {
+		what = fmt.Sprintf("tile %d of %d: %s", leaf+1, leaves, what)
+	}
+	if part+1 < each {
+		return rule(what, progress{done.Nodes(), state}.digest(), c.Output), nil
+	}
+	done.Push(canon.Leaf(state))
+	if leaf+1 < shape.Leaves() {
+		return rule(what, progress{Done: done.Nodes()}.digest(), c.Output), nil
+	}
+	return rule(what, tensor.RootOf(shape, done.Root()), c.Output), nil
 }
 
 // shown returns the leaves of an operand, if they are what is in the asserter's trace.
@@ -293,16 +329,6 @@ func (r *Referee) shown(c dispute.Claim, w want, o operand) (*tensor.Partial, er
 		return nil, wrong("these are not leaves of what operator %d made in the trace %s", w.value, c.Trace.Short())
 	}
 	return part, nil
-}
-
-// tile compares the right bytes of a tile with what is claimed of it.
-func (r *Referee) tile(c dispute.Claim, what string, right []byte) dispute.Ruling {
-	leaf := canon.Leaf(right)
-	n := tiles(r.step, c.Index)
-	if n == 1 {
-		return rule(what, tensor.RootOf(r.step.Ops[c.Index].Out, canon.RootOf(1, leaf)), c.Output)
-	}
-	return rule(fmt.Sprintf("tile %d of %d of %s", c.Tile, n, what), leaf, c.Output)
 }
 
 // update compresses the change of one parameter again.

@@ -4,24 +4,61 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/compute/program"
 	"github.com/starling-network/starling/compute/tensor"
 )
 
-// tiles is the number of leaves in which the output of an operator is disputed. An Input other than the tokens is one
+// maxPart is the room of a part in a payload: for leaves of operands, what proves them, and the state before it. Leaves
+// that lie less well than those of the tiles that are looked at for a division have the rest of a MaxLeaf.
+const maxPart = 768 << 10
+
+// encodedDigest is the size of a digest in a list, as it is encoded.
+const encodedDigest = 34
+
+// division says in how many parts a tile of an operator's output is disputed. It is an error that wraps ErrTooLarge if no
+// part of a tile is small enough.
+func division(p *program.Program, i int) (program.Division, error) {
+	op := &p.Ops[i]
+	shapes := operandShapes(p, op)
+	d, ok := program.Divide(op, shapes, func(need [][]int, state int) bool {
+		size := state
+		for _, w := range wants(op.In, need) {
+			cover, err := canon.CoverSize(p.Ops[w.value].Out.Leaves(), w.leaves)
+			if err != nil {
+				return false
+			}
+			proof := canon.Height(len(p.Ops)) * (canon.Fanout - 1)
+			size += len(w.leaves)*tensor.LeafBytes + (cover+proof)*encodedDigest
+		}
+		return size <= maxPart
+	})
+	if !ok {
+		_, n := op.Out.LeafRange(0)
+		return program.Division{Elements: n, Ranges: 1, Links: 1}, fmt.Errorf("%w: no part of a tile of operator %d (%s to %v) needs less than %d bytes", ErrTooLarge, i, op.Kind, op.Out, maxPart)
+	}
+	return d, nil
+}
+
+// parts is the number of parts in which the output of an operator is disputed. An Input other than the tokens is one
 // question: a tensor of the state is compared by its root, a scalar has one leaf.
-func tiles(p *program.Program, operator uint32) uint32 {
+func parts(p *program.Program, operator uint32) uint64 {
 	if int(operator) >= len(p.Ops) {
 		return 1
 	}
 	op := &p.Ops[operator]
-	if op.Kind == program.Input && op.Name != "tokens" {
-		return 1
+	leaves := uint64(op.Out.Leaves())
+	switch {
+	case op.Kind != program.Input:
+		d, _ := division(p, int(operator))
+		return leaves * uint64(d.Parts())
+	case op.Name == "tokens":
+		return leaves
 	}
-	return uint32(op.Out.Leaves())
+	return 1
 }
 
-// want is what a range of an output needs of the output of an earlier operator.
+// want is what a part of an output needs of the output of an earlier operator.
 type want struct {
 	value  int32
 	slots  []int // operands that it is
@@ -49,9 +86,9 @@ func wants(in []int32, need [][]int) []want {
 	return out
 }
 
-// collect returns the operands of elements lo up to hi of an output, asking for what is needed of them: first of the
-// indices, if what is needed of the others depends on them.
-func collect(p *program.Program, i, lo, hi int, ask func(want) (*tensor.Partial, error)) ([]*tensor.Partial, error) {
+// collect returns the operands of a part of a leaf of an output, asking for what is needed of them: first of the indices,
+// if what is needed of the others depends on them.
+func collect(p *program.Program, i int, d program.Division, leaf, part int, ask func(want) (*tensor.Partial, error)) ([]*tensor.Partial, error) {
 	op := &p.Ops[i]
 	shapes := operandShapes(p, op)
 	in := make([]*tensor.Partial, len(shapes))
@@ -59,7 +96,7 @@ func collect(p *program.Program, i, lo, hi int, ask func(want) (*tensor.Partial,
 		in[k] = tensor.NewPartial(s)
 	}
 	fill := func(indices *tensor.Partial) error {
-		need, err := program.Need(op, shapes, lo, hi, indices)
+		need, err := program.NeedPart(op, shapes, d, leaf, part, indices)
 		if err != nil {
 			return err
 		}
@@ -87,65 +124,6 @@ func operandShapes(p *program.Program, op *program.Operator) []tensor.Shape {
 		out[k] = p.Ops[v].Out
 	}
 	return out
-}
-
-// maxWork bounds the elements of operands that go into a tile, and with them the time of a referee.
-const maxWork = 1 << 24
-
-// affordable reports, as an error that wraps ErrTooLarge, why no tile of an operator is recomputed.
-func affordable(p *program.Program, i int) error {
-	op := &p.Ops[i]
-	_, n := op.Out.LeafRange(0)
-	if work := program.RangeWork(op, operandShapes(p, op), n); work > maxWork {
-		return fmt.Errorf("%w: a tile of operator %d (%s to %v) takes %d elements, at most %d are read", ErrTooLarge, i, op.Kind, op.Out, work, maxWork)
-	}
-	return nil
-}
-
-// fits reports whether every tile of an operator can be recomputed. Apart from indices, what a tile needs hardly depends
-// on which it is.
-func fits(p *program.Program, i int) error {
-	op := &p.Ops[i]
-	if op.Kind == program.Input {
-		return nil
-	}
-	if err := affordable(p, i); err != nil {
-		return err
-	}
-	last := op.Out.Leaves() - 1
-	for _, tile := range []int{0, last / 2, last} {
-		n, err := tileBytes(p, i, tile)
-		if err != nil {
-			return err
-		}
-		if n > maxValues {
-			return fmt.Errorf("%w: a tile of operator %d (%s to %v) needs %d bytes, at most %d are taken", ErrTooLarge, i, op.Kind, op.Out, n, maxValues)
-		}
-	}
-	return nil
-}
-
-// tileBytes is the size of what a tile needs, at most, without proofs.
-func tileBytes(p *program.Program, i, tile int) (n int, err error) {
-	op := &p.Ops[i]
-	lo, hi := op.Out.LeafRange(tile)
-	shapes := operandShapes(p, op)
-	need, err := program.Need(op, shapes, lo, hi, nil)
-	if err != nil {
-		return 0, err
-	}
-	for _, w := range wants(op.In, need) {
-		n += len(w.leaves) * tensor.LeafBytes
-	}
-	switch op.Kind { // whatever the indices are
-	case program.TakeRows:
-		row := shapes[0].Bytes() / shapes[0].Dims[0]
-		rows := (hi-lo)*op.Out.DType.Size()/row + 2
-		n += min(shapes[0].Bytes(), (hi-lo)*op.Out.DType.Size()+2*rows*tensor.LeafBytes)
-	case program.AddRows:
-		n += tensor.LeafBytes + shapes[2].Bytes()
-	}
-	return n, nil
 }
 
 // show brings the leaves of a value that are wanted, with what shows that they are in its tree.

@@ -1,6 +1,6 @@
 // Package referee answers the last question of a dispute. A party presents it as a Witness, which executes the disputed
-// unit again; every validator answers it as a Referee, which recomputes one tile of one operator's output with the portable
-// kernels, from those leaves of the operands that it needs, proven under digests both parties agree on.
+// unit again; every validator answers it as a Referee, which recomputes one part of a tile of one operator's output with the
+// portable kernels, from those leaves of the operands that it needs, proven under digests both parties agree on.
 //
 // How the parties get to that question is protocol/dispute; what follows from the answer is protocol/run and reward.
 package referee
@@ -109,12 +109,14 @@ func (r *Referee) Config(s run.State, unit uint32, blocks int64) (dispute.Config
 	return c, nil
 }
 
-// Tiles implements dispute.Referee.
-func (r *Referee) Tiles(operator uint32) uint32 { return tiles(r.step, operator) }
+// Parts implements dispute.Referee.
+func (r *Referee) Parts(k dispute.Kind, index uint32) uint64 { return partsOf(r.step, k, index) }
 
-// Root implements dispute.Referee.
-func (r *Referee) Root(operator uint32, tree canon.Digest) canon.Digest {
-	return tensor.RootOf(r.step.Ops[operator].Out, tree)
+func partsOf(p *program.Program, k dispute.Kind, index uint32) uint64 {
+	if k == dispute.Tile {
+		return parts(p, index)
+	}
+	return 1
 }
 
 // Check reports, as an error that wraps ErrTooLarge, why a dispute about a job might end in a question that cannot be
@@ -127,10 +129,8 @@ func Check(s *train.Spec, p *program.Program, m data.Manifest) error {
 	if err := p.Verify(limits); err != nil {
 		return fmt.Errorf("%w: %w", ErrTooLarge, err)
 	}
-	for i := range p.Ops {
-		if err := fits(p, i); err != nil {
-			return err
-		}
+	if err := divisible(p); err != nil {
+		return err
 	}
 	for _, in := range p.Inputs() {
 		if !strings.HasPrefix(in.Name, train.First) { // there is one for every tensor that is trained, of its shape
@@ -142,6 +142,23 @@ func Check(s *train.Spec, p *program.Program, m data.Manifest) error {
 	}
 	if n := tokensBytes(s, m); n > maxValues {
 		return fmt.Errorf("%w: a tile of tokens needs %d bytes, at most %d are taken", ErrTooLarge, n, maxValues)
+	}
+	return nil
+}
+
+// divisible reports the first operator of which not even the smallest part can be recomputed.
+func divisible(p *program.Program) error {
+	seen := map[string]bool{}
+	for i := range p.Ops {
+		op := &p.Ops[i]
+		key := fmt.Sprint(op.Kind, op.Ints, op.Out, operandShapes(p, op))
+		if op.Kind == program.Input || seen[key] {
+			continue
+		}
+		if _, err := division(p, i); err != nil {
+			return err
+		}
+		seen[key] = true
 	}
 	return nil
 }

@@ -100,12 +100,12 @@ func vouch(t testing.TB, task *train.Task, base *train.Checkpoint, unit uint32, 
 	if change != nil {
 		change(p)
 	}
-	var at []uint32
+	at := []uint64{0}
 	for k, s := uint32(1), uint32(0); k <= task.Spec.Segments(); k++ {
 		s += task.Spec.SegmentSteps(k)
-		at = append(at, s)
+		at = append(at, uint64(s))
 	}
-	segments, err := p.Steps(append([]uint32{0}, at...))
+	segments, err := p.Steps(at)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,7 +117,7 @@ func vouch(t testing.TB, task *train.Task, base *train.Checkpoint, unit uint32, 
 	return p
 }
 
-func (p *party) Steps(after []uint32) ([]canon.Digest, error) {
+func (p *party) Steps(after []uint64) ([]canon.Digest, error) {
 	out, err := p.Witness.Steps(after)
 	for i, s := range after {
 		if p.skip >= 0 && int(s) > p.skip {
@@ -267,35 +267,67 @@ func TestWholeDisputes(t *testing.T) {
 	}
 }
 
-// operatorClaim is the question about one operator of an honest worker's step.
-func operatorClaim(t testing.TB, w *Witness, base *train.Checkpoint, step uint32, op int) (dispute.Claim, func(int) (canon.Proof, error)) {
+// operatorClaim is the question about a part of one operator's output in an honest worker's step.
+func operatorClaim(t testing.TB, w *Witness, base *train.Checkpoint, step uint32, op int, part uint64) (dispute.Claim, func(int) (canon.Proof, error)) {
 	tree, err := w.Trace(step)
 	if err != nil {
 		t.Fatal(err)
 	}
-	prior, err := w.Steps([]uint32{step})
+	prior, err := w.Steps([]uint64{uint64(step)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	c := dispute.Claim{
 		Kind: dispute.Tile, Round: base.Round, Unit: unit, Base: base.Root(), Step: step, Prior: prior[0],
-		Trace: tree.Root(), Index: uint32(op), Output: leaves(tree)[op],
+		Trace: tree.Root(), Index: uint32(op), Part: part, Output: leaves(tree)[op],
 	}
-	if w.Tiles(c.Index) > 1 {
-		out, err := w.Output(step, c.Index)
+	if w.Parts(c.Kind, c.Index) > 1 {
+		made, err := w.Partial(c, []uint64{part, part + 1})
 		if err != nil {
 			t.Fatal(err)
 		}
-		c.Tile = uint32(out.Len() - 1)
-		c.Output = leaves(out)[c.Tile]
+		c.Output = made[1]
+		if part > 0 {
+			c.Before = made[0]
+		}
 	}
 	return c, tree.Proof
+}
+
+// lastPart is the claim about the end of an operator.
+func lastPart(t testing.TB, w *Witness, base *train.Checkpoint, step uint32, op int) (dispute.Claim, func(int) (canon.Proof, error)) {
+	return operatorClaim(t, w, base, step, op, w.Parts(dispute.Tile, uint32(op))-1)
 }
 
 // Every kind of operator of a real step is recomputed: an honest output holds, another does not.
 func TestEveryKindOfOperator(t *testing.T) {
 	for _, z := range []size{tiny, {layers: 1, width: 64, heads: 2, batch: 4, length: 64, steps: 4, segment: 2}} {
 		everyKind(t, z)
+	}
+}
+
+// checkPart demands that an honest part holds, another does not, and neither without its payload.
+func checkPart(t *testing.T, w *Witness, r *Referee, base *train.Checkpoint, op int, part uint64) {
+	t.Helper()
+	name := fmt.Sprintf("operator %d (%s), part %d", op, r.step.Ops[op].Kind, part)
+	c, prove := operatorClaim(t, w, base, 2, op, part)
+	payload, err := w.Leaf(c, prove)
+	if err != nil {
+		t.Fatal(name, err)
+	}
+	if ruling, err := r.Judge(c, payload); err != nil || !ruling.Right {
+		t.Errorf("%s: an honest output was refused: %v, %v", name, ruling, err)
+	}
+	lie := c
+	lie.Output[0] ^= 1
+	if ruling, err := r.Judge(lie, payload); err != nil || ruling.Right {
+		t.Errorf("%s: a false output was accepted: %v, %v", name, ruling, err)
+	}
+	if part > 0 {
+		c.Before[0] ^= 1
+		if _, err := r.Judge(c, payload); !errors.Is(err, ErrPayload) {
+			t.Errorf("%s: another state before it: %v", name, err)
+		}
 	}
 }
 
@@ -310,17 +342,9 @@ func everyKind(t *testing.T, z size) {
 			continue
 		}
 		seen[key] = true
-		c, prove := operatorClaim(t, w, base, 2, i)
-		payload, err := w.Leaf(c, prove)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if ruling, err := r.Judge(c, payload); err != nil || !ruling.Right {
-			t.Errorf("%s, operator %d: an honest output was refused: %v, %v", key, i, ruling, err)
-		}
-		c.Output[0] ^= 1
-		if ruling, err := r.Judge(c, payload); err != nil || ruling.Right {
-			t.Errorf("%s, operator %d: a false output was accepted: %v, %v", key, i, ruling, err)
+		n := w.Parts(dispute.Tile, uint32(i))
+		for _, part := range slices.Compact([]uint64{0, n / 2, n - 1}) {
+			checkPart(t, w, r, base, i, part)
 		}
 	}
 	if len(seen) < 20 {
@@ -397,9 +421,8 @@ func TestCheckNamesWhatIsTooLarge(t *testing.T) {
 		t.Errorf("a large manifest: %v", err)
 	}
 	b := program.NewBuilder()
-	x := b.Input("x", tensor.Make(tensor.Float32, 4096, 1024))
-	y := b.Input("y", tensor.Make(tensor.Float32, 4096, 1024))
-	z, err := b.Dot(x, []int{0}, nil, y, []int{0}, nil)
+	x := b.Input("x", tensor.Make(tensor.Float32, 1<<20))
+	z, err := b.FirstMax(x, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -408,7 +431,7 @@ func TestCheckNamesWhatIsTooLarge(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := Check(task.Spec, p, task.Corpus.Manifest(shardTokens)); !errors.Is(err, ErrTooLarge) || !strings.Contains(err.Error(), "Dot") {
+	if err := Check(task.Spec, p, task.Corpus.Manifest(shardTokens)); !errors.Is(err, ErrTooLarge) || !strings.Contains(err.Error(), "FirstMax") {
 		t.Errorf("a large operator: %v", err)
 	}
 }
@@ -435,7 +458,7 @@ func BenchmarkLeaf(b *testing.B) {
 		}
 	}
 	for _, name := range []string{"Dot", "Add", "AdamP", "Exp", "ReduceSum", "Input"} {
-		c, prove := operatorClaim(b, w, base, 1, worst[name])
+		c, prove := lastPart(b, w, base, 1, worst[name])
 		payload, err := w.Leaf(c, prove)
 		if err != nil {
 			b.Fatal(err)
@@ -499,10 +522,10 @@ func FuzzJudge(f *testing.F) {
 		claims = append(claims, c)
 	}
 	for _, op := range []int{first(program.Dot, ""), first(program.Constant, ""), first(program.TakeRows, ""), first(program.Input, "tokens"), first(program.Input, "m/")} {
-		add(operatorClaim(f, honest.Witness, base, 2, op))
+		add(lastPart(f, honest.Witness, base, 2, op))
 	}
-	c, _ := operatorClaim(f, honest.Witness, base, 2, 0)
-	ends, _ := honest.Steps([]uint32{0, 3, task.Spec.Steps})
+	c, _ := operatorClaim(f, honest.Witness, base, 2, 0, 0)
+	ends, _ := honest.Steps([]uint64{0, 3, uint64(task.Spec.Steps)})
 	c.Kind, c.After = dispute.Binding, ends[1]
 	add(c, nil)
 	c.Kind, c.After = dispute.Start, ends[0]

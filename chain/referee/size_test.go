@@ -9,67 +9,60 @@ import (
 	"github.com/starling-network/starling/compute/tensor"
 )
 
-// leafSize is the largest tile of a kind in a program: bytes of operands without proofs, and the time to recompute it.
+// leafSize is the largest part of a kind in a program: bytes of operands and of the state before, without proofs, and the
+// time to compute it.
 type leafSize struct {
 	op    *program.Operator
+	parts int // of a tile
 	bytes int
 	took  time.Duration
 }
 
-// largest lists the largest tiles, by kind.
+// largest lists the largest parts of tiles in the middle, by kind.
 func largest(t *testing.T, p *program.Program) map[program.Kind]leafSize {
 	t.Helper()
 	out := map[program.Kind]leafSize{}
-	index := map[program.Kind]int{}
 	for i := range p.Ops {
 		op := &p.Ops[i]
 		if op.Kind == program.Input {
 			continue
 		}
-		n := 0
-		for _, v := range op.In { // of what is not affordable, all is needed
-			n += p.Ops[v].Out.Bytes()
-		}
-		if affordable(p, i) == nil {
-			var err error
-			if n, err = tileBytes(p, i, (op.Out.Leaves()-1)/2); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if n > out[op.Kind].bytes {
-			out[op.Kind], index[op.Kind] = leafSize{op: op, bytes: n}, i
-		}
-	}
-	for k, i := range index {
-		if s := out[k]; k.IndexOperand() < 0 && s.bytes <= maxValues && affordable(p, i) == nil {
-			s.took = timeTile(t, p, i)
-			out[k] = s
+		if s := timePart(t, p, i); s.bytes > out[op.Kind].bytes {
+			out[op.Kind] = s
 		}
 	}
 	return out
 }
 
-// timeTile takes the time of a tile in the middle, on zeros.
-func timeTile(t *testing.T, p *program.Program, i int) time.Duration {
+// timePart takes the time of a part in the middle, on zeros.
+func timePart(t *testing.T, p *program.Program, i int) leafSize {
 	t.Helper()
+	d, err := division(p, i)
+	if err != nil {
+		t.Fatal(err)
+	}
 	op := &p.Ops[i]
-	lo, hi := op.Out.LeafRange((op.Out.Leaves() - 1) / 2)
+	leaf, part := (op.Out.Leaves()-1)/2, d.Parts()/2
+	state := make([]byte, d.StateBytes(op, operandShapes(p, op), leaf, part))
+	s := leafSize{op: op, parts: d.Parts(), bytes: len(state)}
 	begin := time.Now()
-	in, err := collect(p, i, lo, hi, func(w want) (*tensor.Partial, error) {
-		part := tensor.NewPartial(p.Ops[w.value].Out)
+	in, err := collect(p, i, d, leaf, part, func(w want) (*tensor.Partial, error) {
+		known := tensor.NewPartial(p.Ops[w.value].Out)
 		for _, l := range w.leaves {
-			from, to := part.Shape.LeafRange(l)
-			part.Set(l, make([]byte, (to-from)*part.Shape.DType.Size()))
+			from, to := known.Shape.LeafRange(l)
+			known.Set(l, make([]byte, (to-from)*known.Shape.DType.Size()))
+			s.bytes += (to - from) * known.Shape.DType.Size()
 		}
-		return part, nil
+		return known, nil
 	})
 	if err == nil {
-		_, err = program.EvalRange(op, in, lo, hi)
+		_, err = program.EvalPart(op, in, d, leaf, part, state)
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	return time.Since(begin)
+	s.took = time.Since(begin)
+	return s
 }
 
 func gpt2(t *testing.T, vocab, width, heads, length, batch int) *program.Program {
@@ -86,31 +79,26 @@ func gpt2(t *testing.T, vocab, width, heads, length, batch int) *program.Program
 	return step
 }
 
-// A tile of most kinds needs a few leaves, whatever the model. Kinds that mix many elements into one need more the larger
-// it is: a Dot a panel of each operand, a reduction all that it reduces, AddRows at worst all updates, attention
-// rows of a head, a cross-entropy whole rows.
-func TestSizeOfTiles(t *testing.T) {
-	mixes := map[program.Kind]bool{
-		program.Dot: true, program.ReduceSum: true, program.ReduceMax: true, program.ReduceMin: true, program.SumSquares: true, program.AddRows: true,
-		program.CausalAttention: true, program.CausalAttentionLSE: true, program.CausalAttentionGradQ: true,
-		program.CausalAttentionGradK: true, program.CausalAttentionGradV: true, program.CrossEntropy: true, program.CrossEntropyGrad: true,
-	}
+// A part of a tile needs a megabyte or less, whatever the model.
+func TestSizeOfParts(t *testing.T) {
 	for _, m := range []struct {
 		name                               string
 		vocab, width, heads, length, batch int
-		within                             int // bytes, of every kind
 	}{
-		{"small", 512, 64, 4, 64, 4, 1 << 20},
-		{"quickstart", 256, 128, 4, 128, 4, 3 << 19},
-		{"124M, batch 1", 50257, 768, 12, 1024, 1, 0},
-		{"124M, batch 8", 50257, 768, 12, 1024, 8, 0},
+		{"small", 512, 64, 4, 64, 4}, {"quickstart", 256, 128, 4, 128, 4}, {"124M, batch 1", 50257, 768, 12, 1024, 1}, {"124M, batch 8", 50257, 768, 12, 1024, 8},
 	} {
-		for k, s := range largest(t, gpt2(t, m.vocab, m.width, m.heads, m.length, m.batch)) {
+		p := gpt2(t, m.vocab, m.width, m.heads, m.length, m.batch)
+		begin := time.Now()
+		if err := divisible(p); err != nil {
+			t.Error(err)
+		}
+		t.Logf("%s: %d operators divided in %v", m.name, len(p.Ops), time.Since(begin))
+		for k, s := range largest(t, p) {
 			if s.bytes > 64<<10 {
-				t.Logf("%-14s %-10s %10d bytes %8.1f ms  to %v", m.name, k, s.bytes, float64(s.took.Microseconds())/1000, s.op.Out)
+				t.Logf("%-14s %-10s %4d parts a tile %10d bytes %8.1f ms  to %v", m.name, k, s.parts, s.bytes, float64(s.took.Microseconds())/1000, s.op.Out)
 			}
-			if m.within > 0 && s.bytes > m.within || !mixes[k] && s.bytes > 160<<10 {
-				t.Errorf("%s: a tile of %s to %v needs %d bytes", m.name, k, s.op.Out, s.bytes)
+			if s.bytes > 1<<20 {
+				t.Errorf("%s: a part of %s to %v needs %d bytes", m.name, k, s.op.Out, s.bytes)
 			}
 		}
 	}

@@ -29,6 +29,7 @@ type Witness struct {
 	payload *canon.Tree // over the payloads of the update
 
 	seen     *tensor.Tensor           // output of the operator looked at last
+	tree     *canon.Tree              // over its leaves
 	operands map[int32]*tensor.Tensor // and what it reads
 	looked   [2]uint32                // its step and index
 }
@@ -42,10 +43,10 @@ func NewWitness(task *train.Task, base *train.Checkpoint, unit uint32, shardToke
 var _ dispute.Oracle = (*Witness)(nil)
 
 // Steps implements dispute.Oracle.
-func (w *Witness) Steps(after []uint32) ([]canon.Digest, error) {
+func (w *Witness) Steps(after []uint64) ([]canon.Digest, error) {
 	out := make([]canon.Digest, len(after))
 	for i, step := range after {
-		for uint32(len(w.roots)) <= step {
+		for uint64(len(w.roots)) <= step {
 			if err := w.at(uint32(len(w.roots))); err != nil {
 				return nil, err
 			}
@@ -89,15 +90,74 @@ func (w *Witness) Trace(step uint32) (*canon.Tree, error) {
 	return t, nil
 }
 
-// Tiles implements dispute.Oracle.
-func (w *Witness) Tiles(operator uint32) uint32 { return tiles(w.task.Step, operator) }
+// Parts implements dispute.Oracle.
+func (w *Witness) Parts(k dispute.Kind, index uint32) uint64 { return partsOf(w.task.Step, k, index) }
 
-// Output implements dispute.Oracle.
-func (w *Witness) Output(step, operator uint32) (*canon.Tree, error) {
-	if err := w.look(step, operator); err != nil {
+// Partial implements dispute.Oracle.
+func (w *Witness) Partial(c dispute.Claim, after []uint64) ([]canon.Digest, error) {
+	if c.Kind != dispute.Tile {
+		return nil, fmt.Errorf("%w: there are no parts of a question of kind %q", ErrPayload, c.Kind)
+	}
+	if err := w.look(c.Step, c.Index); err != nil {
 		return nil, err
 	}
-	return w.seen.Tree(), nil
+	m, err := w.making(c.Index)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]canon.Digest, len(after))
+	for i, n := range after {
+		if n == parts(w.task.Step, c.Index) {
+			out[i] = tensor.RootOf(w.seen.Shape, w.tree.Root())
+			continue
+		}
+		p, err := m.at(n)
+		if err != nil {
+			return nil, err
+		}
+		out[i] = p.digest()
+	}
+	return out, nil
+}
+
+// making is an output that is made again from its operands, part by part.
+type making struct {
+	op       *program.Operator
+	division program.Division
+	tree     *canon.Tree       // over the leaves of the output
+	operands []*tensor.Partial // all there is of them
+	part     uint64            // the next one to be made
+	state    []byte            // before it
+}
+
+// making returns the output that was looked at last. A tile of an Input is made in one part from nothing.
+func (w *Witness) making(operator uint32) (*making, error) {
+	m := &making{op: &w.task.Step.Ops[operator], division: program.Division{Ranges: 1, Links: 1}, tree: w.tree}
+	if m.op.Kind == program.Input {
+		return m, nil
+	}
+	for _, v := range m.op.In {
+		m.operands = append(m.operands, tensor.Whole(w.operands[v]))
+	}
+	var err error
+	m.division, err = division(w.task.Step, int(operator))
+	return m, err
+}
+
+// at is what there is after some parts, but not all. What was made of the same tile before is not made again.
+func (m *making) at(part uint64) (progress, error) {
+	each := uint64(m.division.Parts())
+	if m.part > part || m.part/each != part/each {
+		m.part, m.state = part/each*each, nil
+	}
+	for m.part < part {
+		state, err := program.EvalPart(m.op, m.operands, m.division, int(m.part/each), int(m.part%each), m.state)
+		if err != nil {
+			return progress{}, err
+		}
+		m.part, m.state = m.part+1, state
+	}
+	return progress{Done: m.tree.Frontier(int(part / each)), State: m.state}, nil
 }
 
 // look traces a step for the output of one operator and its operands.
@@ -112,7 +172,7 @@ func (w *Witness) look(step, operator uint32) error {
 	if int(operator) >= len(ops) {
 		return fmt.Errorf("%w: no operator %d", ErrPayload, operator)
 	}
-	w.seen, w.operands = nil, map[int32]*tensor.Tensor{}
+	w.seen, w.tree, w.operands = nil, nil, map[int32]*tensor.Tensor{}
 	var output *tensor.Tensor
 	trace, err := w.session.Trace(func(op int, value *tensor.Tensor) {
 		reads := slices.Contains(ops[operator].In, int32(op))
@@ -127,7 +187,7 @@ func (w *Witness) look(step, operator uint32) error {
 		}
 	})
 	if err == nil {
-		w.seen, w.looked = output, [2]uint32{step, operator}
+		w.seen, w.tree, w.looked = output, output.Tree(), [2]uint32{step, operator}
 		w.trace, w.traced = trace, step
 	}
 	return err
@@ -197,31 +257,42 @@ func (w *Witness) answer(c dispute.Claim, prove func(operator int) (canon.Proof,
 	case op.Kind == program.Input:
 		return statePayload{State: train.Roots(w.session.Tensors())}, nil
 	default:
-		return w.tile(c, prove)
+		return w.part(c, prove)
 	}
 }
 
 // tokens brings what shows a tile of a batch in the corpus.
 func (w *Witness) tokens(c dispute.Claim, batch tensor.Shape) (p tokensPayload, err error) {
+	if err := w.look(c.Step, c.Index); err != nil {
+		return p, err
+	}
 	corpus, s := w.task.Corpus, w.task.Spec
 	m := corpus.Manifest(w.shardTokens)
-	lo, hi := batch.LeafRange(int(c.Tile))
+	lo, hi := batch.LeafRange(int(c.Part))
 	spans, err := m.Spans(s.Address(c.Round, c.Unit, c.Step), int(s.Length), lo, hi)
 	if err != nil {
 		return p, err
 	}
+	p.Before.Done = w.tree.Frontier(int(c.Part))
 	p.Manifest = m.Encode()
 	p.Excerpts, err = corpus.Excerpts(m, spans)
 	return p, err
 }
 
-// tile brings what a tile of an operator's output is computed from.
-func (w *Witness) tile(c dispute.Claim, prove func(operator int) (canon.Proof, error)) (p operatorPayload, err error) {
+// part brings what a part of an operator's output is computed from.
+func (w *Witness) part(c dispute.Claim, prove func(operator int) (canon.Proof, error)) (p operatorPayload, err error) {
 	if err := w.look(c.Step, c.Index); err != nil {
 		return p, err
 	}
-	lo, hi := w.task.Step.Ops[c.Index].Out.LeafRange(int(c.Tile))
-	_, err = collect(w.task.Step, int(c.Index), lo, hi, func(need want) (*tensor.Partial, error) {
+	m, err := w.making(c.Index)
+	if err != nil {
+		return p, err
+	}
+	if p.Before, err = m.at(c.Part); err != nil {
+		return p, err
+	}
+	each := uint64(m.division.Parts())
+	_, err = collect(w.task.Step, int(c.Index), m.division, int(c.Part/each), int(c.Part%each), func(need want) (*tensor.Partial, error) {
 		o, part, err := show(w.operands[need.value], need)
 		if err == nil {
 			o.Proof, err = prove(int(need.value))

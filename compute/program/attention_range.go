@@ -1,6 +1,8 @@
 package program
 
 import (
+	"math"
+
 	"github.com/starling-network/starling/compute/kernel"
 	"github.com/starling-network/starling/compute/tensor"
 )
@@ -78,23 +80,16 @@ func keyRows(op *Operator, in []tensor.Shape, a kernel.Attention, batch, head, g
 	return p
 }
 
-// attentionWork is RangeWork of n elements.
-func attentionWork(op *Operator, in []tensor.Shape, n int) int {
-	queries, keys, width := in[0].Dims[2], in[1].Dims[2], in[0].Dims[3]
-	switch op.Kind {
-	case CausalAttentionLSE:
-		return times(2*n, times(keys, width))
-	case CausalAttention:
-		return times(4*(n+2*width), keys)
-	case CausalAttentionGradQ:
-		return times(6*(n+2*width), keys)
-	}
-	return times(6*(n+2*width), times(queries, in[0].Dims[1]/in[1].Dims[1]))
-}
-
 // attentionVolume is the volume of n elements: rows of one side, and the rows of the other that they may visit.
 func attentionVolume(op *Operator, in []tensor.Shape, n int) int {
 	heads, rows := in[0].Dims[1]/in[1].Dims[1], max(in[0].Dims[2], in[1].Dims[2])
 	pieces := n/product(op.Out.Dims[2:]) + 2
 	return times(2*heads*pieces, times(rows, in[0].Dims[3])) + n*len(in)
+}
+
+func times(a, b int) int {
+	if b > math.MaxInt/a {
+		return math.MaxInt
+	}
+	return a * b
 }

@@ -33,27 +33,34 @@ func Divide(op *Operator, in []tensor.Shape, fits func(need [][]int, state int) 
 	_, n := op.Out.LeafRange(0)
 	length := listLength(op, in)
 	for each := n; each > 0; each /= 2 {
-		d := Division{Elements: each, Ranges: (n + each - 1) / each, Along: length, Links: 1}
-		for {
-			if ok && d.Parts() >= best.Parts() {
-				break
-			}
-			if d.fits(op, in, fits) {
-				best, ok = d, true
-				break
-			}
-			if d.Along <= 1 {
-				break
-			}
-			d.Along = 1 << (bits.Len(uint(d.Along-1)) - 1) // the next power of two below
-			d.Links = (length + d.Along - 1) / d.Along
+		d := Division{Elements: each, Ranges: (n + each - 1) / each, Along: min(length, 1), Links: max(length, 1)}
+		if !d.fits(op, in, fits) { // along lists it cannot get smaller
+			continue
+		}
+		for d = d.along(length, length); !d.fits(op, in, fits); {
+			d = d.along(1<<(bits.Len(uint(d.Along-1))-1), length) // the next power of two below
+		}
+		if !ok || d.Parts() < best.Parts() {
+			best, ok = d, true
+		}
+		if d.Links == 1 {
+			break // more ranges are more parts
 		}
 	}
 	return best, ok
 }
 
-// maxVolume is more elements than fit in any part, so that no more are ever looked up.
-const maxVolume = 1 << 20
+// along is d with links of n elements of lists of some length.
+func (d Division) along(n, length int) Division {
+	d.Along, d.Links = n, 1
+	if n > 0 {
+		d.Links = (length + n - 1) / n
+	}
+	return d
+}
+
+// maxVolume is the number of elements that a part may be computed from. It bounds the time of a part, and of a division.
+const maxVolume = 1 << 18
 
 func (d Division) fits(op *Operator, in []tensor.Shape, fits func(need [][]int, state int) bool) bool {
 	if volume(op, in, d.Elements, d.Along) > maxVolume {

@@ -3,7 +3,6 @@ package program
 import (
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 
 	"github.com/starling-network/starling/compute/kernel"
@@ -73,41 +72,6 @@ func EvalRange(op *Operator, in []*tensor.Partial, lo, hi int) ([]byte, error) {
 		out = append(out, b...)
 	}
 	return out, nil
-}
-
-// RangeWork bounds the elements of operands that n elements of an output are computed from, each counted as often as it
-// is used.
-func RangeWork(op *Operator, in []tensor.Shape, n int) int {
-	switch op.Kind {
-	case Dot:
-		a, err := parseDot(op, in[0].Rank(), in[1].Rank())
-		if err != nil {
-			return math.MaxInt
-		}
-		return times(2*n, product(pick(in[0].Dims, a.lhsContract)))
-	case ReduceSum, ReduceMax, ReduceMin:
-		return times(n, in[0].Elements()/op.Out.Elements())
-	case SumSquares:
-		return in[0].Elements()
-	case SumWindows, FirstMax, Random:
-		return in[0].Elements() + op.Out.Elements()
-	case AddRows:
-		return times(in[1].Elements(), 1+min(n, product(in[0].Dims[1:])))
-	}
-	switch {
-	case op.Kind >= CausalAttention && op.Kind <= CausalAttentionGradV:
-		return attentionWork(op, in, n)
-	case op.Kind == CrossEntropy || op.Kind == CrossEntropyGrad:
-		return crossEntropyVolume(op, in, n)
-	}
-	return n * len(in)
-}
-
-func times(a, b int) int {
-	if b > math.MaxInt/a {
-		return math.MaxInt
-	}
-	return a * b
 }
 
 // A piece computes some elements of an output by an operator of its own, on elements gathered from the operands.
@@ -373,7 +337,7 @@ func cutDot(op *Operator, in []tensor.Shape, lo, hi, from, to int) ([]piece, err
 		free := offsets(axesOf(in[1], a.rhsFree), j, j+cols)
 		single := &Operator{Kind: Dot, Out: tensor.Make(tensor.Float32, rows, cols), Ints: []int64{1, 0, 1, 1}}
 		var r gather
-		if k > 1 && kr[1] == 1 { // elements to be multiplied are neighbours
+		if k > 1 && kr[1] == kr[0]+1 { // elements to be multiplied are neighbours
 			r = rectangle(1, base, free, kr)
 		} else {
 			single.Ints[3] = 0
@@ -388,9 +352,13 @@ func cutDot(op *Operator, in []tensor.Shape, lo, hi, from, to int) ([]piece, err
 // rectangle gathers the elements at the sums of a base, an offset of each row and an offset of each column.
 func rectangle(operand, base int, rows, cols []int) gather {
 	g := gather{operand: operand, dims: []int{len(rows), len(cols)}}
+	var row gather
+	for _, c := range cols {
+		row.add(c, 1)
+	}
 	for _, r := range rows {
-		for _, c := range cols {
-			g.add(base+r+c, 1)
+		for _, run := range row.runs {
+			g.add(base+r+run.from, run.n)
 		}
 	}
 	return g

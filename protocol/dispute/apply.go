@@ -28,19 +28,19 @@ func (g Game) Apply(height int64, from string, m Move, r Referee) (Game, error) 
 	return next, nil
 }
 
-// Asks reports whether a move, if it is legal, needs the referee: to learn of what tiles an output is made, or to judge.
+// Asks reports whether a move, if it is legal, needs the referee: to learn of how many parts an output is made, or to judge.
 func (g Game) Asks(m Move) bool {
-	return m.Final() || m.Tree != nil && g.tiled() || m.Pick != nil && g.Stage == PickNode && g.descent().level() == 0
+	return m.Final() || m.Pick != nil && g.Stage == PickNode && g.Tree.level() == 0
 }
 
 func (g Game) play(height int64, m Move, r Referee) (Game, error) {
 	switch {
-	case g.Stage == ShowSteps && m.Steps != nil:
-		return g.showSteps(height, m.Steps.Roots)
-	case g.Stage == PickStep && m.Pick != nil:
-		return g.pickStep(height, m.Pick.Index)
+	case g.Stage == ShowStates && m.States != nil:
+		return g.showStates(height, m.States.Digests)
+	case g.Stage == PickState && m.Pick != nil:
+		return g.pickState(height, m.Pick.Index)
 	case g.Stage == ShowTree && m.Tree != nil:
-		return g.showTree(height, *m.Tree, r)
+		return g.showTree(height, *m.Tree)
 	case g.Stage == PickNode && m.Pick != nil:
 		return g.pickNode(height, m.Pick.Index, r)
 	case g.Stage == ShowNodes && m.Nodes != nil:
@@ -49,78 +49,74 @@ func (g Game) play(height int64, m Move, r Referee) (Game, error) {
 		return g.judge(height, g.claim(Binding, 0), m.Bind.Payload, r)
 	case m.Leaf != nil && g.Stage == ShowLeaf && m.Leaf.Index == 0:
 		return g.judge(height, g.claim(Start, 0), m.Leaf.Payload, r)
+	case m.Leaf != nil && g.Stage == PickState && g.parted():
+		return g.partLeaf(height, *m.Leaf, r)
 	case m.Leaf != nil && g.Stage == PickNode:
-		return g.leaf(height, *m.Leaf, r)
+		return g.nodeLeaf(height, *m.Leaf, r)
 	}
 	return g, fmt.Errorf("%w: the %s owes another", ErrMove, g.Turn)
 }
 
-// Boundaries lists after which inner steps of the unit the asserter shows the state next: up to sixteen, evenly spread
-// from the agreed state to the disputed one, which is the last.
-func (g Game) Boundaries() []uint32 {
-	length := uint64(g.To - g.From)
-	at := make([]uint32, min(length, canon.Fanout))
-	for i := range at {
-		at[i] = g.From + uint32(uint64(i+1)*length/uint64(len(at)))
-	}
-	return at
-}
-
-func (g Game) showSteps(height int64, roots []canon.Digest) (Game, error) {
-	at := g.Boundaries()
-	if len(roots) != len(at) {
-		return g, fmt.Errorf("%w: %d state roots, wanted %d", ErrMove, len(roots), len(at))
-	}
-	if last := roots[len(roots)-1]; last != g.After {
-		return g, fmt.Errorf("%w: the last state root is %s, claimed before was %s", ErrMove, last.Short(), g.After.Short())
-	}
-	g.Steps = roots
-	g.HashBytes += size(roots)
-	return g.moved(height, Asserter, PickStep, "shows %d states between step %d and step %d", len(roots), g.From, g.To), nil
-}
-
-func (g Game) pickStep(height int64, i uint32) (Game, error) {
-	at := g.Boundaries()
-	if i >= uint32(len(at)) {
-		return g, fmt.Errorf("%w: no state %d of %d", ErrMove, i, len(at))
-	}
-	g.After = g.Steps[i]
-	g.To = at[i]
-	if i > 0 {
-		g.Prior, g.From = g.Steps[i-1], at[i-1]
-	}
-	g.Steps = nil
-	return g.moved(height, Challenger, g.below(), "the state after step %d is the first that differs", g.To), nil
-}
-
 func (g Game) aboutUpdate() bool { return int(g.Segment) == len(g.Config.Segments) }
 
-// tiled reports whether an operator is picked and the descent over the tiles of its output has begun.
-func (g Game) tiled() bool { return g.Output.Leaves > 0 }
-
-// descent is the one under way.
-func (g Game) descent() Descent {
-	if g.tiled() {
-		return g.Output
+// kind is that of what the leaves of the tree are about.
+func (g Game) kind() Kind {
+	if g.aboutUpdate() {
+		return Update
 	}
-	return g.Tree
+	return Tile
 }
 
-func (g Game) descended(d Descent) Game {
-	if g.tiled() {
-		d.Shown = d.Shown[max(len(d.Shown)-1, 0):] // nothing is proven against the rows above
-		g.Output = d
-	} else {
-		g.Tree = d
+// thing is what a leaf of the tree is called.
+func (g Game) thing() string {
+	if g.aboutUpdate() {
+		return "parameter"
 	}
-	return g
+	return "operator"
 }
 
-// claimed is the output root of the picked operator, or the payload of the picked parameter.
-func (g Game) claimed() canon.Digest { return g.Tree.parent() }
+// parted reports whether a leaf of the tree is picked, and the parts it is made in are narrowed.
+func (g Game) parted() bool { return g.Parts.To > 0 }
 
-func (g Game) showTree(height int64, t Tree, r Referee) (Game, error) {
-	d := g.descent()
+// interval is the one under way.
+func (g Game) interval() Interval {
+	if g.parted() {
+		return g.Parts
+	}
+	return g.Steps
+}
+
+func (g Game) showStates(height int64, states []canon.Digest) (Game, error) {
+	v, err := g.interval().show(states)
+	if err != nil {
+		return g, err
+	}
+	g.HashBytes += size(states)
+	if g.parted() {
+		g.Parts = v
+		return g.moved(height, Asserter, PickState, "shows %d states between part %d and part %d of %s %d", len(states), v.From, v.To, g.thing(), g.Tree.Node), nil
+	}
+	g.Steps = v
+	return g.moved(height, Asserter, PickState, "shows %d states between step %d and step %d", len(states), v.From, v.To), nil
+}
+
+func (g Game) pickState(height int64, i uint32) (Game, error) {
+	v, err := g.interval().pick(i)
+	switch {
+	case err != nil:
+		return g, err
+	case !g.parted():
+		g.Steps = v
+		return g.moved(height, Challenger, g.below(), "the state after step %d is the first that differs", v.To), nil
+	case v.single():
+		return g, fmt.Errorf("%w: part %d must be brought to the referee", ErrMove, v.From)
+	}
+	g.Parts = v
+	return g.moved(height, Challenger, ShowStates, "the first difference is in part %d to %d", v.From, v.To-1), nil
+}
+
+func (g Game) showTree(height int64, t Tree) (Game, error) {
+	d := g.Tree
 	d.Top = t.Top
 	nodes := t.Children
 	if d.Leaves == 1 && len(nodes) == 0 {
@@ -130,105 +126,93 @@ func (g Game) showTree(height int64, t Tree, r Referee) (Game, error) {
 	if err != nil {
 		return g, err
 	}
-	what := fmt.Sprintf("the outputs of the %d operators of step %d", d.Leaves, g.To)
-	switch {
-	case g.tiled():
-		what = fmt.Sprintf("the output of operator %d, of %d tiles", g.Tree.Node, d.Leaves)
-		if r.Root(g.Tree.Node, d.root()) != g.claimed() {
-			return g, fmt.Errorf("%w: the tree is not the one of the output that was shown", ErrMove)
-		}
-	case g.aboutUpdate():
+	what := fmt.Sprintf("the outputs of the %d operators of step %d", d.Leaves, g.Steps.To)
+	if g.aboutUpdate() {
 		what = fmt.Sprintf("the update of %d parameters", d.Leaves)
 		if d.root() != g.Config.Update {
 			return g, fmt.Errorf("%w: the tree is not the one of the committed update", ErrMove)
 		}
 	}
-	g = g.descended(d)
+	g.Tree = d
 	g.HashBytes += size(t.Children) + uint64(len(t.Top))
 	return g.moved(height, Asserter, PickNode, "shows %s, in %d parts", what, len(nodes)), nil
 }
 
 func (g Game) pickNode(height int64, i uint32, r Referee) (Game, error) {
-	d, err := g.descent().pick(i)
+	d, err := g.Tree.pick(i)
 	if err != nil {
 		return g, err
 	}
-	if d.level() == 0 {
-		return g.pickOperator(height, d, r)
+	g.Tree = d
+	if d.level() > 0 {
+		low, high := d.under()
+		return g.moved(height, Challenger, ShowNodes, "the first difference is in %s %d to %d", g.thing(), low, high), nil
 	}
-	low, high := d.under()
-	return g.descended(d).moved(height, Challenger, ShowNodes, "the first difference is in %s %d to %d", g.thing(), low, high), nil
-}
-
-// pickOperator begins the descent over the tiles of an output that has several.
-func (g Game) pickOperator(height int64, d Descent, r Referee) (Game, error) {
-	if g.tiled() || g.aboutUpdate() {
-		return g, fmt.Errorf("%w: the %s must be brought to the referee", ErrMove, g.thing())
-	}
-	n := r.Tiles(d.Node)
+	n := r.Parts(g.kind(), d.Node)
 	if n <= 1 {
-		return g, fmt.Errorf("%w: operator %d has one tile, which must be brought to the referee", ErrMove, d.Node)
+		return g, fmt.Errorf("%w: %s %d is made in one part, which must be brought to the referee", ErrMove, g.thing(), d.Node)
 	}
-	g.Tree, g.Output = d, Descent{Leaves: n}
-	return g.moved(height, Challenger, ShowTree, "the first difference is in operator %d", d.Node), nil
-}
-
-func (g Game) thing() string {
-	switch {
-	case g.tiled():
-		return "tile"
-	case g.aboutUpdate():
-		return "parameter"
-	}
-	return "operator"
+	g.Parts = Interval{To: n, After: d.parent()}
+	return g.moved(height, Challenger, ShowStates, "the first difference is in %s %d, made in %d parts", g.thing(), d.Node, n), nil
 }
 
 func (g Game) showNodes(height int64, nodes []canon.Digest) (Game, error) {
-	d, err := g.descent().show(nodes)
+	d, err := g.Tree.show(nodes)
 	if err != nil {
 		return g, err
 	}
-	g = g.descended(d)
+	g.Tree = d
 	g.HashBytes += size(nodes)
 	return g.moved(height, Asserter, PickNode, "shows the %d parts below", len(nodes)), nil
 }
 
 // binds reports whether the challenger may say that the trace is right and the state after it is not.
 func (g Game) binds() bool {
-	return g.Stage == PickNode && len(g.Tree.Shown) == 1 && !g.tiled() && !g.aboutUpdate()
+	return g.Stage == PickNode && len(g.Tree.Shown) == 1 && !g.aboutUpdate()
 }
 
-func (g Game) leaf(height int64, l Leaf, r Referee) (Game, error) {
-	d, err := g.descent().pick(l.Index)
-	if err != nil {
+// nodeLeaf ends a game about what is made in one part.
+func (g Game) nodeLeaf(height int64, l Leaf, r Referee) (Game, error) {
+	d, err := g.Tree.pick(l.Index)
+	switch {
+	case err != nil:
 		return g, err
-	}
-	if d.level() != 0 {
+	case d.level() != 0:
 		return g, fmt.Errorf("%w: node %d on level %d is no leaf", ErrMove, d.Node, d.level())
+	case r.Parts(g.kind(), d.Node) > 1:
+		return g, fmt.Errorf("%w: %s %d is made in several parts, one of which must be picked", ErrMove, g.thing(), d.Node)
 	}
-	g = g.descended(d)
-	if !g.tiled() && !g.aboutUpdate() && r.Tiles(d.Node) > 1 {
-		return g, fmt.Errorf("%w: operator %d has several tiles, one of which must be picked", ErrMove, d.Node)
-	}
+	g.Tree = d
 	return g.judge(height, g.question(), l.Payload, r)
 }
 
-// question is the claim about the picked leaf.
-func (g Game) question() Claim {
-	if g.aboutUpdate() {
-		c := g.claim(Update, g.Tree.Node)
-		c.Output = g.claimed()
-		return c
+// partLeaf ends a game about one of several parts.
+func (g Game) partLeaf(height int64, l Leaf, r Referee) (Game, error) {
+	v, err := g.Parts.pick(l.Index)
+	switch {
+	case err != nil:
+		return g, err
+	case !v.single():
+		return g, fmt.Errorf("%w: there are states between part %d and part %d, which must be shown", ErrMove, v.From, v.To)
 	}
-	c := g.claim(Tile, g.Tree.Node)
-	c.Tile, c.Output = g.Output.Node, g.descent().parent()
+	g.Parts = v
+	return g.judge(height, g.question(), l.Payload, r)
+}
+
+// question is the claim about the picked part of the picked leaf.
+func (g Game) question() Claim {
+	c := g.claim(g.kind(), g.Tree.Node)
+	c.Output = g.Tree.parent()
+	if g.parted() {
+		c.Part, c.Before, c.Output = g.Parts.From, g.Parts.Prior, g.Parts.After
+	}
 	return c
 }
 
 func (g Game) claim(k Kind, index uint32) Claim {
 	c := Claim{
 		Kind: k, Round: g.Config.Round, Unit: g.Config.Unit, Base: g.Config.Base,
-		Step: g.From, Prior: g.Prior, After: g.After, Index: index,
+		Step: uint32(g.Steps.From), Prior: g.Steps.Prior, After: g.Steps.After, Index: index,
 	}
 	if k == Tile || k == Binding {
 		c.Trace = g.Tree.root()
@@ -240,7 +224,7 @@ func (g Game) judge(height int64, c Claim, payload []byte, r Referee) (Game, err
 	if len(payload) > MaxLeaf {
 		return g, fmt.Errorf("%w: a payload of %d bytes, at most %d are taken", ErrMove, len(payload), MaxLeaf)
 	}
-	v := Verdict{Reason: Recomputed, Leaf: string(c.Kind), LeafBytes: uint64(len(payload)), Operator: c.Index, Tile: c.Tile}
+	v := Verdict{Reason: Recomputed, Leaf: string(c.Kind), LeafBytes: uint64(len(payload)), Operator: c.Index, Part: c.Part}
 	line := ""
 	if ruling, err := r.Judge(c, payload); err != nil {
 		v.Reason, line = BadLeaf, err.Error()

@@ -1,12 +1,13 @@
 // Package dispute is how two parties who computed different results for one work unit are brought to one question that
 // anybody can answer: a pure state machine in which the asserter (the worker, bound by its commitment) and the challenger
-// (a verifier) descend, sixteen ways a move, to the first place where they differ.
+// (a verifier) descend, up to 64 ways a move, to the first place where they differ.
 //
-// The descent goes over the inner steps of a segment, then over the operators of one step, then over the tiles of what
-// the operator makes: the leaves of the tree of its output, a few kilobytes each. Whatever lies to the left of
-// the place that the challenger picks is agreed by that choice; whatever the asserter shows is checked against what it
-// showed above, so it cannot change its story. Every move has a deadline, and silence loses. The shape is that of refereed
-// delegation (Arun et al. 2025, "Verde", section 3) over the Merkle trees of package canon.
+// The descent goes over the states after the inner steps of a segment, then over the operators of one step, then over the
+// states of one operator's output while it is made, part by part: a part is so small that anybody can compute it from a
+// megabyte. Whatever lies to the left of the place that the challenger picks is agreed by that choice; whatever the
+// asserter shows is bound to what it showed above, so it cannot change its story. Every move has a deadline, and silence
+// loses. The shape is that of refereed delegation (Arun et al. 2025, "Verde", section 3) over the Merkle trees of package
+// canon.
 //
 // The package moves digests. It does not know what a tensor is: the last question is put to a Referee, and what a party
 // knows it learns from its Oracle. It does not slash or pay; that is run and reward.
@@ -78,11 +79,11 @@ func (c Config) check() error {
 }
 
 // span returns the inner steps of the unit before and after segment k, from 1.
-func (c Config) span(k uint32) (from, to uint32) {
+func (c Config) span(k uint32) (from, to uint64) {
 	for _, n := range c.Steps[:k-1] {
-		from += n
+		from += uint64(n)
 	}
-	return from, from + c.Steps[k-1]
+	return from, from + uint64(c.Steps[k-1])
 }
 
 // Party is a side of a dispute.
@@ -107,17 +108,17 @@ type Stage uint8
 
 // The stages are part of the format.
 const (
-	ShowSteps Stage = 1 // asserter: Steps, state roots between the last agreed state and the disputed one
-	PickStep  Stage = 2 // challenger: Pick, the first of them that differs
-	ShowTree  Stage = 3 // asserter: Tree, the top of the trace of one step, of an operator's output, or of the update
-	PickNode  Stage = 4 // challenger: Pick, the first node that differs; on the lowest level Leaf; or at once Bind
-	ShowNodes Stage = 5 // asserter: Nodes, what is below the picked node
-	ShowLeaf  Stage = 6 // challenger: Leaf, about the state at the start of the unit
-	Over      Stage = 7 // there is a verdict
+	ShowStates Stage = 1 // asserter: States, between the last agreed state and the disputed one
+	PickState  Stage = 2 // challenger: Pick, the first of them that differs; Leaf, if only one part is left
+	ShowTree   Stage = 3 // asserter: Tree, the top of the trace of one step or of the update
+	PickNode   Stage = 4 // challenger: Pick, the first node that differs; Leaf, if it is made in one part; or at once Bind
+	ShowNodes  Stage = 5 // asserter: Nodes, what is below the picked node
+	ShowLeaf   Stage = 6 // challenger: Leaf, about the state at the start of the unit
+	Over       Stage = 7 // there is a verdict
 )
 
 func (s Stage) turn() Party {
-	if s == ShowSteps || s == ShowTree || s == ShowNodes {
+	if s == ShowStates || s == ShowTree || s == ShowNodes {
 		return Asserter
 	}
 	return Challenger
@@ -131,19 +132,14 @@ type Game struct {
 	Deadline int64  `cbor:"4,keyasint"` // height up to which the next move is taken
 	Segment  uint32 `cbor:"5,keyasint"` // first committed root that differs; len(Config.Segments): only the update does
 
-	From  uint32         `cbor:"6,keyasint"` // inner steps of the unit before the last agreed state
-	To    uint32         `cbor:"7,keyasint"` // and before the first disputed one
-	Prior canon.Digest   `cbor:"8,keyasint"` // root of the agreed state
-	After canon.Digest   `cbor:"9,keyasint"` // what the asserter says is the root of the disputed state
-	Steps []canon.Digest `cbor:"10,keyasint,omitempty"`
+	Steps Interval `cbor:"6,keyasint"` // inner steps of the unit, between states of the model
+	Tree  Descent  `cbor:"7,keyasint"` // over the operators of the step picked there, or the parameters of the update
+	Parts Interval `cbor:"8,keyasint"` // parts of the output or payload picked there, between states of its making
 
-	Tree   Descent `cbor:"11,keyasint"` // over the operators of the step after Prior, or the parameters of the update
-	Output Descent `cbor:"12,keyasint"` // over the tiles of the output of the operator picked there
-
-	Moves     [2]uint32 `cbor:"14,keyasint"` // made by the asserter and by the challenger; opening counts
-	HashBytes uint64    `cbor:"15,keyasint"` // of all digests shown
-	Log       []Record  `cbor:"16,keyasint"`
-	Verdict   *Verdict  `cbor:"17,keyasint,omitempty"`
+	Moves     [2]uint32 `cbor:"9,keyasint"`  // made by the asserter and by the challenger; opening counts
+	HashBytes uint64    `cbor:"10,keyasint"` // of all digests shown
+	Log       []Record  `cbor:"11,keyasint"`
+	Verdict   *Verdict  `cbor:"12,keyasint,omitempty"`
 }
 
 // Record is one line about a move, for people.
@@ -162,7 +158,7 @@ type Verdict struct {
 	Moves        uint32 `cbor:"5,keyasint"` // of both parties
 	HashBytes    uint64 `cbor:"6,keyasint"`
 	Operator     uint32 `cbor:"7,keyasint"` // that was recomputed; for Leaf "update", the parameter
-	Tile         uint32 `cbor:"8,keyasint"` // of its output
+	Part         uint64 `cbor:"8,keyasint"` // of its output or payload
 }
 
 // Reasons of a verdict.
@@ -186,14 +182,14 @@ func Open(c Config, segment uint32, height int64) (Game, error) {
 	case segment > last:
 		return Game{}, fmt.Errorf("%w: no state root %d, the unit has %d", ErrConfig, segment, last)
 	case segment == last:
-		_, g.From = c.span(last - 1)
-		g.To, g.Prior, g.Stage, line = g.From, c.Segments[last-1], ShowTree, "the update differs"
-		g.Tree.Leaves = c.Parameters
+		_, end := c.span(last - 1)
+		g.Steps = Interval{From: end, To: end, Prior: c.Segments[last-1]}
+		g.Tree.Leaves, g.Stage, line = c.Parameters, ShowTree, "the update differs"
 	case segment == 0:
-		g.After, g.Stage, line = c.Segments[0], ShowLeaf, "the state at the start differs"
+		g.Steps.After, g.Stage, line = c.Segments[0], ShowLeaf, "the state at the start differs"
 	default:
-		g.From, g.To = c.span(segment)
-		g.Prior, g.After = c.Segments[segment-1], c.Segments[segment]
+		from, to := c.span(segment)
+		g.Steps = Interval{From: from, To: to, Prior: c.Segments[segment-1], After: c.Segments[segment]}
 		g.Stage = g.below()
 	}
 	return g.moved(height, Challenger, g.Stage, "%s", line), nil
@@ -201,10 +197,10 @@ func Open(c Config, segment uint32, height int64) (Game, error) {
 
 // below is the stage after an interval of steps is chosen.
 func (g Game) below() Stage {
-	if g.To-g.From > 1 {
-		return ShowSteps
+	if g.Steps.single() {
+		return ShowTree
 	}
-	return ShowTree
+	return ShowStates
 }
 
 // moved returns the game after a move.

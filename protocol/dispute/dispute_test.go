@@ -35,17 +35,17 @@ type fake struct {
 	steps      []uint32 // of segments
 	operators  int
 	parameters int
-	tiles      int  // of the output of every operator but the first
+	parts      int  // of the output of every operator but the first, and of the payload of every parameter but the first
 	start      bool // the first state is wrong
 	lie        int  // -1: none
 	op         int
-	tile       int // of op, the first that is wrong
+	part       int // of op or update, the first that is wrong
 	bind       bool
 	update     int // first parameter whose payload is wrong; -1: none
 }
 
 func truth(steps []uint32, operators, parameters int) fake {
-	return fake{steps: steps, operators: operators, parameters: parameters, tiles: 1, lie: -1, update: -1}
+	return fake{steps: steps, operators: operators, parameters: parameters, parts: 1, lie: -1, update: -1}
 }
 
 func (f fake) root(after uint32) canon.Digest {
@@ -53,44 +53,47 @@ func (f fake) root(after uint32) canon.Digest {
 	return digest("state", wrong, int(after))
 }
 
-func (f fake) Steps(after []uint32) (out []canon.Digest, err error) {
+func (f fake) Steps(after []uint64) (out []canon.Digest, err error) {
 	for _, s := range after {
-		out = append(out, f.root(s))
+		out = append(out, f.root(uint32(s)))
 	}
 	return out, nil
 }
 
 func (f fake) output(step uint32, op int) canon.Digest {
-	t, _ := f.Output(step, uint32(op))
-	return f.Root(uint32(op), t.Root())
+	return f.made(Claim{Kind: Tile, Step: step, Index: uint32(op)}, f.Parts(Tile, uint32(op)))
 }
 
-func (f fake) Tiles(op uint32) uint32 {
-	if op == 0 {
+func (f fake) Parts(_ Kind, index uint32) uint64 {
+	if index == 0 {
 		return 1
 	}
-	return uint32(f.tiles)
+	return uint64(f.parts)
 }
 
-func (f fake) Root(op uint32, tree canon.Digest) canon.Digest {
-	return canon.Hash("output", []any{op, tree})
-}
-
-func (f fake) tileOf(step uint32, op, tile int) canon.Digest {
-	wrong := f.start || f.lie >= 0 && (int(step) > f.lie || int(step) == f.lie && !f.bind && (op > f.op || op == f.op && tile >= f.tile))
-	return digest("tile", wrong, int(step), op, tile)
-}
-
-func (f fake) Output(step, op uint32) (*canon.Tree, error) {
-	leaves := make([]canon.Digest, f.Tiles(op))
-	for i := range leaves {
-		leaves[i] = f.tileOf(step, int(op), i)
+// made is what there is of an output or a payload after some parts.
+func (f fake) made(c Claim, parts uint64) canon.Digest {
+	if c.Kind == Update {
+		first := uint64(f.part)
+		if int(c.Index) > f.update {
+			first = 0
+		}
+		return digest("payload", f.update >= 0 && int(c.Index) >= f.update && parts > first, int(c.Index), int(parts))
 	}
-	return canon.NewTree(leaves), nil
+	step, op := int(c.Step), int(c.Index)
+	wrong := f.start || f.lie >= 0 && (step > f.lie || step == f.lie && !f.bind && (op > f.op || op == f.op && int(parts) > f.part))
+	return digest("made", wrong, step, op, int(parts))
+}
+
+func (f fake) Partial(c Claim, after []uint64) (out []canon.Digest, err error) {
+	for _, n := range after {
+		out = append(out, f.made(c, n))
+	}
+	return out, nil
 }
 
 func (f fake) payload(p int) canon.Digest {
-	return digest("payload", f.update >= 0 && p >= f.update, p)
+	return f.made(Claim{Kind: Update, Index: uint32(p)}, f.Parts(Update, uint32(p)))
 }
 
 func (f fake) Trace(step uint32) (*canon.Tree, error) {
@@ -136,7 +139,7 @@ func (f fake) Judge(c Claim, payload []byte) (Ruling, error) {
 		}
 		return Ruling{Right: c.After == f.root(c.Step+1), What: "binding"}, nil
 	case Update:
-		return Ruling{Right: c.Output == f.payload(int(c.Index)), What: "update"}, nil
+		return f.rule(c, "update")
 	}
 	var proofs []canon.Proof
 	if err := canon.Unmarshal(payload, &proofs); err != nil {
@@ -152,10 +155,15 @@ func (f fake) Judge(c Claim, payload []byte) (Ruling, error) {
 	if c.Prior != f.root(c.Step) {
 		return Ruling{}, errors.New("the state before is not agreed")
 	}
-	if f.Tiles(c.Index) == 1 {
-		return Ruling{Right: c.Output == f.output(c.Step, int(c.Index)), What: "operator"}, nil
+	return f.rule(c, "part")
+}
+
+// rule compares what follows from what was agreed with what is claimed.
+func (f fake) rule(c Claim, what string) (Ruling, error) {
+	if agreed := f.made(c, c.Part); c.Part > 0 && c.Before != agreed {
+		return Ruling{}, errors.New("what there is before the part is not agreed")
 	}
-	return Ruling{Right: c.Output == f.tileOf(c.Step, int(c.Index), int(c.Tile)), What: "tile"}, nil
+	return Ruling{Right: c.Output == f.made(c, c.Part+1), What: what}, nil
 }
 
 // config is what the asserter of an execution committed to.
@@ -244,18 +252,23 @@ func lies(honest fake) []fake {
 	for _, n := range honest.steps {
 		total += int(n)
 	}
+	places := func(int) []int { return slices.Compact([]int{0, 1, honest.parts / 2, honest.parts - 1}) }
 	for step := range total {
 		add(func(f *fake) { f.lie, f.bind = step, true })
 		for op := range honest.operators {
-			for _, tile := range []int{0, honest.tiles / 2, honest.tiles - 1} {
-				if int(honest.Tiles(uint32(op))) > tile {
-					add(func(f *fake) { f.lie, f.op, f.tile = step, op, tile })
+			for _, part := range places(op) {
+				if int(honest.Parts(Tile, uint32(op))) > part {
+					add(func(f *fake) { f.lie, f.op, f.part = step, op, part })
 				}
 			}
 		}
 	}
 	for p := range honest.parameters {
-		add(func(f *fake) { f.update = p })
+		for _, part := range places(p) {
+			if int(honest.Parts(Update, uint32(p))) > part {
+				add(func(f *fake) { f.update, f.part = p, part })
+			}
+		}
 	}
 	return out
 }
@@ -273,10 +286,10 @@ func (f fake) kind() Kind {
 }
 
 func TestLiarLosesWhereverItLies(t *testing.T) {
-	cut := func(f fake, tiles int) fake { f.tiles = tiles; return f }
+	cut := func(f fake, parts int) fake { f.parts = parts; return f }
 	for _, honest := range []fake{
-		cut(truth([]uint32{2}, 3, 2), 2), cut(truth([]uint32{1}, 4, 1), 16), cut(truth([]uint32{1}, 5, 1), 17), cut(truth([]uint32{1}, 3, 1), 300),
-		cut(truth([]uint32{1}, 2, 1), 5000), truth([]uint32{1}, 1, 1), truth([]uint32{1, 3}, 17, 2), truth([]uint32{20, 20, 7}, 5, 16), truth([]uint32{40}, 3, 40), truth([]uint32{1}, 260, 1),
+		cut(truth([]uint32{2}, 3, 2), 2), cut(truth([]uint32{1}, 4, 1), 16), cut(truth([]uint32{1}, 5, 2), 64), cut(truth([]uint32{1}, 3, 3), 65),
+		cut(truth([]uint32{1}, 2, 2), 5000), cut(truth([]uint32{1}, 2, 2), 1<<30), truth([]uint32{1}, 1, 1), truth([]uint32{1, 3}, 17, 2), truth([]uint32{20, 20, 7}, 5, 16), truth([]uint32{40}, 3, 40), truth([]uint32{1}, 260, 1),
 	} {
 		for _, liar := range lies(honest) {
 			k := segment(honest, liar)
@@ -284,8 +297,9 @@ func TestLiarLosesWhereverItLies(t *testing.T) {
 			if !g.Verdict.AsserterLies || g.Loser() != worker || g.Verdict.Reason != Recomputed || g.Verdict.Leaf != string(liar.kind()) {
 				t.Fatalf("asserter %+v: %+v", liar, *g.Verdict)
 			}
-			if liar.kind() == Tile && (int(g.Verdict.Operator) != liar.op || int(g.Verdict.Tile) != liar.tile) {
-				t.Fatalf("asserter %+v: ended at operator %d", liar, g.Verdict.Operator)
+			index := map[Kind]int{Tile: liar.op, Update: liar.update}[liar.kind()]
+			if int(g.Verdict.Operator) != index || int(g.Verdict.Part) != liar.part {
+				t.Fatalf("asserter %+v: ended at %+v", liar, *g.Verdict)
 			}
 			g = settle(t, open(t, honest.config(), k), honest, liar, honest)
 			if g.Verdict.AsserterLies || g.Loser() != verifier {
@@ -297,9 +311,9 @@ func TestLiarLosesWhereverItLies(t *testing.T) {
 
 func TestSilenceLosesAtEveryTurn(t *testing.T) {
 	honest := truth([]uint32{20, 20}, 300, 20)
-	honest.tiles = 40
+	honest.parts = 40
 	liar := honest
-	liar.lie, liar.op, liar.tile = 25, 123, 30
+	liar.lie, liar.op, liar.part = 25, 123, 30
 	g := open(t, liar.config(), 2)
 	turns := map[Party]int{}
 	for height := int64(101); g.Stage != Over; height++ {
@@ -333,7 +347,7 @@ func TestSilenceLosesAtEveryTurn(t *testing.T) {
 // illegal returns moves that are wrong in a game, made from the right one.
 func illegal(m Move) []Move {
 	other := []canon.Digest{digest("other", false)}
-	out := []Move{{}, {Steps: &Steps{}}, {Tree: &Tree{}}, {Nodes: &Nodes{}}, {Steps: &Steps{Roots: other}},
+	out := []Move{{}, {States: &States{}}, {Tree: &Tree{}}, {Nodes: &Nodes{}}, {States: &States{Digests: other}},
 		{Tree: &Tree{Top: other[0], Children: other}}, {Nodes: &Nodes{Children: other}}, {Pick: &Pick{Index: 1 << 31}},
 		{Pick: &Pick{Index: canon.Fanout * canon.Fanout}}, {Leaf: &Leaf{Index: 1<<32 - 1}}, {Leaf: &Leaf{Index: canon.Fanout * canon.Fanout}}}
 	flip := func(list []canon.Digest) []canon.Digest {
@@ -342,9 +356,8 @@ func illegal(m Move) []Move {
 		return list
 	}
 	switch {
-	case m.Steps != nil:
-		out = append(out, Move{Steps: &Steps{Roots: flip(m.Steps.Roots)}}, Move{Steps: &Steps{Roots: m.Steps.Roots[1:]}},
-			Move{Steps: &Steps{Roots: append(other, m.Steps.Roots...)}})
+	case m.States != nil:
+		out = append(out, Move{States: &States{Digests: m.States.Digests[1:]}}, Move{States: &States{Digests: append(other, m.States.Digests...)}})
 	case m.Tree != nil:
 		out = append(out, Move{Tree: &Tree{Top: m.Tree.Top, Children: flip(m.Tree.Children)}}, Move{Tree: &Tree{Top: other[0], Children: m.Tree.Children}},
 			Move{Tree: &Tree{Top: m.Tree.Top}})
@@ -361,7 +374,7 @@ func illegal(m Move) []Move {
 
 func TestIllegalMovesLeaveTheGame(t *testing.T) {
 	honest := truth([]uint32{20, 20}, 300, 20)
-	honest.tiles = 40
+	honest.parts = 40
 	for _, liar := range lies(honest) {
 		if liar.lie%13 != 3 || liar.op%70 != 29 {
 			continue
@@ -451,25 +464,25 @@ func TestOpenRefuses(t *testing.T) {
 
 func TestLogReadsWell(t *testing.T) {
 	honest := truth([]uint32{20, 20}, 300, 20)
-	honest.tiles = 20
+	honest.parts = 100
 	liar := honest
-	liar.lie, liar.op, liar.tile = 25, 123, 18
+	liar.lie, liar.op, liar.part = 25, 123, 18
 	g := settle(t, open(t, liar.config(), 2), liar, honest, honest)
 	var lines []string
 	for _, r := range g.Log {
 		lines = append(lines, fmt.Sprintf("%s: %s", r.Party, r.Line))
 	}
 	want := `verifier: the state after segment 2 of 2 differs
-worker: shows 16 states between step 20 and step 40
+worker: shows 19 states between step 20 and step 40
 verifier: the state after step 26 is the first that differs
 worker: shows the outputs of the 300 operators of step 26, in 19 parts
 verifier: the first difference is in operator 112 to 127
 worker: shows the 16 parts below
-verifier: the first difference is in operator 123
-worker: shows the output of operator 123, of 20 tiles, in 2 parts
-verifier: the first difference is in tile 16 to 19
-worker: shows the 4 parts below
-verifier: tile`
+verifier: the first difference is in operator 123, made in 100 parts
+worker: shows 9 states between part 0 and part 100 of operator 123
+verifier: the first difference is in part 10 to 19
+worker: shows 9 states between part 10 and part 20 of operator 123
+verifier: part`
 	if got := strings.Join(lines, "\n"); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
@@ -492,9 +505,9 @@ func TestPressWithoutDifference(t *testing.T) {
 
 func FuzzDecode(f *testing.F) {
 	honest := truth([]uint32{20, 20}, 300, 20)
-	honest.tiles = 20
+	honest.parts = 20
 	liar := honest
-	liar.lie, liar.op, liar.tile = 25, 123, 18
+	liar.lie, liar.op, liar.part = 25, 123, 18
 	var games []Game
 	for g := mustOpen(liar.config()); g.Stage != Over; {
 		games = append(games, g)

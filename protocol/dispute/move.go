@@ -8,21 +8,22 @@ import (
 
 // Move is one of its fields.
 type Move struct {
-	Steps *Steps `cbor:"1,keyasint,omitempty"` // by the asserter
-	Tree  *Tree  `cbor:"2,keyasint,omitempty"` // by the asserter
-	Nodes *Nodes `cbor:"3,keyasint,omitempty"` // by the asserter
-	Pick  *Pick  `cbor:"4,keyasint,omitempty"` // by the challenger
-	Bind  *Bind  `cbor:"5,keyasint,omitempty"` // by the challenger, the last
-	Leaf  *Leaf  `cbor:"6,keyasint,omitempty"` // by the challenger, the last
+	States *States `cbor:"1,keyasint,omitempty"` // by the asserter
+	Tree   *Tree   `cbor:"2,keyasint,omitempty"` // by the asserter
+	Nodes  *Nodes  `cbor:"3,keyasint,omitempty"` // by the asserter
+	Pick   *Pick   `cbor:"4,keyasint,omitempty"` // by the challenger
+	Bind   *Bind   `cbor:"5,keyasint,omitempty"` // by the challenger, the last
+	Leaf   *Leaf   `cbor:"6,keyasint,omitempty"` // by the challenger, the last
 }
 
-// Steps shows the state roots after the inner steps that Boundaries lists. The last is the disputed one.
-type Steps struct {
-	Roots []canon.Digest `cbor:"1,keyasint"`
+// States shows the states at the Boundaries of the interval under way: state roots after inner steps, or what is there
+// after parts of an output or a payload.
+type States struct {
+	Digests []canon.Digest `cbor:"1,keyasint"`
 }
 
 // Tree shows the topmost node of a tree and what Nodes shows below it, nothing if the tree has a single leaf. The tree is
-// that of the operators' outputs of the disputed step, of the output of the picked operator, or that of the update.
+// that of the operators' outputs of the disputed step, or that of the update.
 type Tree struct {
 	Top      canon.Digest   `cbor:"1,keyasint"`
 	Children []canon.Digest `cbor:"2,keyasint,omitempty"`
@@ -33,7 +34,7 @@ type Nodes struct {
 	Children []canon.Digest `cbor:"1,keyasint"`
 }
 
-// Pick chooses the first that differs of what was shown last, from 0.
+// Pick chooses the first that differs of what was shown last, from 0. After the states shown comes the disputed one.
 type Pick struct {
 	Index uint32 `cbor:"1,keyasint"`
 }
@@ -43,7 +44,7 @@ type Bind struct {
 	Payload []byte `cbor:"1,keyasint"` // for the referee
 }
 
-// Leaf chooses like Pick on the lowest level, and brings what the referee needs to recompute it.
+// Leaf chooses like Pick where nothing is left to narrow, and brings what the referee needs to recompute it.
 type Leaf struct {
 	Index   uint32 `cbor:"1,keyasint"`
 	Payload []byte `cbor:"2,keyasint"` // for the referee
@@ -67,7 +68,7 @@ func Decode(b []byte) (Move, error) {
 		return Move{}, fmt.Errorf("%w: %w", ErrEncoding, err)
 	}
 	set := 0
-	for _, is := range []bool{m.Steps != nil, m.Tree != nil, m.Nodes != nil, m.Pick != nil, m.Bind != nil, m.Leaf != nil} {
+	for _, is := range []bool{m.States != nil, m.Tree != nil, m.Nodes != nil, m.Pick != nil, m.Bind != nil, m.Leaf != nil} {
 		if is {
 			set++
 		}

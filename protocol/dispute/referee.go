@@ -8,9 +8,9 @@ type Kind string
 // The kinds of last questions. The asserter is right if what is claimed is what follows from what is agreed.
 const (
 	Start   Kind = "start"   // the state After follows from the checkpoint Base
-	Tile    Kind = "tile"    // one tile of the output of operator Index follows from the operators before it in Trace and from the state Prior
+	Tile    Kind = "tile"    // part Part of a tile of operator Index follows from the operators before it in Trace and from the state Prior
 	Binding Kind = "binding" // the state After follows from the outputs of all operators, Trace
-	Update  Kind = "update"  // the payload of parameter Index follows from the checkpoint Base and the last state, Prior
+	Update  Kind = "update"  // part Part of the payload of parameter Index follows from the checkpoint Base and the last state, Prior
 )
 
 // Claim is the one question that is left of a dispute.
@@ -23,8 +23,9 @@ type Claim struct {
 	After       canon.Digest // inner state root that the asserter claims: Start, Binding
 	Trace       canon.Digest // root of the asserter's tree: Tile, Binding
 	Index       uint32       // of the operator or the parameter
-	Tile        uint32       // of the output of the operator
-	Output      canon.Digest // what the asserter claims: a leaf of a tensor or of a payload; the root of an output of one tile
+	Part        uint64       // of the output or the payload
+	Before      canon.Digest // what both agree is there before the part; zero before the first
+	Output      canon.Digest // what the asserter claims is there after it; after the last part the output's or the payload's root
 }
 
 // Ruling is the answer of a referee.
@@ -36,10 +37,9 @@ type Ruling struct {
 // Referee answers the last question from the payload that the challenger brought. It must be deterministic. An error says
 // that the payload does not allow an answer, and the challenger loses.
 type Referee interface {
-	// Tiles is the number of leaves in which the output of an operator is disputed; 1 if it is not cut.
-	Tiles(operator uint32) uint32
-	// Root is the root of the output of an operator over whose leaves there is a tree with the given root.
-	Root(operator uint32, tree canon.Digest) canon.Digest
+	// Parts is the number of parts in which the output of operator index is made, for Tile, or the payload of parameter
+	// index, for Update.
+	Parts(k Kind, index uint32) uint64
 	// Judge answers a question.
 	Judge(c Claim, payload []byte) (Ruling, error)
 }

@@ -3,6 +3,7 @@ package dispute
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/starling-network/starling/canon"
 )
@@ -10,15 +11,16 @@ import (
 // Oracle is what a party knows about the disputed unit, from executing it again.
 type Oracle interface {
 	// Steps returns the inner state root after each of the given numbers of inner steps of the unit, ascending.
-	Steps(after []uint32) ([]canon.Digest, error)
+	Steps(after []uint64) ([]canon.Digest, error)
 	// Trace returns the tree over the outputs of all operators of an inner step of the unit, from 0.
 	Trace(step uint32) (*canon.Tree, error)
-	// Tiles returns what Referee.Tiles does.
-	Tiles(operator uint32) uint32
-	// Output returns the tree over the tiles of the output of an operator in an inner step of the unit.
-	Output(step, operator uint32) (*canon.Tree, error)
 	// Update returns the tree over the payloads of the update.
 	Update() (*canon.Tree, error)
+	// Parts returns what Referee.Parts does.
+	Parts(k Kind, index uint32) uint64
+	// Partial returns what there is of the output or payload of a claim after each of the given numbers of its parts,
+	// ascending; after all of them, its root.
+	Partial(c Claim, after []uint64) ([]canon.Digest, error)
 	// Leaf returns what the referee needs to answer the question. prove gives the proof of an earlier operator's output
 	// under the asserter's Trace.
 	Leaf(c Claim, prove func(operator int) (canon.Proof, error)) ([]byte, error)
@@ -30,15 +32,15 @@ var ErrAgree = errors.New("dispute: nothing shown differs from what the challeng
 // Answer is the asserter's next move.
 func Answer(g Game, mine Oracle) (Move, error) {
 	switch g.Stage {
-	case ShowSteps:
-		roots, err := mine.Steps(g.Boundaries())
-		return Move{Steps: &Steps{Roots: roots}}, err
+	case ShowStates:
+		states, err := g.states(mine, g.interval().Boundaries())
+		return Move{States: &States{Digests: states}}, err
 	case ShowTree, ShowNodes:
 		t, err := g.tree(mine)
 		if err != nil {
 			return Move{}, err
 		}
-		level, first, n := g.descent().next()
+		level, first, n := g.Tree.next()
 		nodes, err := row(t, level, first, n)
 		switch {
 		case g.Stage == ShowNodes:
@@ -57,17 +59,40 @@ func Press(g Game, mine Oracle) (Move, error) {
 	case ShowLeaf:
 		payload, err := mine.Leaf(g.claim(Start, 0), nil)
 		return Move{Leaf: &Leaf{Payload: payload}}, err
-	case PickStep:
-		roots, err := mine.Steps(g.Boundaries())
-		if err != nil {
-			return Move{}, err
-		}
-		i, err := differ(g.Steps, roots)
-		return Move{Pick: &Pick{Index: i}}, err
+	case PickState:
+		return g.pressState(mine)
 	case PickNode:
 		return g.pressNode(mine)
 	}
 	return Move{}, fmt.Errorf("%w: the challenger has none", ErrMove)
+}
+
+func (g Game) pressState(mine Oracle) (Move, error) {
+	v := g.interval()
+	own, err := g.states(mine, append(v.Boundaries(), v.To))
+	if err != nil {
+		return Move{}, err
+	}
+	i, err := differ(append(slices.Clip(v.Shown), v.After), own)
+	if err != nil {
+		return Move{}, err
+	}
+	if v, err = v.pick(i); err != nil {
+		return Move{}, err
+	}
+	if !g.parted() || !v.single() {
+		return Move{Pick: &Pick{Index: i}}, nil
+	}
+	g.Parts = v
+	return g.pressLeaf(mine, i)
+}
+
+// states are a party's own, at positions of the interval under way.
+func (g Game) states(mine Oracle, at []uint64) ([]canon.Digest, error) {
+	if g.parted() {
+		return mine.Partial(g.question(), at)
+	}
+	return mine.Steps(at)
 }
 
 func (g Game) pressNode(mine Oracle) (Move, error) {
@@ -79,7 +104,7 @@ func (g Game) pressNode(mine Oracle) (Move, error) {
 		payload, err := mine.Leaf(g.claim(Binding, 0), nil)
 		return Move{Bind: &Bind{Payload: payload}}, err
 	}
-	last := g.descent().last()
+	last := g.Tree.last()
 	own, err := row(t, int(last.Level), int(last.First), len(last.Nodes))
 	if err != nil {
 		return Move{}, err
@@ -88,21 +113,20 @@ func (g Game) pressNode(mine Oracle) (Move, error) {
 	if err != nil {
 		return Move{}, err
 	}
-	if last.Level > 0 || !g.tiled() && !g.aboutUpdate() && mine.Tiles(last.First+i) > 1 {
+	if last.Level > 0 || mine.Parts(g.kind(), last.First+i) > 1 {
 		return Move{Pick: &Pick{Index: i}}, nil
 	}
-	d, err := g.descent().pick(i)
-	if err != nil {
+	if g.Tree, err = g.Tree.pick(i); err != nil {
 		return Move{}, err
 	}
-	return g.descended(d).pressLeaf(mine, i)
+	return g.pressLeaf(mine, i)
 }
 
-// pressLeaf brings the question about the picked leaf to the referee.
+// pressLeaf brings the question that is left to the referee.
 func (g Game) pressLeaf(mine Oracle, i uint32) (Move, error) {
 	prove := func(int) (canon.Proof, error) { return nil, fmt.Errorf("%w: an update has no trace", ErrMove) }
 	if !g.aboutUpdate() {
-		t, err := mine.Trace(g.From) // before Leaf, which may be exclusive
+		t, err := mine.Trace(uint32(g.Steps.From)) // before Leaf, which may be exclusive
 		if err != nil {
 			return Move{}, err
 		}
@@ -126,15 +150,12 @@ func differ(theirs, mine []canon.Digest) (uint32, error) {
 
 // tree is the party's own version of the tree that the game descends.
 func (g Game) tree(mine Oracle) (t *canon.Tree, err error) {
-	switch {
-	case g.tiled():
-		t, err = mine.Output(g.From, g.Tree.Node)
-	case g.aboutUpdate():
+	if g.aboutUpdate() {
 		t, err = mine.Update()
-	default:
-		t, err = mine.Trace(g.From)
+	} else {
+		t, err = mine.Trace(uint32(g.Steps.From))
 	}
-	if n := int(g.descent().Leaves); err == nil && t.Len() != n {
+	if n := int(g.Tree.Leaves); err == nil && t.Len() != n {
 		err = fmt.Errorf("%w: a tree of %d leaves, the unit's has %d", ErrConfig, t.Len(), n)
 	}
 	return t, err

@@ -2,7 +2,6 @@ package adversary
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/compute/tensor"
@@ -161,7 +160,8 @@ func (d deviant) Oracle(name run.Checkpoint, g dispute.Game) (dispute.Oracle, er
 	return &execution{Oracle: honest, deviant: d, base: base, unit: g.Config.Unit}, err
 }
 
-// execution is a deviant's execution of a unit. It answers as the asserter of a dispute.
+// execution is a deviant's execution of a unit. It answers as the asserter of a dispute. How an output or a payload that it
+// claims is made it cannot show: it says what the honest one does, which does not lead there.
 type execution struct {
 	dispute.Oracle
 	deviant deviant
@@ -203,10 +203,10 @@ func clones(ts []*tensor.Tensor) []*tensor.Tensor {
 }
 
 // Steps implements dispute.Oracle.
-func (x *execution) Steps(after []uint32) ([]canon.Digest, error) {
+func (x *execution) Steps(after []uint64) ([]canon.Digest, error) {
 	roots := make([]canon.Digest, len(after))
 	for i, step := range after {
-		if err := x.at(step); err != nil {
+		if err := x.at(uint32(step)); err != nil {
 			return nil, err
 		}
 		roots[i] = x.session.Root()
@@ -221,18 +221,6 @@ func (x *execution) Trace(step uint32) (*canon.Tree, error) {
 		return nil, err
 	}
 	return canon.NewTree(train.Roots(values)), nil
-}
-
-// Output implements dispute.Oracle.
-func (x *execution) Output(step, operator uint32) (*canon.Tree, error) {
-	values, err := x.trace(step)
-	if err != nil {
-		return nil, err
-	}
-	if int(operator) >= len(values) {
-		return nil, fmt.Errorf("adversary: no operator %d", operator)
-	}
-	return values[operator].Tree(), nil
 }
 
 // trace is what all operators of a step put out, tampered with like the state after it.

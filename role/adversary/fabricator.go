@@ -67,5 +67,5 @@ func (f Fabricator) Oracle(base run.Checkpoint, g dispute.Game) (dispute.Oracle,
 		return nil, err
 	}
 	dot := slices.IndexFunc(f.Task().Step.Ops, func(op program.Operator) bool { return op.Kind == program.Dot })
-	return &pretender{Oracle: honest, task: f.Task(), claimed: g.After, steps: Last, operator: max(dot, 0), tile: Last}, nil
+	return &pretender{Oracle: honest, claimed: g.Steps.After, steps: Last, operator: max(dot, 0), parts: Last}, nil
 }

@@ -4,8 +4,6 @@ import (
 	"context"
 
 	"github.com/starling-network/starling/canon"
-	"github.com/starling-network/starling/compute/tensor"
-	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/protocol/dispute"
 	"github.com/starling-network/starling/protocol/run"
 	"github.com/starling-network/starling/role/engine"
@@ -36,7 +34,7 @@ func (p Place) of(n int) int {
 
 // Lies is a worker that trains as it should, and commits to a wrong state after one of its segments. In the dispute it
 // lies as little as it can, at the given place of every level.
-type Lies struct{ Segment, Step, Operator, Tile Place }
+type Lies struct{ Segment, Step, Operator, Part Place }
 
 // Play implements Act.
 func (l Lies) Play(c Cast) Step {
@@ -69,32 +67,34 @@ func (l liar) Oracle(base run.Checkpoint, g dispute.Game) (dispute.Oracle, error
 		return nil, err
 	}
 	operator := l.Operator.of(len(l.Task().Step.Ops))
-	return &pretender{Oracle: honest, task: l.Task(), claimed: g.After, steps: l.Step, operator: operator, tile: l.Tile}, nil
+	return &pretender{Oracle: honest, claimed: g.Steps.After, steps: l.Step, operator: operator, parts: l.Part}, nil
 }
 
 // pretender is what a worker can say who committed to a state that it made up: everything as it is, except that one step
-// leads to that state, by an operator with another output.
+// leads to that state, by an operator with another output, made by one of its parts.
 type pretender struct {
 	dispute.Oracle
-	task     *train.Task
 	claimed  canon.Digest
-	steps    Place // First: the state is wrong from the first shown step on; Last: after the last
+	steps    Place // First: the state is wrong from the first step on; Last: after the last
 	operator int   // with another output; negative: none
-	tile     Place // of it
+	parts    Place // likewise
 }
 
 // Steps implements dispute.Oracle.
-func (p *pretender) Steps(after []uint32) ([]canon.Digest, error) {
+func (p *pretender) Steps(after []uint64) ([]canon.Digest, error) {
 	roots, err := p.Oracle.Steps(after)
-	if err != nil || len(roots) == 0 {
-		return roots, err
+	return p.invent(roots, after, p.steps), err
+}
+
+// invent makes all states up, if the lie is to be in the first place: the last is shown already.
+func (p *pretender) invent(states []canon.Digest, after []uint64, at Place) []canon.Digest {
+	if at != First {
+		return states
 	}
-	last := len(roots) - 1
-	for i := p.steps.of(len(roots)); i < last; i++ {
-		roots[i] = canon.Hash("starling/invented/step", []any{p.claimed, after[i]})
+	for i := range states {
+		states[i] = canon.Hash("starling/invented/state", []any{p.claimed, after[i]})
 	}
-	roots[last] = p.claimed
-	return roots, nil
+	return states
 }
 
 // Trace implements dispute.Oracle.
@@ -103,20 +103,16 @@ func (p *pretender) Trace(step uint32) (*canon.Tree, error) {
 	if err != nil || p.operator < 0 {
 		return t, err
 	}
-	made, err := p.Output(step, uint32(p.operator))
-	if err != nil {
-		return nil, err
-	}
-	return replaced(t, p.operator, tensor.RootOf(p.task.Step.Ops[p.operator].Out, made.Root()))
+	return replaced(t, p.operator, canon.Sum("starling/invented/output", p.claimed[:]))
 }
 
-// Output implements dispute.Oracle: one tile of the operator is made up.
-func (p *pretender) Output(step, operator uint32) (*canon.Tree, error) {
-	t, err := p.Oracle.Output(step, operator)
-	if err != nil || int(operator) != p.operator {
-		return t, err
+// Partial implements dispute.Oracle.
+func (p *pretender) Partial(c dispute.Claim, after []uint64) ([]canon.Digest, error) {
+	states, err := p.Oracle.Partial(c, after)
+	if int(c.Index) != p.operator {
+		return states, err
 	}
-	return replaced(t, p.tile.of(t.Len()), p.claimed)
+	return p.invent(states, after, p.parts), err
 }
 
 // replaced is a tree in which one leaf is another.

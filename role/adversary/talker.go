@@ -86,8 +86,8 @@ func (Malforms) Play(c Cast) Step {
 	c.Party.Compute = Fabricator{c.Honest}
 	return moving(c, func(m dispute.Move) dispute.Move {
 		switch {
-		case m.Steps != nil:
-			m.Steps.Roots = m.Steps.Roots[1:]
+		case m.States != nil:
+			m.States.Digests = m.States.Digests[1:]
 		case m.Tree != nil && len(m.Tree.Children) > 0:
 			m.Tree.Children[0][0] ^= 1
 		case m.Nodes != nil:
@@ -104,7 +104,7 @@ type Oversizes struct{}
 func (Oversizes) Play(c Cast) Step {
 	c.Party.Compute = Fabricator{c.Honest}
 	return moving(c, func(dispute.Move) dispute.Move {
-		return dispute.Move{Steps: &dispute.Steps{Roots: make([]canon.Digest, 1<<12)}}
+		return dispute.Move{States: &dispute.States{Digests: make([]canon.Digest, 1<<12)}}
 	})
 }
 

@@ -146,12 +146,16 @@ type contrarian struct {
 }
 
 // Steps implements dispute.Oracle.
-func (o contrarian) Steps(after []uint32) ([]canon.Digest, error) {
-	roots, err := o.Oracle.Steps(after)
-	for i := range roots {
-		roots[i][0] ^= 1
+func (o contrarian) Steps(after []uint64) ([]canon.Digest, error) {
+	return others(o.Oracle.Steps(after))
+}
+
+// others are other states.
+func others(states []canon.Digest, err error) ([]canon.Digest, error) {
+	for i := range states {
+		states[i][0] ^= 1
 	}
-	return roots, err
+	return states, err
 }
 
 // Trace implements dispute.Oracle.
@@ -162,9 +166,9 @@ func (o contrarian) Trace(step uint32) (*canon.Tree, error) {
 	return other(o.Oracle.Trace(step))
 }
 
-// Output implements dispute.Oracle.
-func (o contrarian) Output(step, operator uint32) (*canon.Tree, error) {
-	return other(o.Oracle.Output(step, operator))
+// Partial implements dispute.Oracle.
+func (o contrarian) Partial(c dispute.Claim, after []uint64) ([]canon.Digest, error) {
+	return others(o.Oracle.Partial(c, after))
 }
 
 // Update implements dispute.Oracle.

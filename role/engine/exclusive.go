@@ -14,7 +14,7 @@ type exclusive struct {
 }
 
 // Steps implements dispute.Oracle.
-func (x *exclusive) Steps(after []uint32) ([]canon.Digest, error) {
+func (x *exclusive) Steps(after []uint64) ([]canon.Digest, error) {
 	x.lock.Lock()
 	defer x.lock.Unlock()
 	return x.oracle.Steps(after)
@@ -27,14 +27,14 @@ func (x *exclusive) Trace(step uint32) (*canon.Tree, error) {
 	return x.oracle.Trace(step)
 }
 
-// Tiles implements dispute.Oracle.
-func (x *exclusive) Tiles(operator uint32) uint32 { return x.oracle.Tiles(operator) }
+// Parts implements dispute.Oracle.
+func (x *exclusive) Parts(k dispute.Kind, index uint32) uint64 { return x.oracle.Parts(k, index) }
 
-// Output implements dispute.Oracle.
-func (x *exclusive) Output(step, operator uint32) (*canon.Tree, error) {
+// Partial implements dispute.Oracle.
+func (x *exclusive) Partial(c dispute.Claim, after []uint64) ([]canon.Digest, error) {
 	x.lock.Lock()
 	defer x.lock.Unlock()
-	return x.oracle.Output(step, operator)
+	return x.oracle.Partial(c, after)
 }
 
 // Update implements dispute.Oracle.
