@@ -11,7 +11,6 @@ import (
 	"github.com/starling-network/starling/compute/program"
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
-	"github.com/starling-network/starling/exchange/codec"
 	"github.com/starling-network/starling/protocol/dispute"
 )
 
@@ -38,19 +37,12 @@ type (
 		Before   progress  `cbor:"1,keyasint"`
 		Operands []operand `cbor:"2,keyasint,omitempty"` // as collect asks for them
 	}
-	updatePayload struct {
-		Checkpoint []canon.Digest `cbor:"1,keyasint"` // as above
-		State      []canon.Digest `cbor:"2,keyasint"` // roots of the tensors of the last state
-		Base       []byte         `cbor:"3,keyasint"` // of the parameter in the checkpoint
-		End        []byte         `cbor:"4,keyasint"` // of the parameter in the last state
-	}
 )
 
 // operand is what a part needs of the output of an earlier operator.
 type operand struct {
-	Bytes []byte         `cbor:"1,keyasint"` // of the leaves that are needed, one after the other
-	Cover []canon.Digest `cbor:"2,keyasint"` // of these leaves in the output's tree
-	Proof canon.Proof    `cbor:"3,keyasint"` // of the output's root in the asserter's trace
+	Shown excerpt     `cbor:"1,keyasint"`
+	Proof canon.Proof `cbor:"2,keyasint"` // of the output's root in the asserter's trace
 }
 
 var _ dispute.Referee = (*Referee)(nil)
@@ -305,76 +297,12 @@ func (r *Referee) made(c dispute.Claim, each int, what string, before progress, 
 
 // shown returns the leaves of an operand, if they are what is in the asserter's trace.
 func (r *Referee) shown(c dispute.Claim, w want, o operand) (*tensor.Partial, error) {
-	shape := r.step.Ops[w.value].Out
-	part, rest := tensor.NewPartial(shape), o.Bytes
-	digests := make([]canon.Digest, len(w.leaves))
-	for i, l := range w.leaves {
-		from, to := shape.LeafRange(l)
-		n := (to - from) * shape.DType.Size()
-		if len(rest) < n {
-			return nil, wrong("%d bytes of operator %d are too few", len(o.Bytes), w.value)
-		}
-		digests[i] = canon.Leaf(rest[:n])
-		part.Set(l, rest[:n])
-		rest = rest[n:]
-	}
-	if len(rest) > 0 {
-		return nil, wrong("%d bytes of operator %d are too many", len(o.Bytes), w.value)
-	}
-	tree, err := canon.Covered(shape.Leaves(), w.leaves, digests, o.Cover)
+	part, root, err := o.Shown.read(r.step.Ops[w.value].Out, w.leaves)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrPayload, err)
+		return nil, err
 	}
-	if !o.Proof.Verify(c.Trace, len(r.step.Ops), int(w.value), tensor.RootOf(shape, tree)) {
+	if !o.Proof.Verify(c.Trace, len(r.step.Ops), int(w.value), root) {
 		return nil, wrong("these are not leaves of what operator %d made in the trace %s", w.value, c.Trace.Short())
 	}
 	return part, nil
-}
-
-// update compresses the change of one parameter again.
-func (r *Referee) update(c dispute.Claim, payload []byte) (dispute.Ruling, error) {
-	if uint64(c.Index) >= uint64(len(r.names)) {
-		return dispute.Ruling{}, wrong("there is no parameter %d", c.Index)
-	}
-	var p updatePayload
-	if err := decode(payload, &p); err != nil {
-		return dispute.Ruling{}, err
-	}
-	if err := r.isCheckpoint(c, p.Checkpoint); err != nil {
-		return dispute.Ruling{}, err
-	}
-	if err := r.isPrior(c, p.State); err != nil {
-		return dispute.Ruling{}, err
-	}
-	name := r.names[c.Index]
-	shape := r.shapes()[train.Param+name]
-	base, err := proven(shape, p.Base, p.Checkpoint[c.Index])
-	if err != nil {
-		return dispute.Ruling{}, err
-	}
-	end, err := proven(shape, p.End, p.State[c.Index])
-	if err != nil {
-		return dispute.Ruling{}, err
-	}
-	delta := tensor.New(shape)
-	for i := range delta.F32() {
-		delta.F32()[i] = base.F32()[i] - end.F32()[i]
-	}
-	encoded, err := codec.Encode(r.spec.Exchange.Codec, delta)
-	if err != nil {
-		return dispute.Ruling{What: fmt.Sprintf("the update of %q has no payload: %v", name, err)}, nil
-	}
-	return rule(fmt.Sprintf("the payload of %q", name), canon.Leaf(encoded), c.Output), nil
-}
-
-// proven returns the tensor with these bytes if it has the root.
-func proven(s tensor.Shape, b []byte, root canon.Digest) (*tensor.Tensor, error) {
-	t, err := tensor.FromBytes(s, b)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrPayload, err)
-	}
-	if t.Root() != root {
-		return nil, wrong("a tensor is not the one with root %s", root.Short())
-	}
-	return t, nil
 }

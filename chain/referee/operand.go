@@ -22,22 +22,28 @@ func division(p *program.Program, i int) (program.Division, error) {
 	op := &p.Ops[i]
 	shapes := operandShapes(p, op)
 	d, ok := program.Divide(op, shapes, func(need [][]int, state int) bool {
-		size := state
-		for _, w := range wants(op.In, need) {
-			cover, err := canon.CoverSize(p.Ops[w.value].Out.Leaves(), w.leaves)
-			if err != nil {
-				return false
-			}
-			proof := canon.Height(len(p.Ops)) * (canon.Fanout - 1)
-			size += len(w.leaves)*tensor.LeafBytes + (cover+proof)*encodedDigest
-		}
-		return size <= maxPart
+		n, err := sizeOf(p, i, need, state)
+		return err == nil && n <= maxPart
 	})
 	if !ok {
 		_, n := op.Out.LeafRange(0)
 		return program.Division{Elements: n, Ranges: 1, Links: 1}, fmt.Errorf("%w: no part of a tile of operator %d (%s to %v) needs less than %d bytes", ErrTooLarge, i, op.Kind, op.Out, maxPart)
 	}
 	return d, nil
+}
+
+// sizeOf is how many bytes show what is needed of the operands of an operator, beside the state before a part.
+func sizeOf(p *program.Program, i int, need [][]int, state int) (int, error) {
+	size := state
+	for _, w := range wants(p.Ops[i].In, need) {
+		cover, err := canon.CoverSize(p.Ops[w.value].Out.Leaves(), w.leaves)
+		if err != nil {
+			return 0, err
+		}
+		proof := canon.Height(len(p.Ops)) * (canon.Fanout - 1)
+		size += len(w.leaves)*tensor.LeafBytes + (cover+proof)*encodedDigest
+	}
+	return size, nil
 }
 
 // parts is the number of parts in which the output of an operator is disputed. An Input other than the tokens is one
@@ -124,16 +130,4 @@ func operandShapes(p *program.Program, op *program.Operator) []tensor.Shape {
 		out[k] = p.Ops[v].Out
 	}
 	return out
-}
-
-// show brings the leaves of a value that are wanted, with what shows that they are in its tree.
-func show(value *tensor.Tensor, w want) (o operand, part *tensor.Partial, err error) {
-	part = tensor.NewPartial(value.Shape)
-	for _, l := range w.leaves {
-		leaf := value.Leaf(l)
-		part.Set(l, leaf)
-		o.Bytes = append(o.Bytes, leaf...)
-	}
-	o.Cover, err = value.Tree().Cover(w.leaves)
-	return o, part, err
 }

@@ -8,7 +8,6 @@ package referee
 import (
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/compute/data"
@@ -110,13 +109,19 @@ func (r *Referee) Config(s run.State, unit uint32, blocks int64) (dispute.Config
 }
 
 // Parts implements dispute.Referee.
-func (r *Referee) Parts(k dispute.Kind, index uint32) uint64 { return partsOf(r.step, k, index) }
+func (r *Referee) Parts(k dispute.Kind, index uint32) uint64 {
+	return partsOf(r.spec, r.step, k, index)
+}
 
-func partsOf(p *program.Program, k dispute.Kind, index uint32) uint64 {
+func partsOf(s *train.Spec, p *program.Program, k dispute.Kind, index uint32) uint64 {
 	if k == dispute.Tile {
 		return parts(p, index)
 	}
-	return 1
+	m, _, err := updateMaking(s, p, index)
+	if err != nil {
+		return 1
+	}
+	return uint64(m.Parts())
 }
 
 // Check reports, as an error that wraps ErrTooLarge, why a dispute about a job might end in a question that cannot be
@@ -132,13 +137,8 @@ func Check(s *train.Spec, p *program.Program, m data.Manifest) error {
 	if err := divisible(p); err != nil {
 		return err
 	}
-	for _, in := range p.Inputs() {
-		if !strings.HasPrefix(in.Name, train.First) { // there is one for every tensor that is trained, of its shape
-			continue
-		}
-		if n := 2 * in.Shape.Bytes(); n > maxValues {
-			return fmt.Errorf("%w: the update of %q needs %d bytes, at most %d are taken", ErrTooLarge, in.Name, n, maxValues)
-		}
+	if err := updatesFit(s, p); err != nil {
+		return err
 	}
 	if n := tokensBytes(s, m); n > maxValues {
 		return fmt.Errorf("%w: a tile of tokens needs %d bytes, at most %d are taken", ErrTooLarge, n, maxValues)

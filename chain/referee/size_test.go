@@ -1,21 +1,38 @@
 package referee
 
 import (
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/starling-network/starling/compute/model"
 	"github.com/starling-network/starling/compute/program"
 	"github.com/starling-network/starling/compute/tensor"
+	"github.com/starling-network/starling/compute/train"
+	"github.com/starling-network/starling/exchange/codec"
 )
 
-// leafSize is the largest part of a kind in a program: bytes of operands and of the state before, without proofs, and the
-// time to compute it.
+// leafSize is the largest part of a kind in a program: bytes of operands and of the state before, with what proves them,
+// and the time to compute it.
 type leafSize struct {
 	op    *program.Operator
 	parts int // of a tile
 	bytes int
 	took  time.Duration
+}
+
+// partBytes is the size of what a part needs, apart from what depends on indices.
+func partBytes(p *program.Program, i int, d program.Division, leaf, part int) (int, error) {
+	op, shapes := &p.Ops[i], operandShapes(p, &p.Ops[i])
+	need, err := program.NeedPart(op, shapes, d, leaf, part, nil)
+	if err != nil {
+		return 0, err
+	}
+	return sizeOf(p, i, need, d.StateBytes(op, shapes, leaf, part))
 }
 
 // largest lists the largest parts of tiles in the middle, by kind.
@@ -44,14 +61,16 @@ func timePart(t *testing.T, p *program.Program, i int) leafSize {
 	op := &p.Ops[i]
 	leaf, part := (op.Out.Leaves()-1)/2, d.Parts()/2
 	state := make([]byte, d.StateBytes(op, operandShapes(p, op), leaf, part))
-	s := leafSize{op: op, parts: d.Parts(), bytes: len(state)}
+	s := leafSize{op: op, parts: d.Parts()}
+	if s.bytes, err = partBytes(p, i, d, leaf, part); err != nil {
+		t.Fatal(err)
+	}
 	begin := time.Now()
 	in, err := collect(p, i, d, leaf, part, func(w want) (*tensor.Partial, error) {
 		known := tensor.NewPartial(p.Ops[w.value].Out)
 		for _, l := range w.leaves {
 			from, to := known.Shape.LeafRange(l)
 			known.Set(l, make([]byte, (to-from)*known.Shape.DType.Size()))
-			s.bytes += (to - from) * known.Shape.DType.Size()
 		}
 		return known, nil
 	})
@@ -65,40 +84,111 @@ func timePart(t *testing.T, p *program.Program, i int) leafSize {
 	return s
 }
 
-func gpt2(t *testing.T, vocab, width, heads, length, batch int) *program.Program {
+// models are training steps as jobs have them. One layer stands for all, which are equal.
+func models(t *testing.T) map[string]*program.Program {
 	t.Helper()
-	// One layer stands for all, which are equal.
-	cfg, err := model.Parse(model.GPT2, map[string]any{"n_layer": 1, "n_embd": width, "n_head": heads, "n_positions": length, "vocab_size": vocab})
+	out := map[string]*program.Program{}
+	add := func(name string, p *program.Program, err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		out[name] = p
+	}
+	adamW := model.AdamW{Beta1: 0.9, Beta2: 0.95, Eps: 1e-8, WeightDecay: 0.1, MaxGradNorm: 1}
+	gpt2 := func(vocab, width, heads, length int) model.Config {
+		c, err := model.Parse(model.GPT2, map[string]any{"n_layer": 1, "n_embd": width, "n_head": heads, "n_positions": length, "vocab_size": vocab})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	step, err := model.TrainStep(gpt2(256, 128, 4, 128), adamW, 4, 128)
+	add("quickstart", step, err)
+	step, err = model.TrainStep(gpt2(256, 384, 6, 256), adamW, 8, 256)
+	add("gpt2-10m", step, err)
+	large := gpt2(50257, 768, 12, 1024)
+	step, err = model.TrainStep(large, adamW, 1, 1024)
+	add("gpt2-124m", step, err)
+	step, err = model.TrainStep(large, adamW, 8, 1024)
+	add("gpt2-124m x8", step, err)
+	adapted, err := large.Adapt(model.LoRA{Rank: 8, Alpha: 16, Targets: []string{model.AllLinear}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	step, err := model.TrainStep(cfg, model.AdamW{Beta1: 0.9, Beta2: 0.95, Eps: 1e-8, WeightDecay: 0.1, MaxGradNorm: 1}, batch, length)
+	step, err = model.TrainStep(adapted, adamW, 1, 1024)
+	add("gpt2-124m LoRA", step, err)
+	llama, err := model.Parse(model.Llama, map[string]any{
+		"num_hidden_layers": 1, "hidden_size": 384, "num_attention_heads": 6, "num_key_value_heads": 2,
+		"intermediate_size": 1024, "max_position_embeddings": 256, "vocab_size": 256,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return step
+	step, err = model.TrainStep(llama, adamW, 8, 256)
+	add("llama-10m", step, err)
+	cnn, err := model.Classify(model.CNN{Rows: 32, Columns: 32, Colours: 3, Channels: []int{32, 64}, Kernel: 3, Hidden: 128, Classes: 10, Dropout: 0.1}, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	step, err = cnn.TrainStep(adamW)
+	add("CNN 32x32", step, err)
+	gcn, err := model.ClassifyNodes(model.GraphNet{Inputs: 1433, Hidden: 16, Classes: 7, Layers: 2}, 2708, 13264)
+	if err != nil {
+		t.Fatal(err)
+	}
+	step, err = gcn.TrainStep(adamW)
+	add("GCN, Cora", step, err)
+	return out
 }
 
-// A part of a tile needs a megabyte or less, whatever the model.
+// Every operator of every model is disputed in parts that need a megabyte or less, with what proves it. The table is of
+// the largest part of each kind.
 func TestSizeOfParts(t *testing.T) {
-	for _, m := range []struct {
-		name                               string
-		vocab, width, heads, length, batch int
-	}{
-		{"small", 512, 64, 4, 64, 4}, {"quickstart", 256, 128, 4, 128, 4}, {"124M, batch 1", 50257, 768, 12, 1024, 1}, {"124M, batch 8", 50257, 768, 12, 1024, 8},
-	} {
-		p := gpt2(t, m.vocab, m.width, m.heads, m.length, m.batch)
+	all := models(t)
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		p := all[name]
 		begin := time.Now()
-		if err := divisible(p); err != nil {
-			t.Error(err)
+		spec := &train.Spec{Exchange: train.Exchange{Codec: codec.Int8}}
+		if err := errors.Join(p.Verify(limits), divisible(p), updatesFit(spec, p)); err != nil {
+			t.Error(name, err)
+			continue
 		}
-		t.Logf("%s: %d operators divided in %v", m.name, len(p.Ops), time.Since(begin))
-		for k, s := range largest(t, p) {
-			if s.bytes > 64<<10 {
-				t.Logf("%-14s %-10s %4d parts a tile %10d bytes %8.1f ms  to %v", m.name, k, s.parts, s.bytes, float64(s.took.Microseconds())/1000, s.op.Out)
+		t.Logf("%s: %d operators, divided in %.0f ms", name, len(p.Ops), time.Since(begin).Seconds()*1000)
+		list := largest(t, p)
+		kinds := slices.SortedFunc(maps.Keys(list), func(a, b program.Kind) int { return list[b].bytes - list[a].bytes })
+		for i, k := range kinds {
+			s := list[k]
+			if i < 5 {
+				t.Logf("%-16s %-20s %4d parts a tile %8d bytes %7.1f ms  to %v", name, k, s.parts, s.bytes, float64(s.took.Microseconds())/1000, s.op.Out)
 			}
 			if s.bytes > 1<<20 {
-				t.Errorf("%s: a part of %s to %v needs %d bytes", m.name, k, s.op.Out, s.bytes)
+				t.Errorf("%s: a part of %s to %v needs %d bytes", name, k, s.op.Out, s.bytes)
+			}
+		}
+	}
+}
+
+// Any part of any tile fits in a payload, also of tiles that are not looked at for a division.
+func TestPartsOfAnyTile(t *testing.T) {
+	p := models(t)["gpt2-124m"]
+	r := rand.New(rand.NewPCG(1, 1))
+	seen := map[string]bool{}
+	for i := range p.Ops {
+		op := &p.Ops[i]
+		key := fmt.Sprint(op.Kind, op.Ints, op.Out, operandShapes(p, op))
+		if op.Kind == program.Input || op.Kind.IndexOperand() >= 0 || seen[key] {
+			continue
+		}
+		seen[key] = true
+		d, err := division(p, i)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 10 {
+			leaf, part := r.IntN(op.Out.Leaves()), r.IntN(d.Parts())
+			if n, err := partBytes(p, i, d, leaf, part); err != nil || n > 1<<20 {
+				t.Errorf("operator %d (%s to %v), tile %d, part %d: %d bytes, %v", i, op.Kind, op.Out, leaf, part, n, err)
 			}
 		}
 	}

@@ -91,12 +91,15 @@ func (w *Witness) Trace(step uint32) (*canon.Tree, error) {
 }
 
 // Parts implements dispute.Oracle.
-func (w *Witness) Parts(k dispute.Kind, index uint32) uint64 { return partsOf(w.task.Step, k, index) }
+func (w *Witness) Parts(k dispute.Kind, index uint32) uint64 {
+	return partsOf(w.task.Spec, w.task.Step, k, index)
+}
 
 // Partial implements dispute.Oracle.
 func (w *Witness) Partial(c dispute.Claim, after []uint64) ([]canon.Digest, error) {
-	if c.Kind != dispute.Tile {
-		return nil, fmt.Errorf("%w: there are no parts of a question of kind %q", ErrPayload, c.Kind)
+	if c.Kind == dispute.Update {
+		out, _, err := w.payloadAfter(c, after)
+		return out, err
 	}
 	if err := w.look(c.Step, c.Index); err != nil {
 		return nil, err
@@ -107,7 +110,7 @@ func (w *Witness) Partial(c dispute.Claim, after []uint64) ([]canon.Digest, erro
 	}
 	out := make([]canon.Digest, len(after))
 	for i, n := range after {
-		if n == parts(w.task.Step, c.Index) {
+		if n == m.parts() {
 			out[i] = tensor.RootOf(w.seen.Shape, w.tree.Root())
 			continue
 		}
@@ -143,6 +146,8 @@ func (w *Witness) making(operator uint32) (*making, error) {
 	m.division, err = division(w.task.Step, int(operator))
 	return m, err
 }
+
+func (m *making) parts() uint64 { return uint64(m.tree.Len() * m.division.Parts()) }
 
 // at is what there is after some parts, but not all. What was made of the same tile before is not made again.
 func (m *making) at(part uint64) (progress, error) {
@@ -206,11 +211,7 @@ func (w *Witness) Update() (*canon.Tree, error) {
 	if err != nil {
 		return nil, err
 	}
-	leaves := make([]canon.Digest, len(u.Payloads))
-	for i, p := range u.Payloads {
-		leaves[i] = canon.Leaf(p)
-	}
-	w.payload = canon.NewTree(leaves)
+	w.payload = u.Tree()
 	return w.payload, nil
 }
 
@@ -238,13 +239,7 @@ func (w *Witness) answer(c dispute.Claim, prove func(operator int) (canon.Proof,
 		}
 		return bindingPayload{Outputs: leaves(t)}, nil
 	case dispute.Update:
-		if err := w.at(c.Step); err != nil {
-			return nil, err
-		}
-		end := w.session.Tensors()
-		return updatePayload{
-			Checkpoint: w.checkpoint(), State: train.Roots(end), Base: w.base.Params[c.Index].Bytes(), End: end[c.Index].Bytes(),
-		}, nil
+		return w.update(c)
 	}
 	if err := w.at(c.Step); err != nil {
 		return nil, err
@@ -293,11 +288,12 @@ func (w *Witness) part(c dispute.Claim, prove func(operator int) (canon.Proof, e
 	}
 	each := uint64(m.division.Parts())
 	_, err = collect(w.task.Step, int(c.Index), m.division, int(c.Part/each), int(c.Part%each), func(need want) (*tensor.Partial, error) {
-		o, part, err := show(w.operands[need.value], need)
-		if err == nil {
-			o.Proof, err = prove(int(need.value))
+		shown, part, err := excerptOf(w.operands[need.value], need.leaves)
+		if err != nil {
+			return nil, err
 		}
-		p.Operands = append(p.Operands, o)
+		proof, err := prove(int(need.value))
+		p.Operands = append(p.Operands, operand{shown, proof})
 		return part, err
 	})
 	return p, err

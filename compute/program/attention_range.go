@@ -80,6 +80,20 @@ func keyRows(op *Operator, in []tensor.Shape, a kernel.Attention, batch, head, g
 	return p
 }
 
+// attentionWork is the work of n elements.
+func attentionWork(op *Operator, in []tensor.Shape, n int) int {
+	queries, keys, width := in[0].Dims[2], in[1].Dims[2], in[0].Dims[3]
+	switch op.Kind {
+	case CausalAttentionLSE:
+		return times(n, times(keys, width))
+	case CausalAttention:
+		return times(2*(n+2*width), keys)
+	case CausalAttentionGradQ:
+		return times(3*(n+2*width), keys)
+	}
+	return times(3*(n+2*width), times(queries, in[0].Dims[1]/in[1].Dims[1]))
+}
+
 // attentionVolume is the volume of n elements: rows of one side, and the rows of the other that they may visit.
 func attentionVolume(op *Operator, in []tensor.Shape, n int) int {
 	heads, rows := in[0].Dims[1]/in[1].Dims[1], max(in[0].Dims[2], in[1].Dims[2])

@@ -59,11 +59,14 @@ func (d Division) along(n, length int) Division {
 	return d
 }
 
-// maxVolume is the number of elements that a part may be computed from. It bounds the time of a part, and of a division.
-const maxVolume = 1 << 18
+// What a part may cost: the elements that it is computed from, and its multiply-adds.
+const (
+	maxVolume = 1 << 19
+	maxWork   = 1 << 22
+)
 
 func (d Division) fits(op *Operator, in []tensor.Shape, fits func(need [][]int, state int) bool) bool {
-	if volume(op, in, d.Elements, d.Along) > maxVolume {
+	if volume(op, in, d.Elements, d.Along) > maxVolume || work(op, in, d.Elements, d.Along) > maxWork {
 		return false
 	}
 	for _, leaf := range thirds(op.Out.Leaves()) {
@@ -110,6 +113,18 @@ func volume(op *Operator, in []tensor.Shape, n, along int) int {
 		return crossEntropyVolume(op, in, n)
 	}
 	return n * len(in)
+}
+
+// work bounds the multiply-adds of n elements of an output, along so many elements of their lists. Other kinds have fewer
+// than their volume.
+func work(op *Operator, in []tensor.Shape, n, along int) int {
+	switch {
+	case op.Kind == Dot:
+		return times(n, along)
+	case op.Kind >= CausalAttention && op.Kind <= CausalAttentionGradV:
+		return attentionWork(op, in, n)
+	}
+	return 0
 }
 
 // worstIndices is an IndexOperand with which the parts of a leaf need as much as they can, or nil.

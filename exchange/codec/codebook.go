@@ -41,43 +41,97 @@ func (codebook) decode(x *tensor.Tensor, b []byte) error {
 // the levels, scale is 6 standard deviations over their number, and the book holds the mean of the elements of every
 // code. All statistics are float64, elements taken in order.
 func quantise(codes []byte, x []float32, levels int) []float32 {
-	mean, scale := statistics(x, levels)
-	middle, last := float64(levels/2), float64(levels-1)
-	var sum [256]float64
-	var count [256]int
-	for i, v := range x {
-		q := middle
-		if scale > 0 {
-			q += math.RoundToEven((float64(v) - mean) / scale)
-		}
-		c := byte(max(0, min(last, q)))
-		codes[i] = c
-		sum[c] += float64(v)
-		count[c]++
+	q := quantiser{n: len(x), levels: levels}
+	for pass := range countPass + 1 {
+		q.take(pass, x)
+		q.end(pass)
 	}
-	book := make([]float32, levels)
-	for c := range book {
-		if count[c] > 0 {
-			book[c] = float32(sum[c] / float64(count[c]))
-		}
-	}
-	return book
+	q.codes(codes, x)
+	return q.book(levels)
 }
 
 // statistics returns the mean and the width of one code; the width is 0 when all elements are equal or there is only
 // one.
 func statistics(x []float32, levels int) (mean, scale float64) {
-	for _, v := range x {
-		mean += float64(v)
+	q := quantiser{n: len(x), levels: levels}
+	for pass := range squarePass + 1 {
+		q.take(pass, x)
+		q.end(pass)
 	}
-	mean /= float64(len(x))
-	if len(x) < 2 {
-		return mean, 0
+	return q.mean, q.scale
+}
+
+// The passes of a quantiser over its elements.
+const (
+	meanPass   = iota // their sum
+	squarePass        // the squares of what is left of them without the mean
+	countPass         // number and sum of the elements of each code
+	codePass          // the codes
+)
+
+// quantiser is quantise with its elements given a piece at a time, in order, all of them once a pass.
+type quantiser struct {
+	n, levels   int
+	mean, scale float64 // while their pass is under way, sums
+	sum         [256]float64
+	count       [256]uint64
+}
+
+// take adds elements to one of the first three passes.
+func (q *quantiser) take(pass int, x []float32) {
+	switch pass {
+	case meanPass:
+		for _, v := range x {
+			q.mean += float64(v)
+		}
+	case squarePass:
+		for _, v := range x {
+			d := float64(v) - q.mean
+			q.scale += float64(d * d)
+		}
+	case countPass:
+		for _, v := range x {
+			c := q.code(v)
+			q.sum[c] += float64(v)
+			q.count[c]++
+		}
 	}
-	var squares float64
-	for _, v := range x {
-		d := float64(v) - mean
-		squares += float64(d * d)
+}
+
+// end turns the sums of a pass into what the next one needs.
+func (q *quantiser) end(pass int) {
+	switch pass {
+	case meanPass:
+		q.mean /= float64(q.n)
+	case squarePass:
+		if q.n < 2 {
+			q.scale = 0
+		} else {
+			q.scale = sigmas * math.Sqrt(q.scale/float64(q.n-1)) / float64(q.levels)
+		}
 	}
-	return mean, sigmas * math.Sqrt(squares/float64(len(x)-1)) / float64(levels)
+}
+
+func (q *quantiser) code(v float32) byte {
+	c := float64(q.levels / 2)
+	if q.scale > 0 {
+		c += math.RoundToEven((float64(v) - q.mean) / q.scale)
+	}
+	return byte(max(0, min(float64(q.levels-1), c)))
+}
+
+func (q *quantiser) codes(dst []byte, x []float32) {
+	for i, v := range x {
+		dst[i] = q.code(v)
+	}
+}
+
+func (q *quantiser) book(levels int) []float32 {
+	book := make([]float32, levels)
+	for c := range book {
+		if q.count[c] > 0 {
+			book[c] = float32(q.sum[c] / float64(q.count[c]))
+		}
+	}
+	return book
 }

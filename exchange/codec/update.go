@@ -31,10 +31,17 @@ func Pack(name string, round, unit uint32, delta []*tensor.Tensor) (*Update, err
 // Encode returns the bytes of the blob.
 func (u *Update) Encode() []byte { return canon.MustMarshal(u) }
 
-// Root is what a commitment binds: the digests of all payloads.
-func (u *Update) Root() canon.Digest {
-	return canon.NewTree(canon.Leaves(u.Payloads)).Root()
+// Tree is over the roots of the PayloadTree of every payload.
+func (u *Update) Tree() *canon.Tree {
+	leaves := make([]canon.Digest, len(u.Payloads))
+	for i, p := range u.Payloads {
+		leaves[i] = PayloadTree(p).Root()
+	}
+	return canon.NewTree(leaves)
 }
+
+// Root is what a commitment binds: the root of Tree.
+func (u *Update) Root() canon.Digest { return u.Tree().Root() }
 
 // Expect is what a receiver knows about an update before it reads it.
 type Expect struct {

@@ -36,7 +36,7 @@ const (
 	MaxSegments  = 64
 	MaxSteps     = 1 << 20 // inner steps of a segment
 	MaxOperators = 1 << 20
-	MaxLeaf      = 8 << 20 // bytes of a payload for the referee
+	MaxLeaf      = 2 << 20 // bytes of a payload for the referee
 )
 
 // Config is what a game is about.

@@ -259,9 +259,5 @@ func (x *execution) Update() (*canon.Tree, error) {
 	if err != nil {
 		return nil, err
 	}
-	leaves := make([]canon.Digest, len(u.Payloads))
-	for i, p := range u.Payloads {
-		leaves[i] = canon.Leaf(p)
-	}
-	return canon.NewTree(leaves), nil
+	return u.Tree(), nil
 }

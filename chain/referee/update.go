@@ -1,0 +1,206 @@
+package referee
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/compute/program"
+	"github.com/starling-network/starling/compute/tensor"
+	"github.com/starling-network/starling/compute/train"
+	"github.com/starling-network/starling/exchange/codec"
+	"github.com/starling-network/starling/protocol/dispute"
+)
+
+// updatePayload shows what a part of the payload of a parameter is made from.
+type updatePayload struct {
+	Before     progress       `cbor:"1,keyasint"`
+	Checkpoint []canon.Digest `cbor:"2,keyasint"` // roots of the tensors of the checkpoint
+	State      []canon.Digest `cbor:"3,keyasint"` // and of the last state
+	Base       excerpt        `cbor:"4,keyasint"` // of the parameter in the checkpoint
+	End        excerpt        `cbor:"5,keyasint"` // and in the last state
+}
+
+// leavesOf lists the leaves of a tensor that hold elements lo up to hi.
+func leavesOf(s tensor.Shape, lo, hi int) (out []int) {
+	each := tensor.LeafBytes / s.DType.Size()
+	for l := lo / each; l*each < hi; l++ {
+		out = append(out, l)
+	}
+	return out
+}
+
+// paramShape is the shape of a parameter that is trained.
+func paramShape(p *program.Program, name string) tensor.Shape {
+	for _, in := range p.Inputs() {
+		if in.Name == train.Param+name {
+			return in.Shape
+		}
+	}
+	return tensor.Shape{}
+}
+
+// updateMaking is how the payload of a parameter is made.
+func updateMaking(s *train.Spec, p *program.Program, index uint32) (codec.Making, tensor.Shape, error) {
+	names := train.Params(p)
+	if uint64(index) >= uint64(len(names)) {
+		return codec.Making{}, tensor.Shape{}, wrong("there is no parameter %d", index)
+	}
+	shape := paramShape(p, names[index])
+	m, err := codec.MakingOf(s.Exchange.Codec, shape)
+	if err != nil {
+		return m, shape, fmt.Errorf("%w: %w", ErrPayload, err)
+	}
+	return m, shape, nil
+}
+
+// updatesFit reports, as an error that wraps ErrTooLarge, the first parameter of which a part needs too much.
+func updatesFit(s *train.Spec, p *program.Program) error {
+	for i, name := range train.Params(p) {
+		m, shape, err := updateMaking(s, p, uint32(i))
+		if err != nil {
+			return err
+		}
+		lo, hi := m.Elements(m.Parts() / 2)
+		if n := 2 * len(leavesOf(shape, lo, hi)) * tensor.LeafBytes; n > maxPart {
+			return fmt.Errorf("%w: a part of the update of %q by codec %q needs %d bytes, at most %d are taken", ErrTooLarge, name, s.Exchange.Codec, n, maxPart)
+		}
+	}
+	return nil
+}
+
+// update makes a part of the payload of one parameter again.
+func (r *Referee) update(c dispute.Claim, payload []byte) (dispute.Ruling, error) {
+	m, shape, err := updateMaking(r.spec, r.step, c.Index)
+	if err != nil {
+		return dispute.Ruling{}, err
+	}
+	if c.Part >= uint64(m.Parts()) {
+		return dispute.Ruling{}, wrong("the payload of parameter %d has no part %d", c.Index, c.Part)
+	}
+	var p updatePayload
+	if err := decode(payload, &p); err != nil {
+		return dispute.Ruling{}, err
+	}
+	if err := errors.Join(r.isCheckpoint(c, p.Checkpoint), r.isPrior(c, p.State)); err != nil {
+		return dispute.Ruling{}, err
+	}
+	part := int(c.Part)
+	lo, hi := m.Elements(part)
+	base, err := elements(shape, p.Base, lo, hi, p.Checkpoint[c.Index])
+	if err != nil {
+		return dispute.Ruling{}, err
+	}
+	end, err := elements(shape, p.End, lo, hi, p.State[c.Index])
+	if err != nil {
+		return dispute.Ruling{}, err
+	}
+	done, err := opened(c.Part, c.Before, p.Before, m.Leaves(part))
+	if err != nil {
+		return dispute.Ruling{}, err
+	}
+	what := fmt.Sprintf("part %d of %d of the payload of %q", part+1, m.Parts(), r.names[c.Index])
+	leaves, state, err := m.Make(part, p.Before.State, minus(base, end))
+	switch {
+	case errors.Is(err, codec.ErrState):
+		return dispute.Ruling{}, fmt.Errorf("%w: %w", ErrPayload, err)
+	case err != nil:
+		return dispute.Ruling{What: fmt.Sprintf("%s cannot be made: %v", what, err)}, nil
+	}
+	return rule(what, grown(done, leaves, state, part+1 == m.Parts()), c.Output), nil
+}
+
+// elements reads elements lo up to hi of a tensor with a root from an excerpt.
+func elements(shape tensor.Shape, x excerpt, lo, hi int, root canon.Digest) ([]float32, error) {
+	if lo == hi {
+		return nil, nil
+	}
+	part, has, err := x.read(shape, leavesOf(shape, lo, hi))
+	if err != nil {
+		return nil, err
+	}
+	if has != root {
+		return nil, wrong("these are not leaves of the tensor with root %s", root.Short())
+	}
+	t := tensor.New(tensor.Make(tensor.Float32, hi-lo))
+	part.Read(t.Bytes(), lo) // the leaves are those of these elements
+	return t.F32(), nil
+}
+
+func minus(a, b []float32) []float32 {
+	out := make([]float32, len(a))
+	for i := range out {
+		out[i] = a[i] - b[i]
+	}
+	return out
+}
+
+// grown is the digest of what there is of a payload after a part: its root after the last.
+func grown(done *canon.Frontier, leaves [][]byte, state []byte, last bool) canon.Digest {
+	for _, d := range canon.Leaves(leaves) {
+		done.Push(d)
+	}
+	if last {
+		return done.Root()
+	}
+	return progress{done.Nodes(), state}.digest()
+}
+
+// payloadAfter makes the payload of a parameter and returns what there is of it after each of the given numbers of parts,
+// ascending, and what there is in the open after the last of them, if that is not the whole.
+func (w *Witness) payloadAfter(c dispute.Claim, after []uint64) ([]canon.Digest, progress, error) {
+	m, _, err := updateMaking(w.task.Spec, w.task.Step, c.Index)
+	if err != nil {
+		return nil, progress{}, err
+	}
+	if err := w.at(c.Step); err != nil {
+		return nil, progress{}, err
+	}
+	delta := minus(w.base.Params[c.Index].F32(), w.session.Tensors()[c.Index].F32())
+	var out []canon.Digest
+	var p progress
+	done := new(canon.Frontier)
+	for part := range m.Parts() + 1 {
+		for len(out) < len(after) && after[len(out)] == uint64(part) {
+			d := p.digest()
+			if part == m.Parts() {
+				d = done.Root()
+			}
+			out = append(out, d)
+		}
+		if len(out) == len(after) {
+			break
+		}
+		lo, hi := m.Elements(part)
+		leaves, state, err := m.Make(part, p.State, delta[lo:hi])
+		if err != nil {
+			return nil, progress{}, err
+		}
+		for _, d := range canon.Leaves(leaves) {
+			done.Push(d)
+		}
+		p = progress{done.Nodes(), state}
+	}
+	return out, p, nil
+}
+
+// update brings what a part of the payload of a parameter is made from.
+func (w *Witness) update(c dispute.Claim) (p updatePayload, err error) {
+	m, shape, err := updateMaking(w.task.Spec, w.task.Step, c.Index)
+	if err != nil {
+		return p, err
+	}
+	if _, p.Before, err = w.payloadAfter(c, []uint64{c.Part}); err != nil {
+		return p, err
+	}
+	end := w.session.Tensors()
+	p.Checkpoint, p.State = w.checkpoint(), train.Roots(end)
+	lo, hi := m.Elements(int(c.Part))
+	if lo == hi {
+		return p, nil
+	}
+	if p.Base, _, err = excerptOf(w.base.Params[c.Index], leavesOf(shape, lo, hi)); err == nil {
+		p.End, _, err = excerptOf(end[c.Index], leavesOf(shape, lo, hi))
+	}
+	return p, err
+}

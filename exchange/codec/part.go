@@ -1,0 +1,198 @@
+package codec
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/compute/tensor"
+)
+
+// ErrState is returned for a state between two parts of a payload that is not one.
+var ErrState = errors.New("codec: this is no state between two parts of a payload")
+
+// PartElements is how many elements of a tensor a part of its payload is made from, at most, if it is made in parts.
+const PartElements = 1 << 16
+
+// PayloadTree is the tree over the leaves of a payload, tensor.LeafBytes each, the last maybe shorter. A commitment to an
+// update binds its root.
+func PayloadTree(payload []byte) *canon.Tree {
+	return canon.NewTree(canon.Leaves(slices.Collect(slices.Chunk(payload, tensor.LeafBytes))))
+}
+
+// Making is how the payload of a tensor comes out of parts of its elements, one after the other. Between two parts there is
+// a state, which is as fixed as the payload.
+type Making struct {
+	codec  Codec
+	shape  tensor.Shape
+	passes int // over the elements, before the one that writes
+	head   int // bytes that are written before those of the first element
+	each   int // elements of a part
+}
+
+// MakingOf returns how the payload of a tensor is made by a known codec: in one part if the codec takes all elements
+// together, or they are few.
+func MakingOf(name string, s tensor.Shape) (Making, error) {
+	c, ok := named[name]
+	if !ok {
+		return Making{}, fmt.Errorf("codec: %q is not known", name)
+	}
+	m := Making{codec: effective(c, s), shape: s, each: s.Elements()}
+	switch m.codec.(type) {
+	case codebook:
+		m.passes, m.head, m.each = codePass, 4*levels, PartElements
+	case plain, half, brain, e3m0, sign: // every block on its own, of a length that divides PartElements
+		m.each = PartElements
+	}
+	if s.Elements() <= PartElements {
+		m.passes, m.head, m.each = 0, 0, s.Elements()
+	}
+	return m, nil
+}
+
+// pass is the number of parts of a pass.
+func (m Making) pass() int { return (m.shape.Elements() + m.each - 1) / m.each }
+
+// Parts is the number of parts.
+func (m Making) Parts() int { return m.passes*m.pass() + (m.shape.Elements()+m.head+m.each-1)/m.each }
+
+// Elements returns which elements of the tensor a part is made from.
+func (m Making) Elements(part int) (lo, hi int) {
+	skip := 0
+	if part < m.passes*m.pass() {
+		part %= m.pass()
+	} else {
+		part, skip = part-m.passes*m.pass(), m.head
+	}
+	n := m.shape.Elements()
+	return min(max(part*m.each-skip, 0), n), min((part+1)*m.each-skip, n)
+}
+
+// Leaves is how many leaves of the payload are done before a part.
+func (m Making) Leaves(part int) int {
+	written := part - m.passes*m.pass()
+	switch {
+	case written <= 0:
+		return 0
+	case m.head > 0:
+		return written * m.each / tensor.LeafBytes
+	}
+	return m.codec.size(tensor.Make(tensor.Float32, written*m.each)) / tensor.LeafBytes
+}
+
+// Make makes a part from its elements and the state before it, which is empty before the first, and returns the leaves of
+// the payload that it completes and the state after it. Errors are ErrState, or those of Compress.
+func (m Making) Make(part int, state []byte, x []float32) (leaves [][]byte, next []byte, err error) {
+	if err := finite(x); err != nil {
+		return nil, nil, err
+	}
+	last := part+1 == m.Parts()
+	var written []byte
+	if m.passes > 0 {
+		written, next, err = m.quantise(part, state, x)
+	} else {
+		written, err = m.write(part, state, x)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	for len(written) >= tensor.LeafBytes {
+		leaves, written = append(leaves, written[:tensor.LeafBytes]), written[tensor.LeafBytes:]
+	}
+	switch {
+	case last && len(written) > 0:
+		return append(leaves, written), nil, nil
+	case last:
+		return leaves, nil, nil
+	}
+	return leaves, append(next, written...), nil
+}
+
+// write encodes blocks of their own. The state is what is written of a leaf.
+func (m Making) write(part int, state []byte, x []float32) ([]byte, error) {
+	shape := m.shape
+	if m.each < shape.Elements() {
+		shape = tensor.Make(tensor.Float32, len(x))
+		before := m.codec.size(tensor.Make(tensor.Float32, part*m.each))
+		if len(state) != before%tensor.LeafBytes {
+			return nil, fmt.Errorf("%w: %d bytes of a leaf, wanted %d", ErrState, len(state), before%tensor.LeafBytes)
+		}
+	} else if len(state) > 0 {
+		return nil, fmt.Errorf("%w: %d bytes before the first part", ErrState, len(state))
+	}
+	b := make([]byte, m.codec.size(shape))
+	if err := m.codec.encode(b, tensor.FromF32(x, shape.Dims...)); err != nil {
+		return nil, err
+	}
+	return append(slices.Clone(state), b...), nil
+}
+
+// quantise makes a part of a payload with a codebook. The state is the statistics so far.
+func (m Making) quantise(part int, state []byte, x []float32) (written, next []byte, err error) {
+	pass := min(part/m.pass(), codePass)
+	q := quantiser{n: m.shape.Elements(), levels: levels}
+	book := make([]float32, levels)
+	if err := q.load(pass, part == 0, state, book); err != nil {
+		return nil, nil, err
+	}
+	if pass < codePass {
+		q.take(pass, x)
+		if (part+1)%m.pass() == 0 {
+			q.end(pass)
+			pass++
+			book = q.book(levels)
+		}
+		return nil, q.save(pass, book), nil
+	}
+	if part == m.passes*m.pass() {
+		written = make([]byte, 4*levels)
+		putFloats(written, book)
+	}
+	codes := make([]byte, len(x))
+	q.codes(codes, x)
+	return append(written, codes...), state, nil
+}
+
+// kept is what a quantiser keeps within a pass.
+func (q *quantiser) kept(pass int, book []float32) []any {
+	switch pass {
+	case meanPass:
+		return []any{&q.mean}
+	case squarePass:
+		return []any{&q.mean, &q.scale}
+	case countPass:
+		return []any{&q.mean, &q.scale, &q.sum, &q.count}
+	}
+	return []any{&q.mean, &q.scale, book}
+}
+
+func (q *quantiser) save(pass int, book []float32) []byte {
+	var b bytes.Buffer
+	for _, v := range q.kept(pass, book) {
+		_ = binary.Write(&b, binary.LittleEndian, v) // values of fixed size into memory
+	}
+	return b.Bytes()
+}
+
+func (q *quantiser) load(pass int, first bool, state []byte, book []float32) error {
+	want := 0
+	if !first {
+		want = len(q.save(pass, book))
+	}
+	if len(state) != want {
+		return fmt.Errorf("%w: %d bytes of statistics, wanted %d", ErrState, len(state), want)
+	}
+	if first {
+		return nil
+	}
+	r := bytes.NewReader(state)
+	for _, v := range q.kept(pass, book) {
+		if err := binary.Read(r, binary.LittleEndian, v); err != nil {
+			return fmt.Errorf("%w: %w", ErrState, err)
+		}
+	}
+	return nil
+}
