@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -12,18 +13,24 @@ import (
 	"github.com/starling-network/starling/node"
 )
 
-// group is a command that only holds others.
-func group(name, short string, commands ...*cobra.Command) *cobra.Command {
+// group is a command that only holds others. Its help shows their examples.
+func group(name, short, long string, commands ...*cobra.Command) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: name, Short: short, Args: exactly(),
+		Use: name, Short: short, Long: long, Args: exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(commands...)
+	var examples []string
+	for _, c := range commands {
+		examples = append(examples, c.Example)
+	}
+	cmd.Example = strings.Join(examples, "\n")
 	return cmd
 }
 
 func (c *cli) net() *cobra.Command {
-	return group("net", "Make a network of your own", c.netInit())
+	return group("net", "Make a network of your own", `Make a network of validators, workers and verifiers that are processes of their own, on one machine or
+on many. docs/operate.md leads through it.`, c.netInit())
 }
 
 func networkFlags(cmd *cobra.Command, o *node.NetworkOptions) {

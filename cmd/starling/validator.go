@@ -12,7 +12,8 @@ import (
 )
 
 func (c *cli) validator() *cobra.Command {
-	return group("validator", "Run a validator", c.validatorUp())
+	return group("validator", "Run a validator", `Run a validator: one of those who decide together what the chain says. A chain goes on while fewer than a
+third of them are down.`, c.validatorUp())
 }
 
 func (c *cli) validatorUp() *cobra.Command {

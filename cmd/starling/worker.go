@@ -14,7 +14,8 @@ import (
 )
 
 func (c *cli) worker() *cobra.Command {
-	return group("worker", "Work for a network, and be paid for it", c.workerUp())
+	return group("worker", "Work for a network, and be paid for it", `Take part in a network with this machine: train units of jobs or do units of others again, and be paid for
+what is verified.`, c.workerUp())
 }
 
 func (c *cli) workerUp() *cobra.Command {
