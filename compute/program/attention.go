@@ -2,6 +2,7 @@ package program
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/starling-network/starling/compute/kernel"
 	"github.com/starling-network/starling/compute/tensor"
@@ -101,17 +102,9 @@ func (pl *plan) lowerAttention(i int) loc {
 		return pl.at[i] // made with an earlier operator
 	}
 	op := &pl.p.Ops[i]
-	forward := op.Kind <= CausalAttentionLSE
-	members, kinds := []int{i}, []Kind{op.Kind}
-	for j := i + 1; j <= i+partners && j < len(pl.p.Ops); j++ {
-		other := &pl.p.Ops[j]
-		if pl.live[j] && other.Kind >= CausalAttention && other.Kind <= CausalAttentionGradV && (other.Kind <= CausalAttentionLSE) == forward &&
-			pl.sharesAttention(op, other, i) && !slices.Contains(kinds, other.Kind) {
-			members, kinds = append(members, j), append(kinds, other.Kind)
-		}
-	}
+	members := pl.attentionMembers(i)
 	q, k := pl.p.Ops[op.In[0]].Out, pl.p.Ops[op.In[1]].Out
-	st := &attentionStep{Attention: attentionOf(op, q, k, pl.path), backward: !forward}
+	st := &attentionStep{Attention: attentionOf(op, q, k, pl.path), backward: op.Kind > CausalAttentionLSE}
 	var reads []int
 	read := func(h *headed, v int32) {
 		if !h.wanted {
@@ -119,22 +112,26 @@ func (pl *plan) lowerAttention(i int) loc {
 			reads = append(reads, h.store)
 		}
 	}
+	row := func(s *span, v int32) {
+		*s = pl.spanOf(v)
+		reads = append(reads, s.store)
+	}
 	for _, j := range members {
-		in := pl.p.Ops[j].In
-		read(&st.q, in[0])
-		read(&st.k, in[1])
-		switch pl.p.Ops[j].Kind {
-		case CausalAttention:
-			read(&st.v, in[2])
-		case CausalAttentionGradQ, CausalAttentionGradK:
-			read(&st.v, in[2])
-			read(&st.do, in[3])
-			st.lse, st.delta = pl.spanOf(in[4]), pl.spanOf(in[5])
-			reads = append(reads, st.lse.store, st.delta.store)
-		case CausalAttentionGradV:
-			read(&st.do, in[2])
-			st.lse = pl.spanOf(in[3])
-			reads = append(reads, st.lse.store)
+		for k, role := range attentionRoles[pl.p.Ops[j].Kind] {
+			switch v := pl.p.Ops[j].In[k]; role {
+			case 'q':
+				read(&st.q, v)
+			case 'k':
+				read(&st.k, v)
+			case 'v':
+				read(&st.v, v)
+			case 'o':
+				read(&st.do, v)
+			case 'l':
+				row(&st.lse, v)
+			case 'd':
+				row(&st.delta, v)
+			}
 		}
 	}
 	// All operands are in place: copies have steps of their own, before this one.
@@ -148,35 +145,40 @@ func (pl *plan) lowerAttention(i int) loc {
 	return pl.at[i]
 }
 
-// sharesAttention reports whether other, which comes after operator i, attends between the same tensors as op, and has
-// operands that are there when operator i is.
-func (pl *plan) sharesAttention(op, other *Operator, i int) bool {
-	if op.In[0] != other.In[0] || op.In[1] != other.In[1] || !slices.Equal(op.Ints, other.Ints) ||
-		slices.ContainsFunc(other.In, func(v int32) bool { return int(v) >= i }) {
+// attentionMembers lists operator i and those after it that one step computes with it: results of other kinds, forward or
+// gradients, whose operands are those of i and are there when i is.
+func (pl *plan) attentionMembers(i int) []int {
+	members := []int{i}
+	for j := i + 1; j <= i+partners && j < len(pl.p.Ops); j++ {
+		other := &pl.p.Ops[j]
+		apart := func(m int) bool { return !sharesAttention(&pl.p.Ops[m], other) }
+		late := func(v int32) bool { return int(v) >= i }
+		if pl.live[j] && !slices.ContainsFunc(members, apart) && !slices.ContainsFunc(other.In, late) {
+			members = append(members, j)
+		}
+	}
+	return members
+}
+
+// attentionRoles says what the operands of the kinds of attention are, a letter each: q, k, v, do, lse and delta.
+var attentionRoles = map[Kind]string{
+	CausalAttention: "qkv", CausalAttentionLSE: "qk",
+	CausalAttentionGradQ: "qkvold", CausalAttentionGradK: "qkvold", CausalAttentionGradV: "qkol",
+}
+
+// sharesAttention reports whether two operators are of different kinds of attention, both forward or both gradients, and
+// have the same positions and the same tensors as the operands that both have.
+func sharesAttention(a, b *Operator) bool {
+	rolesA, rolesB := attentionRoles[a.Kind], attentionRoles[b.Kind]
+	if rolesB == "" || a.Kind == b.Kind || (a.Kind <= CausalAttentionLSE) != (b.Kind <= CausalAttentionLSE) || !slices.Equal(a.Ints, b.Ints) {
 		return false
 	}
-	gradient := func(o *Operator) (do, lse int32) {
-		switch o.Kind {
-		case CausalAttentionGradV:
-			return o.In[2], o.In[3]
-		case CausalAttentionGradQ, CausalAttentionGradK:
-			return o.In[3], o.In[4]
+	for i, role := range rolesA {
+		if k := strings.IndexRune(rolesB, role); k >= 0 && a.In[i] != b.In[k] {
+			return false
 		}
-		return -1, -1
 	}
-	do, lse := gradient(op)
-	otherDo, otherLSE := gradient(other)
-	if do != otherDo || lse != otherLSE {
-		return false
-	}
-	rest := func(o *Operator) []int32 { // v and delta
-		if len(o.In) == 6 {
-			return []int32{o.In[2], o.In[5]}
-		}
-		return nil
-	}
-	a, b := rest(op), rest(other)
-	return a == nil || b == nil || slices.Equal(a, b)
+	return true
 }
 
 // attentionResult makes the store of a result. Heads lie side by side in memory: that is how layers before and after use

@@ -260,6 +260,28 @@ func TestAttentionSharesWork(t *testing.T) {
 	}
 }
 
+// TestAttentionSharesNoOtherOperands has gradients of queries and of keys with different values and deltas, after one of
+// values, which has neither.
+func TestAttentionSharesNoOtherOperands(t *testing.T) {
+	w := &writer{t: t, b: NewBuilder()}
+	in := func(name string, dims ...int) Value { return w.b.Input(name, tensor.Make(tensor.Float32, dims...)) }
+	q, k, v, v2, do := in("q", 1, 2, 5, 3), in("k", 1, 1, 5, 3), in("v", 1, 1, 5, 3), in("v2", 1, 1, 5, 3), in("do", 1, 2, 5, 3)
+	lse, delta, delta2 := in("lse", 1, 2, 5), in("delta", 1, 2, 5), in("delta2", 1, 2, 5)
+	w.b.Output("dv", w.keep(w.b.Attention(CausalAttentionGradV, 0, 0, q, k, do, lse)))
+	w.b.Output("dq", w.keep(w.b.Attention(CausalAttentionGradQ, 0, 0, q, k, v, do, lse, delta)))
+	w.b.Output("dk", w.keep(w.b.Attention(CausalAttentionGradK, 0, 0, q, k, v2, do, lse, delta2)))
+	p, err := w.b.Finish()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := rand.New(rand.NewPCG(18, 1))
+	given := map[string]*tensor.Tensor{}
+	for _, i := range p.Inputs() {
+		given[i.Name] = randomTensor(r, i.Shape, false)
+	}
+	checkProgram(t, p, given)
+}
+
 // TestAttentionNeedsLittle bounds what a referee is given: rows of one head, and no others.
 func TestAttentionNeedsLittle(t *testing.T) {
 	f := func(dims ...int) tensor.Shape { return tensor.Make(tensor.Float32, dims...) }
