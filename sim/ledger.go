@@ -2,6 +2,9 @@
 // signatures, on one event heap. What a seed draws is latency, loss, speed, crashes and who lies; the same seed gives the
 // same run, event by event.
 //
+// Its tests tell a story for every adversary and play random mixes of them; `go test ./sim -run 'Mix$' -seeds 1000` is the
+// long form, and a failure prints the command that replays its seed.
+//
 // It is a laboratory and a test bench. Processes, sockets and CometBFT are node's.
 package sim
 

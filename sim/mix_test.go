@@ -41,7 +41,7 @@ var crooked = map[run.Role][]adversary.Act{
 func mix(c Config, seed uint64) Config {
 	r := rand.New(rand.NewPCG(seed, 1))
 	between := func(low, high int) int { return low + r.IntN(high-low+1) }
-	c.BlockTime, c.Deadline = 2*time.Second, 12
+	c.BlockTime, c.Deadline = 4*time.Second, 6
 	c.Seed, c.Workers, c.Verifiers = seed, between(3, 6), between(2, 3)
 	c.AuditPPM = []uint32{1_000_000, 200_000, 50_000}[r.IntN(3)]
 	c.Link = Link{Latency: time.Duration(between(5, 300)) * time.Millisecond, Bandwidth: float64(between(1, 100)) * 1e5, Loss: r.Float64() * 0.05}
@@ -61,7 +61,7 @@ func mix(c Config, seed uint64) Config {
 		c.Withhold = []int{r.IntN(c.Validators)}
 	}
 	for range between(0, 3) {
-		f := Fault{At: time.Duration(between(3, 60)) * time.Second, For: time.Duration(between(1, 8)) * time.Second, Who: names[r.IntN(len(names))]}
+		f := Fault{At: time.Duration(between(3, 120)) * time.Second, For: time.Duration(between(1, 8)) * time.Second, Who: names[r.IntN(len(names))]}
 		if other := names[r.IntN(len(names))]; r.IntN(2) == 0 && other != f.Who {
 			f.From = other
 		}
@@ -117,7 +117,7 @@ func TestMix(t *testing.T) {
 		if err == nil && !o.Honest {
 			spoiled++
 		}
-		if s%50 == 0 {
+		if s%10 == 0 {
 			fmt.Printf("seed %d: %d adversaries, %d slashed, %d models spoiled by what was not audited\n", s, lies, convicted, spoiled)
 		}
 	}
