@@ -119,5 +119,5 @@ func TestLargestLeafFits(t *testing.T) {
 	n.must(n.clients["consumer"].Order(n.ctx, o))
 	n.until(n.clients["w0"], "job", func(s run.State) bool { return s.Phase == run.Train })
 	leaf := dispute.Move{Leaf: &dispute.Leaf{Payload: make([]byte, dispute.MaxLeaf)}}
-	n.refused(n.clients["v0"].Move(n.ctx, "job", 0, 0, leaf), training.ErrNoDispute, "training", 17)
+	n.refused(n.clients["v0"].Move(n.ctx, "job", 0, 0, 0, leaf), training.ErrNoDispute, "training", 17)
 }

@@ -30,11 +30,8 @@ func (m Member) Observe(ctx context.Context, height int64) (*role.Block, error) 
 		return nil, err
 	}
 	b := &role.Block{Height: height, Run: s}
-	for _, u := range s.Units {
-		if u.Status == run.Disputed {
-			b.Disputes, err = m.Disputes(ctx, m.Job)
-			break
-		}
+	if s.Disputed() {
+		b.Disputes, err = m.Disputes(ctx, m.Job)
 	}
 	return b, err
 }
@@ -45,15 +42,15 @@ func (m Member) Send(ctx context.Context, a role.Action) error {
 	case role.Commit:
 		return m.Commit(ctx, m.Job, a.Work.Round, a.Work.Unit, a.Work.Attempt, a.Commit)
 	case role.Pass:
-		return m.Pass(ctx, m.Job, a.Work.Round, a.Work.Unit, a.Seal)
+		return m.Pass(ctx, m.Job, a.Work.Round, a.Work.Unit, a.Work.Attempt, a.Seal)
 	case party.Challenge:
-		return m.Challenge(ctx, m.Job, a.Work.Round, a.Work.Unit, a.Segment, a.Opening)
+		return m.Challenge(ctx, m.Job, a.Work.Round, a.Work.Unit, a.Work.Attempt, a.Segment, a.Opening)
 	case party.Move:
-		return m.Move(ctx, m.Job, a.Game.Config.Round, a.Game.Config.Unit, a.Made)
+		return m.Move(ctx, m.Job, a.Game.Config.Round, a.Game.Config.Unit, a.Game.Config.Attempt, a.Made)
 	case role.Attest:
 		return m.Attest(ctx, run.Attestation{Job: m.Job, Checkpoint: a.Next, Updates: a.Updates})
 	case role.Missing:
-		return m.Missing(ctx, m.Job, a.Work.Round, a.Work.Unit)
+		return m.Missing(ctx, m.Job, a.Work.Round, a.Work.Unit, a.Work.Attempt)
 	}
 	return fmt.Errorf("client: no such message: %T", a)
 }

@@ -64,26 +64,26 @@ func (c *Client) Commit(ctx context.Context, job string, round, unit, attempt ui
 }
 
 // Pass answers an audit: the commitment is right.
-func (c *Client) Pass(ctx context.Context, job string, round, unit uint32, seal canon.Digest) error {
-	return c.send(ctx, &trainingpb.MsgPass{Sender: c.Address(), Job: job, Round: round, Unit: unit, Seal: seal[:]})
+func (c *Client) Pass(ctx context.Context, job string, round, unit, attempt uint32, seal canon.Digest) error {
+	return c.send(ctx, &trainingpb.MsgPass{Sender: c.Address(), Job: job, Round: round, Unit: unit, Attempt: attempt, Seal: seal[:]})
 }
 
-// Challenge answers an audit: the state root of a segment is the first that is wrong. Opening is what the referee needs
-// to know of the work.
-func (c *Client) Challenge(ctx context.Context, job string, round, unit, segment uint32, opening []byte) error {
+// Challenge answers an audit, or speaks up without one: the state root of a segment is the first that is wrong. Opening is
+// what the referee needs to know of the work.
+func (c *Client) Challenge(ctx context.Context, job string, round, unit, attempt, segment uint32, opening []byte) error {
 	return c.send(ctx, &trainingpb.MsgChallenge{
-		Sender: c.Address(), Job: job, Round: round, Unit: unit, Segment: segment, Opening: opening,
+		Sender: c.Address(), Job: job, Round: round, Unit: unit, Attempt: attempt, Segment: segment, Opening: opening,
 	})
 }
 
-// Move makes a move in the dispute about a unit.
-func (c *Client) Move(ctx context.Context, job string, round, unit uint32, m dispute.Move) error {
-	return c.send(ctx, &trainingpb.MsgMove{Sender: c.Address(), Job: job, Round: round, Unit: unit, Body: m.Encode()})
+// Move makes a move in the dispute that is being played about an attempt at a unit.
+func (c *Client) Move(ctx context.Context, job string, round, unit, attempt uint32, m dispute.Move) error {
+	return c.send(ctx, &trainingpb.MsgMove{Sender: c.Address(), Job: job, Round: round, Unit: unit, Attempt: attempt, Body: m.Encode()})
 }
 
 // Missing reports that the update of a unit cannot be fetched.
-func (c *Client) Missing(ctx context.Context, job string, round, unit uint32) error {
-	return c.send(ctx, &trainingpb.MsgMissing{Sender: c.Address(), Job: job, Round: round, Unit: unit})
+func (c *Client) Missing(ctx context.Context, job string, round, unit, attempt uint32) error {
+	return c.send(ctx, &trainingpb.MsgMissing{Sender: c.Address(), Job: job, Round: round, Unit: unit, Attempt: attempt})
 }
 
 // Attest signs and submits the checkpoint after the current round. What is signed is run.State.Attestation.

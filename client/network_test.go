@@ -88,7 +88,7 @@ func terms(job string) run.Terms {
 		Job: job, Spec: canon.Sum("spec"), SpecCID: "spec-cid",
 		Genesis: run.Checkpoint{Root: canon.Sum("genesis"), CID: "genesis-cid"},
 		Rounds:  2, Units: 4, Segments: 2, UnitFlops: 1_000_000_000_000_000, AuditPPM: 100_000,
-		Deadlines: run.Deadlines{Train: 200, Audit: 200, Attest: 200},
+		Deadlines: run.Deadlines{Train: 200, Audit: 200, Attest: 200, Challenge: 2}, Window: 4,
 	}
 }
 
@@ -148,13 +148,13 @@ func (n *network) play(name, job string) {
 		for _, u := range s.Work(c.Address()) {
 			n.must(c.Commit(ctx, job, s.Round, u.Index, u.Attempt, commitment(s.Round, u.Index)))
 		}
-		for _, u := range s.Audits(c.Address()) {
-			if u.Worker == n.liar {
-				n.must(c.Challenge(ctx, job, s.Round, u.Index, 0, []byte("opening")))
-				n.must(c.Move(ctx, job, s.Round, u.Index, dispute.Move{Leaf: &dispute.Leaf{Payload: []byte("leaf")}}))
+		for _, d := range s.Audits(c.Address()) {
+			if d.Worker == n.liar {
+				n.must(c.Challenge(ctx, job, d.Round, d.Index, d.Attempt, 0, []byte("opening")))
+				n.must(c.Move(ctx, job, d.Round, d.Index, d.Attempt, dispute.Move{Leaf: &dispute.Leaf{Payload: []byte("leaf")}}))
 				break // the verdict changed the other duties
 			}
-			n.must(c.Pass(ctx, job, s.Round, u.Index, canon.Sum("seal", []byte(name))))
+			n.must(c.Pass(ctx, job, d.Round, d.Index, d.Attempt, canon.Sum("seal", []byte(name))))
 		}
 		if s.Phase == run.Attest && !s.Voted(c.Address()) {
 			next := run.Checkpoint{Round: s.Round + 1, Root: canon.Sum("root", []byte{byte(s.Round)}), CID: "checkpoint"}

@@ -45,7 +45,7 @@ func TestRefusals(t *testing.T) {
 	n.refused(stranger.CancelOrder(ctx, "job"), chainmarket.ErrNotYours, "market", 8)
 	n.refused(stranger.CancelOrder(ctx, "other"), chainmarket.ErrNoOrder, "market", 7)
 	n.balance("consumer", funds-order("job").Budget)
-	n.refused(stranger.Missing(ctx, "job", 0, 0), training.ErrNoRun, "training", 2)
+	n.refused(stranger.Missing(ctx, "job", 0, 0, 0), training.ErrNoRun, "training", 2)
 
 	n.enlist("w0", run.Worker, 1)
 	n.enlist("w1", run.Worker, 1)
@@ -60,9 +60,9 @@ func TestRefusals(t *testing.T) {
 	n.refused(n.clients[other].Commit(ctx, "job", 0, 0, 0, commitment(0, 0)), run.ErrNotYours, "training", 10)
 	n.refused(n.clients[other].Commit(ctx, "job", 1, 0, 0, commitment(0, 0)), run.ErrStale, "training", 7)
 	n.refused(n.clients[other].Commit(ctx, "job", 0, 99, 0, commitment(0, 0)), run.ErrNoUnit, "training", 8)
-	n.refused(n.clients["v0"].Pass(ctx, "job", 0, 0, canon.Sum("seal")), run.ErrWrongPhase, "training", 9)
+	n.refused(n.clients["v0"].Pass(ctx, "job", 0, 0, 0, canon.Sum("seal")), run.ErrWrongPhase, "training", 9)
 	n.refused(n.clients["v0"].Attest(ctx, before.Attestation(run.Checkpoint{Round: 1, Root: canon.Sum("r"), CID: "c"})), run.ErrWrongPhase, "training", 9)
-	n.refused(n.clients["v0"].Move(ctx, "job", 0, 0, dispute.Move{Pick: &dispute.Pick{}}), training.ErrNoDispute, "training", 17)
+	n.refused(n.clients["v0"].Move(ctx, "job", 0, 0, 0, dispute.Move{Pick: &dispute.Pick{}}), training.ErrNoDispute, "training", 17)
 	after, err := consumer.Run(ctx, "job")
 	n.must(err)
 	if !reflect.DeepEqual(before, after) {

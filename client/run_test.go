@@ -61,11 +61,10 @@ func (r ruling) Judge(dispute.Claim, []byte) (dispute.Ruling, error) {
 	return dispute.Ruling{Right: bool(r), What: "as the test wants it"}, nil
 }
 
-func (ruling) Config(s run.State, unit uint32, blocks int64) (dispute.Config, error) {
-	u := s.Units[unit]
+func (ruling) Config(job string, d run.Duty, challenger string, blocks int64) (dispute.Config, error) {
 	return dispute.Config{
-		Job: s.Terms.Job, Round: s.Round, Unit: unit, Attempt: u.Attempt, Asserter: u.Worker, Challenger: u.Verifier,
-		Base: s.Base.Root, Segments: u.Commit.Segments, Update: u.Commit.Update,
+		Job: job, Round: d.Round, Unit: d.Index, Attempt: d.Attempt, Asserter: d.Worker, Challenger: challenger,
+		Base: d.Base.Root, Segments: d.Commit.Segments, Update: d.Commit.Update,
 		Steps: []uint32{1, 1}, Operators: 1, Parameters: 1, MoveBlocks: blocks,
 	}, nil
 }
@@ -124,21 +123,21 @@ func TestFalseChallenge(t *testing.T) {
 		return len(s.Audits(key("v0").Address())) > 0
 	})
 	v0, unit := n.clients["v0"], s.Audits(key("v0").Address())[0]
-	n.refused(v0.Challenge(n.ctx, "job", 0, unit.Index, 0, []byte("nonsense")), training.ErrOpening, "training", 16)
-	n.refused(v0.Challenge(n.ctx, "job", 0, unit.Index, 99, []byte("opening")), dispute.ErrConfig, "training", 18)
-	n.must(v0.Challenge(n.ctx, "job", 0, unit.Index, 0, []byte("opening")))
+	n.refused(v0.Challenge(n.ctx, "job", 0, unit.Index, 0, 0, []byte("nonsense")), training.ErrOpening, "training", 16)
+	n.refused(v0.Challenge(n.ctx, "job", 0, unit.Index, 0, 99, []byte("opening")), dispute.ErrConfig, "training", 18)
+	n.must(v0.Challenge(n.ctx, "job", 0, unit.Index, 0, 0, []byte("opening")))
 	leaf := dispute.Move{Leaf: &dispute.Leaf{Payload: []byte("leaf")}}
-	n.refused(n.clients["w0"].Move(n.ctx, "job", 0, unit.Index, leaf), dispute.ErrNotYours, "training", 20)
-	n.refused(v0.Move(n.ctx, "job", 0, unit.Index, dispute.Move{Pick: &dispute.Pick{}}), dispute.ErrMove, "training", 22)
-	n.must(v0.Move(n.ctx, "job", 0, unit.Index, leaf))
+	n.refused(n.clients["w0"].Move(n.ctx, "job", 0, unit.Index, 0, leaf), dispute.ErrNotYours, "training", 20)
+	n.refused(v0.Move(n.ctx, "job", 0, unit.Index, 0, dispute.Move{Pick: &dispute.Pick{}}), dispute.ErrMove, "training", 22)
+	n.must(v0.Move(n.ctx, "job", 0, unit.Index, 0, leaf))
 	p, err := v0.Participant(n.ctx, v0.Address())
 	n.must(err)
 	if !p.Jailed || p.Stake != stake/2 {
 		t.Errorf("the false challenger after the verdict: %+v", p)
 	}
-	n.refused(v0.Move(n.ctx, "job", 0, unit.Index, leaf), training.ErrNoDispute, "training", 17)
+	n.refused(v0.Move(n.ctx, "job", 0, unit.Index, 0, leaf), training.ErrNoDispute, "training", 17)
 	// It was the only verifier of a run that wants audits.
-	n.refused(v0.Pass(n.ctx, "job", 0, unit.Index, canon.Sum("seal")), run.ErrHalted, "training", 4)
+	n.refused(v0.Pass(n.ctx, "job", 0, unit.Index, 0, canon.Sum("seal")), run.ErrHalted, "training", 4)
 	e, err := consumer.Escrow(n.ctx, "job")
 	n.must(err)
 	if e.Remaining() != 0 || e.Refunded != e.Budget {

@@ -9,9 +9,7 @@ import (
 	"time"
 
 	"github.com/starling-network/starling/client"
-	"github.com/starling-network/starling/compute/generate"
 	"github.com/starling-network/starling/compute/program"
-	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/network/blob"
 	"github.com/starling-network/starling/network/peer"
@@ -39,14 +37,21 @@ type collector struct {
 	took      func(dispute.Game) float64     // milliseconds of the referee for the leaf of a dispute, 0 if not known
 
 	lines    []Line // complete lines of the lineage
+	torn     bool   // the files hold more than the lines: writing them failed half-way
+	pruned   int    // checkpoints of the first lines that are deleted
 	last     *train.Checkpoint
 	progress Progress
-	mark     time.Time // when the round being collected began
-	markStep int
-	sent     uint64 // at mark
-	received uint64
+	mark     mark            // of the last round collected
+	marks    map[uint32]mark // of those before it, by round
 	seen     map[string]bool // events told to the user
 	failures int             // actions that failed in a row
+}
+
+// mark is what the next round is measured from.
+type mark struct {
+	at             time.Time
+	step           int
+	sent, received uint64 // bytes of all workers
 }
 
 // newCollector opens the store and the host of a collector that knows its job, its chain and its log.
@@ -61,16 +66,16 @@ func newCollector(with collector, h home) (*collector, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.host, c.store, c.seen = host, store, map[string]bool{}
+	c.host, c.store, c.seen, c.marks = host, store, map[string]bool{}, map[uint32]mark{}
 	if c.eval, err = program.Compile(b.Eval, 1); err != nil {
 		return nil, errors.Join(err, host.Close())
 	}
 	if c.lines, err = c.out.rewind(); err != nil {
 		return nil, errors.Join(err, host.Close())
 	}
-	c.mark, c.markStep = time.Now(), len(c.lines)*int(b.Spec.Steps)
+	c.mark = mark{at: time.Now(), step: len(c.lines) * int(b.Spec.Steps)}
 	c.progress = Progress{
-		Job: b.JobID(), Step: c.markStep, Steps: int(b.Spec.Rounds * b.Spec.Steps), Round: len(c.lines), Rounds: int(b.Spec.Rounds),
+		Job: b.JobID(), Step: c.mark.step, Steps: int(b.Spec.Rounds * b.Spec.Steps), Round: len(c.lines), Rounds: int(b.Spec.Rounds),
 		Loss: math.NaN(), EvalLoss: math.NaN(), LearningRate: math.NaN(), TokensPerSecond: math.NaN(),
 		Target: int(b.Spec.Units), BudgetUzen: uint64(c.opt.Job.Budget.MaxCost), Phase: "starting",
 	}
@@ -134,6 +139,10 @@ func (c *collector) run(ctx context.Context, duty *consumer.Consumer) (*Summary,
 			c.tell(s)
 			for _, a := range duty.Step(role.Block{Height: b.Height, Run: s}) {
 				summary, err := c.act(ctx, a, s)
+				if void := (*voidError)(nil); errors.As(err, &void) {
+					duty.Step(role.Failed{Action: a, Err: err})
+					a, err = consumer.Rewind{Round: void.after}, c.rewind(ctx, void.after)
+				}
 				if err != nil && ctx.Err() == nil && c.again(a, err) {
 					duty.Step(role.Failed{Action: a, Err: err})
 					continue
@@ -165,7 +174,12 @@ func (c *collector) act(ctx context.Context, a role.Action, s run.State) (*Summa
 	switch a := a.(type) {
 	case consumer.Collect:
 		return nil, c.collect(ctx, a.Round)
+	case consumer.Rewind:
+		return nil, c.rewind(ctx, a.Round)
 	case consumer.Conclude:
+		if err := c.current(ctx); err != nil {
+			return nil, err
+		}
 		summary, err := c.conclude(ctx)
 		if err == nil && s.Phase == run.Halted {
 			err = &HaltedError{Why: s.Why}
@@ -178,11 +192,13 @@ func (c *collector) act(ctx context.Context, a role.Action, s run.State) (*Summa
 // tell reports what the run is doing.
 func (c *collector) tell(s run.State) {
 	c.progress.Workers = len(s.Active(run.Worker))
-	phases := map[run.Phase]string{run.Assign: "assigning", run.Train: "training", run.Exchange: "auditing", run.Attest: "attesting"}
+	phases := map[run.Phase]string{run.Assign: "assigning", run.Train: "training", run.Attest: "attesting", run.Settle: "settling"}
 	c.show(phases[s.Phase])
-	for _, u := range s.Units {
-		if u.Status == run.Disputed {
-			c.once(fmt.Sprintf("round %d: verifier %s disputes unit %d of worker %s", s.Round+1, u.Verifier, u.Index, u.Worker))
+	for _, l := range s.Laps() {
+		for _, u := range l.Units {
+			for _, id := range u.Challengers {
+				c.once(fmt.Sprintf("round %d: verifier %s disputes unit %d of worker %s", l.Round+1, id, u.Index, u.Worker))
+			}
 		}
 	}
 	for _, m := range s.Members {
@@ -206,10 +222,14 @@ func (c *collector) show(phase string) {
 	}
 }
 
-// collect fetches the checkpoint after a round, measures it, and records both.
+// collect fetches the checkpoint after a round, measures it, and records both: all of it or, as far as later calls can
+// see, nothing.
 func (c *collector) collect(ctx context.Context, round uint32) error {
 	if round == 0 {
-		return c.measure(ctx, round, c.b.Genesis, nil)
+		return c.record(ctx, round, c.b.Genesis, nil, nil)
+	}
+	if err := c.current(ctx); err != nil {
+		return err
 	}
 	entry, err := c.chain.Lineage(ctx, c.b.JobID(), round)
 	if err != nil {
@@ -224,15 +244,107 @@ func (c *collector) collect(ctx context.Context, round uint32) error {
 	if err != nil {
 		return err
 	}
-	if err := c.measure(ctx, round, next, c.losses(ctx, entry, holders)); err != nil {
-		return err
-	}
 	line := newLine(entry)
-	if err := c.out.append(fileLineage, line.Encode()); err != nil {
+	if err := c.record(ctx, round, next, c.losses(ctx, entry, holders), &line); err != nil {
 		return err
 	}
-	c.lines = append(c.lines, line)
-	return c.prune(ctx)
+	return c.prune(ctx, c.keep()+embeddedWindow)
+}
+
+// voidError says that collected checkpoints are not in the lineage any more.
+type voidError struct {
+	after uint32 // round of the last one that is
+}
+
+func (e *voidError) Error() string {
+	return fmt.Sprintf("the checkpoints after round %d were rolled back", e.after)
+}
+
+// current reports as a *voidError whether the last collected checkpoint was rolled back: the run may have gone on since, so
+// that its state does not tell.
+func (c *collector) current(ctx context.Context) error {
+	for n := len(c.lines); n > 0; n-- {
+		entry, err := c.chain.Lineage(ctx, c.b.JobID(), uint32(n))
+		switch {
+		case errors.Is(err, client.ErrNotFound):
+			continue
+		case err != nil:
+			return err
+		case entry.Attestation.Checkpoint != c.lines[n-1].checkpoint():
+			continue
+		case n < len(c.lines):
+			return &voidError{after: uint32(n)}
+		}
+		return nil
+	}
+	if len(c.lines) > 0 {
+		return &voidError{}
+	}
+	return nil
+}
+
+// rewind drops what was collected after a round.
+func (c *collector) rewind(ctx context.Context, round uint32) error {
+	kept, void := c.lines[:min(int(round), len(c.lines))], c.lines[min(int(round), len(c.lines)):]
+	if len(void) == 0 {
+		return nil
+	}
+	c.torn = true
+	if err := c.out.keep(kept, int(round)); err != nil {
+		return err
+	}
+	c.torn = false
+	c.lines, c.last, c.pruned = kept, nil, min(c.pruned, len(kept))
+	c.mark = c.marks[round]
+	if c.mark.at.IsZero() { // collected before a restart
+		c.mark = mark{at: time.Now(), step: int(round * c.b.Spec.Steps)}
+	}
+	c.progress.Step, c.progress.Round = c.mark.step, int(round)
+	if c.opt.Say != nil {
+		c.opt.Say(fmt.Sprintf("a verdict took the run back to the checkpoint of round %d", round))
+	}
+	var names []run.Checkpoint
+	for _, l := range kept {
+		names = append(names, l.checkpoint())
+	}
+	for _, l := range void {
+		if err := dropCheckpoint(ctx, c.store, l.checkpoint(), names); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// record measures a checkpoint and appends what is known about its round to the files, the line of the lineage last: without
+// it the rest is dropped when a later call, or process, tries again.
+func (c *collector) record(ctx context.Context, round uint32, ckpt *train.Checkpoint, losses []float64, line *Line) error {
+	metrics, after, err := c.measure(ctx, round, ckpt, losses)
+	if err != nil {
+		return err
+	}
+	samples, err := c.sample(ctx, metrics[len(metrics)-1], ckpt)
+	if err != nil {
+		return err
+	}
+	if c.torn {
+		if err := c.out.keep(c.lines, int(round)-1); err != nil {
+			return err
+		}
+	}
+	c.torn = true
+	if err := errors.Join(appendRecords(c.out, fileMetrics, metrics), appendRecords(c.out, fileSamples, samples)); err != nil {
+		return err
+	}
+	if line != nil {
+		if err := c.out.append(fileLineage, line.Encode()); err != nil {
+			return err
+		}
+		c.lines = append(c.lines, *line)
+	}
+	c.torn, c.last = false, ckpt
+	c.mark, c.marks[round] = after, after
+	c.advanceProgress(metrics[len(metrics)-1])
+	return nil
 }
 
 func (c *collector) holders(ctx context.Context) ([]string, error) {
@@ -247,184 +359,20 @@ func (c *collector) holders(ctx context.Context) ([]string, error) {
 	return addrs, nil
 }
 
-// losses returns the mean training loss of every inner step of a round, over the units whose log can be had; nil if
-// none can. Logs are for people: a missing one does not hold the run up.
-func (c *collector) losses(ctx context.Context, e run.Entry, holders []string) []float64 {
-	spec := c.b.Spec
-	sum := make([]float64, spec.Steps)
-	n := 0.0
-	for unit, cid := range e.Logs {
-		losses, err := c.unitLog(ctx, e.Attestation.Checkpoint.Round-1, uint32(unit), cid, holders)
-		if err != nil {
-			c.log.Warn("no log of a unit", "round", e.Attestation.Checkpoint.Round, "unit", unit, "err", err)
-			continue
-		}
-		n++
-		for i, l := range losses {
-			sum[i] += float64(l)
-		}
-	}
-	if n == 0 {
-		return nil
-	}
-	for i := range sum {
-		sum[i] /= n
-	}
-	return sum
-}
+// keep is how many checkpoints of the lineage stay in the folder.
+func (c *collector) keep() int { return max(1, c.b.Job.Checkpoint.KeepLast) }
 
-func (c *collector) unitLog(ctx context.Context, round, unit uint32, cid string, holders []string) ([]float32, error) {
-	ctx, cancel := context.WithTimeout(ctx, fetchPatience)
-	defer cancel()
-	id, err := blob.Parse(cid)
-	if err != nil {
-		return nil, err
-	}
-	b, err := c.host.Fetch(ctx, id, holders)
-	if err != nil {
-		return nil, err
-	}
-	if err := c.store.Delete(ctx, id); err != nil {
-		return nil, err
-	}
-	return train.DecodeLog(b, round, unit, c.b.Spec.Steps)
-}
-
-// measure evaluates a checkpoint, if one is due, and appends the metrics of its round.
-func (c *collector) measure(ctx context.Context, round uint32, ckpt *train.Checkpoint, losses []float64) error {
-	spec, now := c.b.Spec, time.Now()
-	step := int(round * spec.Steps)
-	perStep := uint64(spec.Units * spec.Batch * spec.Length)
-	var ms []Metric
-	for i, l := range losses {
-		at := (round-1)*spec.Steps + uint32(i)
-		ms = append(ms, Metric{Kind: "step", Round: round, Step: at + 1, Loss: l, Tokens: uint64(at+1) * perStep,
-			LearningRate: float64(spec.Rate.At(at, spec.Rounds*spec.Steps)), Workers: c.progress.Workers})
-	}
-	m := Metric{Kind: "round", Round: round, Step: uint32(step), Tokens: uint64(step) * perStep, Workers: c.progress.Workers}
-	if every := max(1, c.b.Job.Eval.EverySteps); step%every == 0 || round == spec.Rounds {
-		loss, err := c.evaluate(ckpt)
-		if err != nil {
-			return err
-		}
-		m.EvalLoss = loss
-	}
-	sent, received := c.moved()
-	if round > 0 {
-		m.Loss = mean(losses)
-		m.Seconds = now.Sub(c.mark).Seconds()
-		m.TokensPerSecond = float64(uint64(step-c.markStep)*perStep) / m.Seconds
-		m.BytesUp, m.BytesDown = sent-c.sent, received-c.received
-		m.LearningRate = float64(spec.Rate.At(uint32(step)-1, spec.Rounds*spec.Steps))
-	}
-	if escrow, err := c.chain.Escrow(ctx, c.b.JobID()); err == nil {
-		m.PaidUzen = escrow.Paid + escrow.Fee
-	}
-	c.mark, c.markStep, c.sent, c.received, c.last = now, step, sent, received, ckpt
-	c.advanceProgress(m)
-	if m.EvalLoss != nil && round > 0 {
-		if err := c.sample(ctx, m, ckpt); err != nil {
-			return err
-		}
-	}
-	return appendRecords(c.out, fileMetrics, append(ms, m))
-}
-
-func (c *collector) advanceProgress(m Metric) {
-	p := &c.progress
-	p.Step, p.Round, p.PaidUzen = int(m.Step), int(m.Round), m.PaidUzen
-	if m.Round > 0 {
-		p.Loss, p.LearningRate, p.TokensPerSecond = m.Loss, m.LearningRate, m.TokensPerSecond
-	}
-	if m.EvalLoss != nil {
-		p.EvalLoss = *m.EvalLoss
-	}
-	if m.TokensPerSecond > 0 {
-		perStep := float64(c.b.Spec.Units*c.b.Spec.Batch*c.b.Spec.Length) / m.TokensPerSecond
-		p.Left = time.Duration(float64(p.Steps-p.Step) * perStep * float64(time.Second))
-	}
-	c.show(p.Phase)
-}
-
-func mean(x []float64) float64 {
-	var sum float64
-	for _, v := range x {
-		sum += v
-	}
-	return sum / float64(max(1, len(x)))
-}
-
-// evaluate returns the mean loss over the held-out windows; nil when nothing is held out.
-func (c *collector) evaluate(ckpt *train.Checkpoint) (*float64, error) {
-	if c.b.Corpus.Val.Len() == 0 {
-		return nil, nil
-	}
-	in := c.b.evalInputs(ckpt)
-	batches := c.b.Corpus.ValBatches(c.b.EvalBatch, int(c.b.Spec.Length), evalSequences/c.b.EvalBatch)
-	var sum float64
-	for _, batch := range batches {
-		in["tokens"] = tensor.FromI32(batch, c.b.EvalBatch, int(c.b.Spec.Length)+1)
-		out, err := c.eval.Run(in)
-		if err != nil {
-			return nil, err
-		}
-		sum += float64(out["loss"].F32()[0])
-	}
-	loss := sum / float64(len(batches))
-	return &loss, nil
-}
-
-// Sample is one line of samples.jsonl: how the model of a round continues a prompt.
-type Sample struct {
-	Round  uint32 `json:"round"`
-	Step   uint32 `json:"step"`
-	Prompt string `json:"prompt"`
-	Text   string `json:"text"`
-}
-
-const sampleTokens = 40
-
-// sample continues the prompts of the job.
-func (c *collector) sample(ctx context.Context, m Metric, ckpt *train.Checkpoint) error {
-	prompts := c.b.Job.Eval.Prompts
-	if len(prompts) == 0 {
-		return nil
-	}
-	if c.generator == nil {
-		c.generator = newGenerator(c.b.Model, c.b.Tokenizer)
-	}
-	weights, err := c.b.weights(ckpt)
-	if err != nil {
-		return err
-	}
-	if err := c.generator.reader.SetWeights(weights); err != nil {
-		return err
-	}
-	var samples []Sample
-	for _, p := range prompts {
-		s := Sample{Round: m.Round, Step: m.Step, Prompt: p}
-		sampling := generate.Sampling{Temperature: 0.8, Seed: c.b.Spec.Seed}
-		_, err := c.generator.Generate(ctx, GenerateOptions{Prompt: p, Tokens: sampleTokens, Sampling: sampling}, func(text string) error {
-			s.Text += text
-			return nil
-		})
-		if err != nil {
-			return err
-		}
-		samples = append(samples, s)
-	}
-	return appendRecords(c.out, fileSamples, samples)
-}
-
-// prune deletes the checkpoints that checkpoint.keep_last does not keep.
-func (c *collector) prune(ctx context.Context) error {
-	keep := max(1, c.b.Job.Checkpoint.KeepLast)
-	if len(c.lines) <= keep {
-		return nil
-	}
+// prune deletes all checkpoints but the last ones. While the run goes on more are kept than in the end, for the case that
+// some are rolled back.
+func (c *collector) prune(ctx context.Context, keep int) error {
 	var kept []run.Checkpoint
-	for _, l := range c.lines[len(c.lines)-keep:] {
+	for _, l := range c.lines[max(0, len(c.lines)-keep):] {
 		kept = append(kept, l.checkpoint())
 	}
-	return dropCheckpoint(ctx, c.store, c.lines[len(c.lines)-keep-1].checkpoint(), kept)
+	for ; c.pruned < len(c.lines)-keep; c.pruned++ {
+		if err := dropCheckpoint(ctx, c.store, c.lines[c.pruned].checkpoint(), kept); err != nil {
+			return err
+		}
+	}
+	return nil
 }

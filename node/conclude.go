@@ -116,7 +116,7 @@ func (c *collector) conclude(ctx context.Context) (*Summary, error) {
 	if err := c.writeReport(s, k, metrics); err != nil {
 		return nil, err
 	}
-	return s, c.out.writeJSON(fileSummary, s)
+	return s, errors.Join(c.prune(ctx, c.keep()), c.out.writeJSON(fileSummary, s))
 }
 
 func (c *collector) summary(k books, metrics []Metric) *Summary {
@@ -171,6 +171,9 @@ func evalLosses(metrics []Metric) (first, last float64) {
 
 func disputeLine(g dispute.Game, took float64) DisputeLine {
 	l := DisputeLine{Worker: g.Config.Asserter, Challenger: g.Config.Challenger, Round: g.Config.Round + 1, Unit: g.Config.Unit, Verdict: "open", LeafMS: took}
+	if g.Stage == dispute.Over { // unless the next lines know better
+		l.Verdict, l.Moves, l.HashBytes = "moot", g.Moves[0]+g.Moves[1], g.HashBytes
+	}
 	if v := g.Verdict; v != nil {
 		l.Verdict = "false_challenge"
 		if v.AsserterLies {

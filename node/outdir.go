@@ -171,16 +171,24 @@ func (o *OutDir) rewind() ([]Line, error) {
 	if err != nil {
 		return nil, err
 	}
+	last := len(lines)
+	if last == 0 {
+		last = -1 // what came before the first round is collected again
+	}
+	return lines, o.keep(lines, last)
+}
+
+// keep brings the files back to the first lines of the lineage, and to the records about rounds up to the last given.
+func (o *OutDir) keep(lines []Line, last int) error {
 	var lineage bytes.Buffer
 	for _, l := range lines {
 		lineage.Write(l.Encode())
 	}
-	n := uint32(len(lines))
-	return lines, errors.Join(o.write(fileLineage, lineage.Bytes()), o.rewindRecords(fileMetrics, n), o.rewindRecords(fileSamples, n))
+	return errors.Join(o.write(fileLineage, lineage.Bytes()), o.keepRecords(fileMetrics, last), o.keepRecords(fileSamples, last))
 }
 
-// rewindRecords drops the lines about rounds after the last attested one, and a line cut off by a crash.
-func (o *OutDir) rewindRecords(name string, rounds uint32) error {
+// keepRecords drops the lines about later rounds than the last, and a line cut off by a crash.
+func (o *OutDir) keepRecords(name string, last int) error {
 	text, err := os.ReadFile(o.file(name))
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
@@ -191,8 +199,8 @@ func (o *OutDir) rewindRecords(name string, rounds uint32) error {
 	var kept bytes.Buffer
 	s := bufio.NewScanner(bytes.NewReader(text))
 	for s.Scan() {
-		var record struct{ Round uint32 }
-		if json.Unmarshal(s.Bytes(), &record) == nil && record.Round <= rounds {
+		var record struct{ Round int }
+		if json.Unmarshal(s.Bytes(), &record) == nil && record.Round <= last {
 			kept.Write(s.Bytes())
 			kept.WriteByte('\n')
 		}

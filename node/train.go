@@ -79,6 +79,10 @@ const (
 	// embeddedPrice is what the parties of an embedded network ask for, in uzen per 10^15 floating-point operations:
 	// one ZEN per 10^12.
 	embeddedPrice = 1_000_000_000
+	// embeddedWindow is how many rounds an embedded run may be ahead of its audits, and embeddedChallenge for how many
+	// blocks a round may be challenged: its one verifier is drawn for every audit, so that it has little to say later.
+	embeddedWindow    = 4
+	embeddedChallenge = 5
 )
 
 // Train runs a job, on an embedded network unless the options name another, and leaves its results in a folder. A cancelled context stops it cleanly:
@@ -158,7 +162,7 @@ func (b *Blueprint) order(opt TrainOptions) (market.Order, error) {
 		Terms: run.Terms{
 			Job: b.JobID(), Spec: b.Spec.Digest(), Rounds: b.Spec.Rounds, Units: b.Spec.Units, Segments: b.Spec.Segments(),
 			UnitFlops: b.UnitFlops(), AuditPPM: uint32(j.Strategy.Verification.Fraction*1e6 + 0.5),
-			Deadlines: run.Deadlines{Train: 600, Audit: 600, Attest: 300},
+			Deadlines: run.Deadlines{Train: 600, Audit: 600, Attest: 300, Challenge: embeddedChallenge}, Window: embeddedWindow,
 		},
 	}
 	if _, whole := market.Quote(o.Terms, embeddedPrice, o.Verifiers); o.Budget < whole {

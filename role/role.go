@@ -29,11 +29,11 @@ type (
 	Block struct {
 		Height   int64
 		Run      run.State
-		Disputes []dispute.Game // open ones
+		Disputes []dispute.Game // all open ones at least
 	}
 	// Loaded says that a checkpoint is in memory, verified.
 	Loaded struct{ Action Load }
-	// Advanced says that the accepted updates of a round were combined into Next, which is in memory and stored.
+	// Advanced says that the committed updates of a round were combined into Next, which is in memory and stored.
 	Advanced struct {
 		Action Advance
 		Next   run.Checkpoint
@@ -113,7 +113,7 @@ type (
 		Commit run.Commitment
 		Base   run.Checkpoint
 	}
-	// Advance fetches the accepted updates of the round and combines them. Answered by Advanced.
+	// Advance fetches the committed updates of the round and combines them. Answered by Advanced.
 	Advance struct {
 		Base  run.Checkpoint
 		Units []run.Unit
@@ -144,7 +144,8 @@ func (a Challenge) Key() string { return a.Work.key("challenge") }
 // Key implements Action. The moves made so far tell one turn from the next.
 func (a Move) Key() string {
 	g := a.Game
-	return fmt.Sprintf("move %d/%d against %s, turn %v", g.Config.Round, g.Config.Unit, g.Config.Asserter, g.Moves)
+	c := g.Config
+	return fmt.Sprintf("move %d/%d.%d of %s against %s, turn %v", c.Round, c.Unit, c.Attempt, c.Challenger, c.Asserter, g.Moves)
 }
 
 // Key implements Action. The updates tell one composition of a round from another.
@@ -164,6 +165,16 @@ func Updates(units []run.Unit) []string {
 		out[i] = u.Commit.UpdateCID
 	}
 	return out
+}
+
+// Moves is the next move in a dispute, if it is being played.
+func Moves(s run.State, g dispute.Game) []Action {
+	c := g.Config
+	d, ok := s.Playing(c.Round, c.Unit, c.Attempt, c.Challenger)
+	if !ok {
+		return nil
+	}
+	return []Action{Move{Game: g, Base: d.Base, Commit: d.Commit}}
 }
 
 // Pending is the set of actions under way, so that a role asks for each only once. The zero value is empty.

@@ -110,8 +110,8 @@ func (j *Job) terms(bundle string, genesis run.Checkpoint, c Config) run.Terms {
 	s := j.Task.Spec
 	return run.Terms{
 		Job: j.ID(), Spec: s.Digest(), SpecCID: bundle, Genesis: genesis, Rounds: s.Rounds, Units: s.Units, Segments: s.Segments(),
-		UnitFlops: j.Task.Step.Flops() * uint64(s.Steps), AuditPPM: c.AuditPPM,
-		Deadlines: run.Deadlines{Train: c.Deadline, Audit: c.Deadline, Attest: c.Deadline},
+		UnitFlops: j.Task.Step.Flops() * uint64(s.Steps), AuditPPM: c.AuditPPM, Window: 4,
+		Deadlines: run.Deadlines{Train: c.Deadline, Audit: c.Deadline, Attest: c.Deadline, Challenge: 30},
 	}
 }
 

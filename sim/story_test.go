@@ -45,7 +45,8 @@ func stories() []story {
 		caught("trains no step", w1, adversary.TrainsLess{}),
 		caught("trains on other data", w1, adversary.WrongData{}),
 		caught("trains at another rate", w1, adversary.WrongRate{Factor: 2}),
-		caught("copies a commitment", w1, adversary.Copies{}),
+		// It can serve no update that is its own: nobody can use it, and its units move on before they are audited.
+		{name: "copies a commitment", acts: one(w1, adversary.Copies{}), unpaid: []string{w1}, out: []string{w1}},
 		caught("copies an update and changes it", w1, adversary.CopiesChanged{}),
 		caught("flips a bit after the first step", w1, adversary.FlipsBit{Step: 1, Tensor: 0, Bit: 5}),
 		caught("flips a bit after the last step", w1, adversary.FlipsBit{Step: 6, Tensor: 1, Bit: 0}),
@@ -53,12 +54,14 @@ func stories() []story {
 		caught("poisons its update", w1, adversary.Poisons{Factor: -10}),
 		caught("makes malformed moves", w1, adversary.Malforms{}),
 		caught("makes oversize moves", w1, adversary.Oversizes{}),
-		caught("equivocates, the lie first", w1, adversary.Equivocates{}),
+		// What it serves is not what it committed to: nobody can use it, and its units move on before they are audited.
+		{name: "equivocates, the lie first", acts: one(w1, adversary.Equivocates{}), unpaid: []string{w1}, out: []string{w1}},
 		{name: "equivocates, the truth first", acts: one(w1, adversary.Equivocates{TrueFirst: true})},
 		{name: "commits and goes silent", acts: one(w1, adversary.GoesSilent{}), unpaid: []string{w1}, out: []string{w1}},
 		{name: "attests to another checkpoint", acts: one(w1, adversary.Misattests{}), out: []string{w1}},
+		// It forfeits what it earned honestly in rounds that are not final.
 		{name: "cheats once it is trusted", auditPPM: 10_000, acts: one(w1, adversary.Patient{Round: 2, Then: adversary.Skips{}}),
-			slashed: []string{w1}, out: []string{w1}},
+			slashed: []string{w1}, unpaid: []string{w1}, out: []string{w1}},
 		{name: "passes without a look", acts: one(v1, adversary.Stamps{})},
 		{name: "passes with another's seal", acts: one(v1, adversary.CopiesSeal{Of: "somebody"})},
 		caught("accuses, and binds", v1, accuses(1, adversary.ToTheLeaf)),

@@ -91,15 +91,11 @@ func newReferee(s *train.Spec, p *program.Program) *Referee {
 	return r
 }
 
-// Config is the dispute about a unit of the current round of a run, in which a party has some blocks for a move.
-func (r *Referee) Config(s run.State, unit uint32, blocks int64) (dispute.Config, error) {
-	if uint64(unit) >= uint64(len(s.Units)) {
-		return dispute.Config{}, fmt.Errorf("%w: unit %d, the round has %d", dispute.ErrConfig, unit, len(s.Units))
-	}
-	u := s.Units[unit]
+// Config is the dispute of a challenger about a unit of a job, in which a party has some blocks for a move.
+func (r *Referee) Config(job string, d run.Duty, challenger string, blocks int64) (dispute.Config, error) {
 	c := dispute.Config{
-		Job: s.Terms.Job, Round: s.Round, Unit: unit, Attempt: u.Attempt, Asserter: u.Worker, Challenger: u.Verifier,
-		Base: s.Base.Root, Segments: u.Commit.Segments, Update: u.Commit.Update,
+		Job: job, Round: d.Round, Unit: d.Index, Attempt: d.Attempt, Asserter: d.Worker, Challenger: challenger,
+		Base: d.Base.Root, Segments: d.Commit.Segments, Update: d.Commit.Update,
 		Operators: uint32(len(r.step.Ops)), Parameters: uint32(len(r.names)), MoveBlocks: blocks,
 	}
 	for k := range r.spec.Segments() {

@@ -147,11 +147,11 @@ func differ(mine, theirs run.Commitment) uint32 {
 	return uint32(len(mine.Segments))
 }
 
-func state(task *train.Task, base *train.Checkpoint, c run.Commitment) run.State {
-	u := run.Unit{Index: unit, Status: run.Auditing, Worker: worker, Verifier: verifier, Commit: c}
-	return run.State{
-		Terms: run.Terms{Job: "job", Spec: task.Spec.Digest()}, Round: base.Round,
-		Base: run.Checkpoint{Round: base.Round, Root: base.Root()}, Units: []run.Unit{{}, u},
+// duty is the unit that is disputed, in its round.
+func duty(base *train.Checkpoint, c run.Commitment) run.Duty {
+	return run.Duty{
+		Lap:  run.Lap{Round: base.Round, Base: run.Checkpoint{Round: base.Round, Root: base.Root()}},
+		Unit: run.Unit{Index: unit, Status: run.Auditing, Worker: worker, Verifier: verifier, Commit: c},
 	}
 }
 
@@ -167,7 +167,7 @@ func play(t testing.TB, task *train.Task, base *train.Checkpoint, c run.Commitme
 
 func playWith(t testing.TB, task *train.Task, base *train.Checkpoint, c run.Commitment, segment uint32, asserter, challenger dispute.Oracle, r dispute.Referee) dispute.Game {
 	t.Helper()
-	config, err := newReferee(task.Spec, task.Step).Config(state(task, base, c), unit, 10)
+	config, err := newReferee(task.Spec, task.Step).Config("job", duty(base, c), verifier, 10)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -114,7 +114,7 @@ const (
 	PickNode   Stage = 4 // challenger: Pick, the first node that differs; Leaf, if it is made in one part; or at once Bind
 	ShowNodes  Stage = 5 // asserter: Nodes, what is below the picked node
 	ShowLeaf   Stage = 6 // challenger: Leaf, about the state at the start of the unit
-	Over       Stage = 7 // there is a verdict
+	Over       Stage = 7 // there is a verdict, or none is needed
 )
 
 func (s Stage) turn() Party {
@@ -230,6 +230,17 @@ func (g Game) Tick(height int64) Game {
 	late := g.Turn
 	g.Log = append(slices.Clip(g.Log), Record{height, late, fmt.Sprintf("the %s made no move by height %d and loses", late, g.Deadline)})
 	return g.end(Verdict{AsserterLies: late == Asserter, Reason: Silence})
+}
+
+// Void ends a game without a verdict: its question was settled otherwise, and nobody loses. It returns a game that is over
+// as it is.
+func (g Game) Void(height int64) Game {
+	if g.Stage == Over {
+		return g
+	}
+	g.Log = append(slices.Clip(g.Log), Record{height, g.Turn, "the question was settled otherwise: nobody loses"})
+	g.Stage, g.Turn = Over, 0
+	return g
 }
 
 func (g Game) end(v Verdict) Game {

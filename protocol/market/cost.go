@@ -36,9 +36,36 @@ func Quote(t run.Terms, price uint64, verifiers uint32) (round, whole uint64) {
 }
 
 // RoundCost is the most that the next round of a run costs, at the prices of its active members: Quote's round at the
-// highest price of each role. A round that the escrow does not cover is not begun.
+// highest price of each role.
 func RoundCost(s run.State) uint64 {
-	var work, checked uint64
+	work, checked := highest(s)
+	return roundCost(s.Terms, work, checked)
+}
+
+// Exposure is the most that a run may still cost when it begins another round: the rounds that are not final, whose units
+// are not paid and may all be audited, and RoundCost. A round that the escrow does not cover is not begun. A verdict that
+// rolls rounds back is beyond it: who did them is paid from what remains.
+func Exposure(s run.State) uint64 {
+	_, checked := highest(s)
+	again, _ := Cost(s.Terms.UnitFlops, checked)
+	if s.Terms.AuditPPM == 0 {
+		again = 0
+	}
+	total := RoundCost(s)
+	for _, l := range s.Open {
+		for _, u := range l.Units {
+			m, _ := s.Member(u.Worker)
+			work, _ := Cost(s.Terms.UnitFlops, m.Price)
+			total = add(total, work)
+			if !u.Passed {
+				total = add(total, again)
+			}
+		}
+	}
+	return total
+}
+
+func highest(s run.State) (work, checked uint64) {
 	for _, m := range s.Members {
 		switch {
 		case !m.Active:
@@ -48,7 +75,7 @@ func RoundCost(s run.State) uint64 {
 			checked = max(checked, m.Price)
 		}
 	}
-	return roundCost(s.Terms, work, checked)
+	return work, checked
 }
 
 func roundCost(t run.Terms, work, checked uint64) uint64 {
@@ -56,13 +83,18 @@ func roundCost(t run.Terms, work, checked uint64) uint64 {
 	unit, _ := Cost(t.UnitFlops, work)
 	if t.AuditPPM > 0 {
 		again, _ := Cost(t.UnitFlops, checked)
-		sum, carry := bits.Add64(unit, again, 0)
-		if carry != 0 {
-			sum = math.MaxUint64
-		}
-		unit = sum
+		unit = add(unit, again)
 	}
 	return multiply(unit, uint64(t.Units))
+}
+
+// add saturates.
+func add(a, b uint64) uint64 {
+	sum, carry := bits.Add64(a, b, 0)
+	if carry != 0 {
+		return math.MaxUint64
+	}
+	return sum
 }
 
 // multiply saturates.

@@ -19,7 +19,7 @@ func order() Order {
 			Job: "job", Spec: canon.Sum("spec"), SpecCID: "bafyspec",
 			Genesis: run.Checkpoint{Root: canon.Sum("genesis"), CID: "bafygenesis"},
 			Rounds:  3, Units: 4, Segments: 2, UnitFlops: Flops, AuditPPM: 50_000,
-			Deadlines: run.Deadlines{Train: 20, Audit: 20, Attest: 20},
+			Deadlines: run.Deadlines{Train: 20, Audit: 20, Attest: 20}, Window: 4,
 		},
 		Budget: 1_000_000, PriceCap: 1000,
 		Workers: Workers{Min: 2, Target: 3, Max: 4}, Verifiers: 1, At: 5,
@@ -107,6 +107,28 @@ func TestMatchIgnoresOrderOfOffers(t *testing.T) {
 	}
 	if !differs {
 		t.Error("the beacon decides nothing")
+	}
+}
+
+// What a run may still cost is every open round and the next one: paid audits are paid, and unpaid work is owed at the
+// price of who did it, also of members who left.
+func TestExposure(t *testing.T) {
+	s := run.State{Terms: order().Terms, Members: []run.Member{
+		{ID: "gone", Role: run.Worker, Price: 900},
+		{ID: "v", Role: run.Verifier, Price: 600, Active: true},
+		{ID: "w", Role: run.Worker, Price: 300, Active: true},
+	}}
+	next := uint64(4 * (300 + 600))
+	if got := Exposure(s); got != next || got != RoundCost(s) {
+		t.Errorf("with nothing open %d, want %d", got, next)
+	}
+	s.Open = []run.Lap{{Units: []run.Unit{{Worker: "w", Passed: true}, {Worker: "gone"}}}, {Units: []run.Unit{{Worker: "w"}}}}
+	if got, want := Exposure(s), next+300+(900+600)+(300+600); got != want {
+		t.Errorf("with two rounds open %d, want %d", got, want)
+	}
+	s.Terms.AuditPPM = 0
+	if got, want := Exposure(s), uint64(4*300+300+900+300); got != want {
+		t.Errorf("without audits %d, want %d", got, want)
 	}
 }
 

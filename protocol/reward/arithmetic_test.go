@@ -92,8 +92,9 @@ func TestEveryConstantIsExplained(t *testing.T) {
 			t.Errorf("%s (%s): because %q, fix %q", name, reason, because[reason], fixes[reason])
 		}
 	}
-	// These never reach a receipt: a unit lost by verdict is WrongWork, and who leaves a run is told by an event.
-	never := map[string]bool{run.WhyVerdict: true, run.WhyMissedDeadlines: true, run.WhyMissedAudits: true, run.WhyMissedAttest: true, run.WhyWrongAttest: true}
+	// These never reach a receipt: a unit lost by verdict is WrongWork or Forfeited, an audit settled otherwise is AuditMoot,
+	// and who leaves a run is told by an event.
+	never := map[string]bool{run.WhyVerdict: true, run.WhyConvicted: true, run.WhyChallenged: true, run.WhyMissedDeadlines: true, run.WhyMissedAudits: true, run.WhyMissedAttest: true, run.WhyWrongAttest: true}
 	for name, why := range reasons(t, filepath.Join("..", "run", "reason.go"), "Why") {
 		if because[why] == "" && !never[why] {
 			t.Errorf("run.%s (%s) is not explained", name, why)

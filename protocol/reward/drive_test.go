@@ -17,6 +17,8 @@ type party struct {
 	offer    market.Offer
 	pace     int64                   // blocks for a unit or an audit
 	lies     bool                    // worker: commits to work it has not done; verifier: challenges everything
+	from     uint32                  // round from which it lies
+	watches  bool                    // verifier: challenges wrong work that was not drawn for it
 	lazy     func(round uint32) bool // does not answer in these rounds
 	diesAt   int64                   // height; 0: never
 	withhold bool                    // serves its updates to nobody
@@ -44,8 +46,8 @@ type world struct {
 
 // pending is an open dispute, which the referee decides at a height.
 type pending struct {
-	unit uint32
-	at   int64
+	round, unit, attempt uint32
+	at                   int64
 }
 
 const stake = 1_000_000
@@ -103,30 +105,24 @@ func (w *world) block() {
 		w.attest(p)
 	}
 	w.judge()
-	if w.s.Phase == run.Assign && w.escrow.Remaining() < market.RoundCost(w.s) {
-		s, events := w.s.Halt(w.env(), run.WhyBudgetExhausted)
-		w.apply(s, events, nil)
-		return
-	}
-	s, events := w.s.Tick(w.env())
+	env := w.env()
+	env.Broke = w.escrow.Remaining() < market.Exposure(w.s)
+	s, events := w.s.Tick(env)
 	w.apply(s, events, nil)
 }
 
-// ready is the first of a party's duties, once it had the time for it.
-func (w *world) ready(p party, duties []run.Unit) (run.Unit, bool) {
-	if len(duties) == 0 || w.height-duties[0].AssignedAt < p.pace || p.lazy != nil && p.lazy(w.s.Round) {
-		return run.Unit{}, false
-	}
-	return duties[0], true
+// ready reports whether a party had the time for a duty.
+func (w *world) ready(p party, u run.Unit) bool {
+	return w.height-u.AssignedAt >= p.pace && (p.lazy == nil || !p.lazy(w.s.Round))
 }
 
 func (w *world) train(p party) {
-	u, ok := w.ready(p, w.s.Work(p.offer.ID))
-	if !ok {
+	duties := w.s.Work(p.offer.ID)
+	if len(duties) == 0 || !w.ready(p, duties[0]) {
 		return
 	}
-	c := w.right(u.Index)
-	if p.lies {
+	u, c := duties[0], w.right(w.s.Lap, duties[0].Index)
+	if p.lies && w.s.Round >= p.from {
 		c.Update = digest("fabricated", w.s.Round, u.Index)
 		c.UpdateCID = "bafy" + c.Update.Short()
 	}
@@ -134,27 +130,52 @@ func (w *world) train(p party) {
 }
 
 func (w *world) check(p party) {
-	u, ok := w.ready(p, w.s.Audits(p.offer.ID))
-	switch {
-	case !ok:
-	case u.Commit.Update == w.right(u.Index).Update && !p.lies:
-		w.apply(w.s.Pass(w.env(), p.offer.ID, w.s.Round, u.Index))
-	default:
-		w.apply(w.s.Challenge(w.env(), p.offer.ID, w.s.Round, u.Index))
-		w.disputes = append(w.disputes, pending{u.Index, w.height + 4})
+	if p.watches {
+		w.watch(p)
+	}
+	duties := w.s.Audits(p.offer.ID)
+	if len(duties) == 0 || !w.ready(p, duties[0].Unit) {
+		return
+	}
+	d := duties[0]
+	if w.isRight(d) && !(p.lies && d.Round >= p.from) {
+		w.apply(w.s.Pass(w.env(), p.offer.ID, d.Round, d.Index, d.Attempt))
+		return
+	}
+	w.challenge(p, d)
+}
+
+// watch challenges the first wrong unit that is not drawn for this verifier.
+func (w *world) watch(p party) {
+	for _, l := range w.s.Laps() {
+		for _, u := range l.Units {
+			d := run.Duty{Lap: l, Unit: u}
+			open := u.Status == run.Accepted || u.Status == run.Auditing && u.Verifier != p.offer.ID || u.Status == run.Disputed
+			if open && !w.isRight(d) && !slices.Contains(u.Challengers, p.offer.ID) {
+				w.challenge(p, d)
+				return
+			}
+		}
 	}
 }
 
+func (w *world) challenge(p party, d run.Duty) {
+	w.apply(w.s.Challenge(w.env(), p.offer.ID, d.Round, d.Index, d.Attempt))
+	w.disputes = append(w.disputes, pending{d.Round, d.Index, d.Attempt, w.height + 4})
+}
+
+func (w *world) isRight(d run.Duty) bool { return d.Commit.Update == w.right(d.Lap, d.Index).Update }
+
 func (w *world) report(p party) {
-	if w.s.Phase != run.Exchange {
+	if w.s.Phase != run.Attest {
 		return
 	}
 	for _, u := range w.s.Units {
-		if u.Worker == p.offer.ID || u.Status == run.Assigned || u.Status == run.Disputed || slices.Contains(u.Missing, p.offer.ID) {
+		if u.Worker == p.offer.ID || u.Status == run.Disputed || slices.Contains(u.Missing, p.offer.ID) {
 			continue
 		}
 		if w.party(u.Worker).withhold {
-			w.apply(w.s.Missing(w.env(), p.offer.ID, w.s.Round, u.Index))
+			w.apply(w.s.Missing(w.env(), p.offer.ID, w.s.Round, u.Index, u.Attempt))
 			return
 		}
 	}
@@ -182,12 +203,16 @@ func (w *world) judge() {
 			w.disputes = append(w.disputes, d)
 			continue
 		}
-		u := w.s.Units[d.unit]
-		lies, loser := u.Commit.Update != w.right(d.unit).Update, u.Verifier
+		l, ok := w.s.At(d.round)
+		if !ok || int(d.unit) >= len(l.Units) || l.Units[d.unit].Attempt != d.attempt || len(l.Units[d.unit].Challengers) == 0 {
+			continue // moot
+		}
+		u := l.Units[d.unit]
+		lies, loser := !w.isRight(run.Duty{Lap: l, Unit: u}), u.Challengers[0]
 		if lies {
 			loser = u.Worker
 		}
-		w.apply(w.s.Verdict(w.env(), w.s.Round, d.unit, lies, loser))
+		w.apply(w.s.Verdict(w.env(), d.round, d.unit, d.attempt, lies, loser))
 	}
 }
 
@@ -226,7 +251,7 @@ func (w *world) tell(s run.State, events []run.Event, receipts []Receipt) {
 		switch e.Kind {
 		case run.RoundAttested:
 			fmt.Fprintf(&w.log, " root %s by %d votes", e.Entry.Attestation.Checkpoint.Root.Short(), len(e.Entry.Votes))
-		case run.MemberLeft, run.RunDone, run.RunHalted:
+		case run.MemberLeft, run.RoundDropped, run.RoundFinal, run.RunDone, run.RunHalted:
 		default:
 			fmt.Fprintf(&w.log, " unit %d", e.Unit)
 		}
@@ -245,8 +270,8 @@ func (w *world) tell(s run.State, events []run.Event, receipts []Receipt) {
 	}
 }
 
-func (w *world) right(unit uint32) run.Commitment {
-	return right(w.s.Base.Root, w.s.Round, unit, w.s.Terms.Segments)
+func (w *world) right(l run.Lap, unit uint32) run.Commitment {
+	return right(l.Base.Root, l.Round, unit, w.s.Terms.Segments)
 }
 
 // right is the one result of a unit: it depends on base, round and index alone.

@@ -13,12 +13,14 @@ const (
 	FaultFound      = "fault_found"          // the audit failed, and the verdict confirmed it
 	MissedDeadline  = run.WhyMissedDeadline  // the unit was not committed in time
 	WrongWork       = run.WhyWrongWork       // a verdict found the work wrong
-	Forfeited       = "forfeited"            // right, but its worker was convicted in the same round
+	Forfeited       = "forfeited"            // not found wrong, but its worker was convicted before it was paid
+	RolledBack      = run.WhyRolledBack      // paid, though the round was built on work of another that a verdict found wrong
+	Unchecked       = "unchecked"            // not paid: such a round ended before it was known whether the unit is audited, or how
 	Unavailable     = run.WhyUnavailable     // the members could not fetch the update
 	WorkerLeft      = run.WhyWorkerLeft      // the worker became inactive before it committed
 	AuditMissed     = "audit_missed"         // the audit was not answered in time
 	VerifierLeft    = run.WhyVerifierLeft    // the verifier became inactive before it answered
-	AuditMoot       = "audit_moot"           // the unit was taken from its worker before the audit was answered
+	AuditMoot       = "audit_moot"           // the question was settled otherwise before the audit or the challenge was
 	FalseChallenge  = run.WhyFalseChallenge  // a verdict found the challenged work right
 	BudgetExhausted = run.WhyBudgetExhausted // the escrow did not hold the whole amount
 	RunHalted       = "run_halted"           // the run ended before the round was attested
@@ -27,18 +29,21 @@ const (
 
 // lostUnit is the reason of the receipt for a unit that moved to another worker.
 func lostUnit(why string) string {
-	if why == run.WhyVerdict {
+	switch why {
+	case run.WhyVerdict:
 		return WrongWork
+	case run.WhyConvicted:
+		return Forfeited
 	}
 	return why
 }
 
-// lostAudit is the reason of the receipt for an audit that ended without an answer.
+// lostAudit is the reason of the receipt for an audit or a challenge that ended without an answer.
 func lostAudit(why string) string {
 	switch why {
 	case run.WhyMissedDeadline:
 		return AuditMissed
-	case run.WhyUnavailable:
+	case run.WhyUnavailable, run.WhyChallenged, run.WhyConvicted, run.WhyRolledBack:
 		return AuditMoot
 	}
 	return why
@@ -51,15 +56,17 @@ var because = map[string]string{
 	FaultFound:         "the audit found a fault, and the verdict confirmed it",
 	MissedDeadline:     "the unit was not committed by its deadline",
 	WrongWork:          "the verdict of a dispute found the work wrong",
-	Forfeited:          "other work of the same worker in the round was found wrong",
+	Forfeited:          "other work of the same worker was found wrong before the round was final",
+	RolledBack:         "the work was done, in a round that was rolled back over the work of another worker",
+	Unchecked:          "the round was rolled back over the work of another worker before this work was checked",
 	Unavailable:        "more than half of the other members could not fetch the update",
 	WorkerLeft:         "the worker became inactive before it committed the unit",
 	AuditMissed:        "the audit was not answered by its deadline",
 	VerifierLeft:       "the verifier became inactive before it answered",
-	AuditMoot:          "the unit was taken from its worker before the audit was answered",
+	AuditMoot:          "another verdict, challenge or report settled the question before the answer",
 	FalseChallenge:     "the verdict of a dispute found the challenged work right",
 	BudgetExhausted:    "the budget of the job is exhausted",
-	RunHalted:          "the run was halted before the round was attested",
+	RunHalted:          "the run was halted before the round was final",
 	RunDone:            "the run is done",
 	run.WhyNoWorkers:   "the run was halted: no active worker is left",
 	run.WhyNoVerifiers: "the run was halted: no active verifier is left",
@@ -72,6 +79,7 @@ var fixes = map[string]string{
 	MissedDeadline:     "keep the machine on and free of other load, or give the worker fewer jobs",
 	WrongWork:          "before staking again, check the memory of the machine and that it runs the version that the network runs",
 	Forfeited:          "before staking again, check the memory of the machine and that it runs the version that the network runs",
+	Unchecked:          "nothing; the units of the round are given out again",
 	Unavailable:        "check that other machines can reach this one, or use a relay",
 	WorkerLeft:         "see the receipt that says why the worker became inactive",
 	AuditMissed:        "keep the machine on and free of other load, or give the verifier fewer jobs",

@@ -23,7 +23,7 @@ func job(id string, units, rounds uint32, verifiers uint32, auditPPM uint32) mar
 			Job: id, Spec: digest("spec"), SpecCID: "bafyspec",
 			Genesis: run.Checkpoint{Root: digest("genesis"), CID: "bafygenesis"},
 			Rounds:  rounds, Units: units, Segments: 2, UnitFlops: 3 * market.Flops, AuditPPM: auditPPM,
-			Deadlines: run.Deadlines{Train: 12, Audit: 12, Attest: 12},
+			Deadlines: run.Deadlines{Train: 12, Audit: 12, Attest: 12, Challenge: 6}, Window: 3,
 		},
 	}
 }
@@ -53,6 +53,8 @@ func (w *world) conserved() {
 		w.t.Fatalf("height %d: %d uzen exist, there were %d", w.height, total, w.total)
 	case e.Budget != e.Paid+e.Fee+e.Refunded+e.Remaining():
 		w.t.Fatalf("height %d: escrow %+v", w.height, e)
+	case len(w.s.Open) > int(w.s.Terms.Window):
+		w.t.Fatalf("height %d: %d rounds are open", w.height, len(w.s.Open))
 	case w.bank[Escrow] != e.Remaining():
 		w.t.Fatalf("height %d: the escrow account holds %d, %d remain", w.height, w.bank[Escrow], e.Remaining())
 	}
@@ -78,7 +80,7 @@ func (w *world) audit() {
 		if r.Kind == Slash && w.party(r.Who).honest() {
 			w.t.Errorf("honest %s is slashed", r.Who)
 		}
-		if p := w.party(r.Who); r.Kind == Work && p.lies && r.Amount > 0 && w.order.Terms.AuditPPM == 1_000_000 {
+		if p := w.party(r.Who); r.Kind == Work && p.lies && r.Round >= p.from && r.Amount > 0 && w.order.Terms.AuditPPM == 1_000_000 {
 			w.t.Errorf("liar %s is paid: %+v", r.Who, r)
 		}
 	}
@@ -94,7 +96,7 @@ func (w *world) audit() {
 	drawn, attempts := 0, 0
 	for _, e := range w.events {
 		switch e.Kind {
-		case run.AuditDrawn:
+		case run.AuditDrawn, run.UnitChallenged:
 			drawn++
 		case run.UnitAssigned:
 			attempts++
@@ -105,7 +107,7 @@ func (w *world) audit() {
 		}
 	}
 	if drawn != ended[Audit] || attempts != ended[Work] {
-		w.t.Errorf("%d audits and %d attempts, receipts for %d and %d", drawn, attempts, ended[Audit], ended[Work])
+		w.t.Errorf("%d audits and challenges and %d attempts, receipts for %d and %d", drawn, attempts, ended[Audit], ended[Work])
 	}
 	for _, p := range w.parties {
 		if m, _ := w.s.Member(p.offer.ID); p.honest() && (m.Why == run.WhyVerdict || m.Why == run.WhyFalseChallenge || m.Why == run.WhyWrongAttest) {
@@ -147,19 +149,24 @@ func TestManyWorlds(t *testing.T) {
 			}
 			w := enact(t, order, parties)
 			outcomes[fmt.Sprint(w.s.Phase, w.s.Why)]++
+			for _, e := range w.events {
+				if e.Kind == run.RolledBack {
+					outcomes["rollbacks"]++
+				}
+			}
 		})
 	}
 	t.Logf("ends: %v", outcomes)
-	if outcomes["5"] < 250 {
-		t.Errorf("few runs come to their end: %v", outcomes)
+	if outcomes["5"] < 250 || outcomes["rollbacks"] < 50 {
+		t.Errorf("few runs come to their end, or few are rolled back: %v", outcomes)
 	}
 }
 
 func chance(r *rand.Rand) party {
-	p := party{pace: 1 + r.Int64N(6)}
+	p := party{pace: 1 + r.Int64N(6), watches: r.IntN(3) == 0}
 	switch r.IntN(9) {
 	case 0, 1:
-		p.lies = true
+		p.lies, p.from = true, r.Uint32N(3)
 	case 2:
 		p.lazy = func(round uint32) bool { return round%2 == 0 }
 	case 3:
@@ -180,6 +187,10 @@ func TestStories(t *testing.T) {
 		parties []party
 		end     string
 	}{
+		"late-verdict": {job("late-verdict", 3, 4, 2, 1_000_000), []party{worker("ann", honest), worker("bob", honest), worker("liz", party{lies: true, from: 1}),
+			verifier("vic", party{pace: 14}), verifier("wim", party{pace: 11})}, "5"},
+		"two-challengers": {job("two-challengers", 2, 2, 3, 1_000_000), []party{worker("ann", honest), worker("liz", party{lies: true}),
+			verifier("vic", honest), verifier("wim", party{watches: true}), verifier("xan", party{watches: true})}, "5"},
 		"honest": {job("honest", 3, 2, 1, 50_000), []party{worker("ann", honest), worker("bob", honest), worker("cem", honest), verifier("vic", honest)}, "5"},
 		"liar":   {job("liar", 4, 2, 2, 1_000_000), []party{worker("ann", honest), worker("bob", honest), worker("liz", party{lies: true}), verifier("vic", honest), verifier("wim", honest)}, "5"},
 		"lazy": {job("lazy", 3, 4, 1, 1_000_000), []party{worker("ann", honest), worker("bob", honest),

@@ -27,9 +27,9 @@ type Settlement struct {
 	Seq       uint64        // of the next receipt
 }
 
-// Settle books the events of one transition, given the state after it. A unit is paid when its round is attested; an
-// audit when it passes, or when the verdict confirms it. When the run is done or halted the rest of the budget returns to
-// the consumer.
+// Settle books the events of one transition, given the state after it. A unit is paid when its round is final, or when the
+// round is rolled back over another's lie and nothing was open about the unit; an audit when it passes, or when the verdict
+// confirms it. When the run is done or halted the rest of the budget returns to the consumer.
 func Settle(s run.State, events []run.Event, b Book) Settlement {
 	l := &ledger{Settlement: Settlement{Escrow: b.Escrow, Seq: b.Seq}, state: s, book: b}
 	for _, e := range events {
@@ -60,25 +60,42 @@ func (l *ledger) settle(e run.Event) {
 			l.unpaid(Audit, e.Round, e.Unit, e.Who, FalseChallenge)
 			l.slash(e, e.Who, e.Other)
 		}
-	case run.RoundAttested:
-		for i, worker := range e.Entry.Workers {
-			l.payUnit(e.Round, uint32(i), worker)
+	case run.RoundFinal:
+		for _, u := range e.Lap.Units {
+			l.payUnit(e.Round, u, Verified)
 		}
+	case run.RoundDropped:
+		l.drop(*e.Lap)
 	case run.RunHalted:
-		l.abandon(e.Round)
+		for _, lap := range l.state.Laps() {
+			l.abandon(lap)
+		}
 		l.refund(e, e.Why)
 	case run.RunDone:
 		l.refund(e, RunDone)
 	}
 }
 
-// payUnit pays an accepted unit, unless its worker was convicted in the round: then it forfeits what it earned in it.
-func (l *ledger) payUnit(round, unit uint32, worker string) {
-	if m, _ := l.state.Member(worker); m.Why == run.WhyVerdict {
-		l.unpaid(Work, round, unit, worker, Forfeited)
+// payUnit pays an accepted unit, unless its worker was convicted before that: then it forfeits what it is not paid yet.
+func (l *ledger) payUnit(round uint32, u run.Unit, reason string) {
+	if m, _ := l.state.Member(u.Worker); m.Why == run.WhyVerdict {
+		l.unpaid(Work, round, u.Index, u.Worker, Forfeited)
 		return
 	}
-	l.pay(Work, round, unit, worker, Verified)
+	l.pay(Work, round, u.Index, u.Worker, reason)
+}
+
+// drop closes the books of a round that was rolled back. What it was built on was wrong, which is not the fault of who
+// worked in it: a unit about which nothing was open had its chance of an audit, and is paid as if the round were final. One
+// that was not committed or not yet checked is not: else a liar's friends could be paid for work that nobody looks at.
+func (l *ledger) drop(lap run.Lap) {
+	for _, u := range lap.Units {
+		if u.Status == run.Accepted {
+			l.payUnit(lap.Round, u, RolledBack)
+		} else {
+			l.unpaid(Work, lap.Round, u.Index, u.Worker, Unchecked)
+		}
+	}
 }
 
 // pay pays one execution of a unit from the escrow.
@@ -123,15 +140,21 @@ func (l *ledger) slash(e run.Event, loser, winner string) {
 	l.transfer(Stake(loser), CommunityPool, amount-bounty)
 }
 
-// abandon closes what a halted run leaves undone. Audits of members who left ended with an event of their own.
-func (l *ledger) abandon(round uint32) {
-	for _, u := range l.state.Units {
-		if u.Worker != "" {
-			l.unpaid(Work, round, u.Index, u.Worker, RunHalted)
+// abandon closes what a halted run leaves undone in a round. In an attested one the units about which nothing is open are
+// paid: the consumer has their work. Audits of members who left ended with an event of their own.
+func (l *ledger) abandon(lap run.Lap) {
+	for _, u := range lap.Units {
+		switch {
+		case u.Status == run.Accepted && lap.Attested > 0:
+			l.payUnit(lap.Round, u, Verified)
+		case u.Worker != "":
+			l.unpaid(Work, lap.Round, u.Index, u.Worker, RunHalted)
 		}
-		v, _ := l.state.Member(u.Verifier)
-		if u.Status == run.Disputed || u.Status == run.Auditing && v.Active {
-			l.unpaid(Audit, round, u.Index, u.Verifier, RunHalted)
+		if v, _ := l.state.Member(u.Verifier); u.Status == run.Auditing && v.Active {
+			l.unpaid(Audit, lap.Round, u.Index, u.Verifier, RunHalted)
+		}
+		for _, id := range u.Challengers {
+			l.unpaid(Audit, lap.Round, u.Index, id, RunHalted)
 		}
 	}
 }

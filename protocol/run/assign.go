@@ -9,10 +9,17 @@ import (
 	"github.com/starling-network/starling/canon"
 )
 
-// deal hands out the units of the round, when there is a beacon: to the active workers in an order that nobody could
-// choose, as many as each is fast.
+// deal hands out the units of the round, when there is a beacon and room in the window: to the active workers in an order
+// that nobody could choose, as many as each is fast. A round that the escrow does not cover waits for what earlier rounds
+// leave, and without any ends the run.
 func (d *draft) deal() {
-	if d.env.Beacon.IsZero() {
+	switch {
+	case d.env.Beacon.IsZero() || len(d.Open) >= int(d.Terms.Window):
+		return
+	case d.env.Broke:
+		if len(d.Open) == 0 {
+			d.halt(WhyBudgetExhausted)
+		}
 		return
 	}
 	workers := d.shuffled(d.Active(Worker))
@@ -26,10 +33,10 @@ func (d *draft) deal() {
 			continue
 		}
 		shares[turn]--
-		u := Unit{Index: uint32(len(d.Units)), Status: Assigned, Worker: workers[turn], AssignedAt: d.env.Height}
+		u := Unit{Index: uint32(len(d.Units)), Status: Assigned, Worker: workers[turn], Attempt: d.First, AssignedAt: d.env.Height}
 		u.Deadline = d.due(u.Worker, d.TrainDeadline())
 		d.Units = append(d.Units, u)
-		d.emit(Event{Kind: UnitAssigned, Unit: u.Index, Who: u.Worker})
+		d.emit(Event{Kind: UnitAssigned, Round: d.Round, Unit: u.Index, Who: u.Worker})
 	}
 	d.enter(Train)
 }

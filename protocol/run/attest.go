@@ -9,12 +9,14 @@ import (
 // Attest is a member's vote for the checkpoint after the current round. The caller has verified its signature over
 // State.Attestation(v.Next).Digest().
 func (s State) Attest(env Env, round uint32, v Vote) (State, []Event, error) {
-	if err := s.sender(v.Member, round); err != nil {
+	if err := s.sender(v.Member); err != nil {
 		return s, nil, err
 	}
 	switch {
+	case round != s.Round:
+		return s, nil, fmt.Errorf("%w: round %d, the run is in round %d", ErrStale, round, s.Round)
 	case s.Phase != Attest:
-		return s, nil, fmt.Errorf("%w: not every unit of round %d is accepted", ErrWrongPhase, s.Round)
+		return s, nil, fmt.Errorf("%w: not every unit of round %d is committed", ErrWrongPhase, s.Round)
 	case s.Voted(v.Member):
 		return s, nil, fmt.Errorf("%w: %s has attested round %d", ErrDuplicate, v.Member, s.Round)
 	case v.Next.Round != s.Round+1:
@@ -53,7 +55,7 @@ func (d *draft) tally() {
 	}
 }
 
-// attested adds a checkpoint to the lineage and begins the next round.
+// attested adds a checkpoint to the lineage and begins the next round. The round stays open until it is final.
 func (d *draft) attested(next Checkpoint) {
 	entry := &Entry{Attestation: d.Attestation(next), Height: d.env.Height}
 	for _, u := range d.Units {
@@ -70,13 +72,13 @@ func (d *draft) attested(next Checkpoint) {
 		}
 	}
 	slices.SortFunc(entry.Votes, func(a, b Vote) int { return cmp.Compare(a.Member, b.Member) })
-	d.emit(Event{Kind: RoundAttested, Entry: entry})
+	d.emit(Event{Kind: RoundAttested, Round: d.Round, Entry: entry})
+	d.Attested = d.env.Height
+	d.Open = append(slices.Clip(d.Open), d.Lap)
+	d.Lap, d.Votes = Lap{Round: d.Round + 1, Base: next}, nil
 	d.enter(Assign)
-	d.Base, d.Units = next, nil
-	d.Round++
 	if d.Round == d.Terms.Rounds {
-		d.enter(Done)
-		d.emit(Event{Kind: RunDone})
+		d.enter(Settle)
 	}
 }
 

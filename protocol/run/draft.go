@@ -22,7 +22,25 @@ type draft struct {
 func (s State) edit(env Env) *draft {
 	s.Members = slices.Clone(s.Members)
 	s.Units = slices.Clone(s.Units)
+	s.Open = slices.Clone(s.Open)
+	for i := range s.Open {
+		s.Open[i].Units = slices.Clone(s.Open[i].Units)
+	}
 	return &draft{State: s, env: env}
+}
+
+// laps are the rounds that are not final, to be edited: the open ones, oldest first, and the current one.
+func (d *draft) laps() []*Lap {
+	laps := make([]*Lap, 0, len(d.Open)+1)
+	for i := range d.Open {
+		laps = append(laps, &d.Open[i])
+	}
+	return append(laps, &d.Lap)
+}
+
+func (d *draft) lap(round uint32) *Lap {
+	laps := d.laps()
+	return laps[round-laps[0].Round]
 }
 
 // done releases the duties of members who left, and lets the phase follow the units.
@@ -33,56 +51,53 @@ func (d *draft) done() (State, []Event) {
 }
 
 func (d *draft) emit(e Event) {
-	e.Job, e.Round = d.Terms.Job, d.Round
+	e.Job = d.Terms.Job
 	d.events = append(d.events, e)
 }
 
-// release hands on what inactive members still had to do. In a run that just halted it only ends it.
+// release hands on what inactive members still had to do. In a run that just halted it only ends it. Disputes go on: a
+// party that leaves is not spared its verdict.
 func (d *draft) release() {
-	for i := range d.Units {
-		u := d.Units[i]
-		switch {
-		case u.Status == Assigned && !d.active(u.Worker):
+	for i, u := range d.Units {
+		if u.Status == Assigned && !d.active(u.Worker) {
 			d.reassign(i, WhyWorkerLeft)
-		case u.Status == Auditing && !d.active(u.Verifier):
-			d.unanswered(i, WhyVerifierLeft)
-			d.audit(i)
+		}
+	}
+	for _, l := range d.laps() {
+		for i, u := range l.Units {
+			if u.Status == Auditing && !d.active(u.Verifier) {
+				d.unanswered(l, i, u.Verifier, WhyVerifierLeft)
+				d.audit(l, i)
+			}
 		}
 	}
 }
 
-// follow sets the phase that the units are in.
+// follow sets the phase that the units are in: there are commitments to come, or there are none, and then their audits can
+// be drawn.
 func (d *draft) follow() {
-	if d.Phase != Train && d.Phase != Exchange && d.Phase != Attest {
-		return
-	}
-	phase := Attest
-	for _, u := range d.Units {
-		if u.Status == Assigned {
-			phase = Train
-			break
-		}
-		if u.Status != Accepted {
-			phase = Exchange
-		}
-	}
-	if phase != d.Phase {
-		d.enter(phase)
+	open := slices.ContainsFunc(d.Units, func(u Unit) bool { return u.Status == Assigned })
+	switch {
+	case d.Phase == Train && !open:
+		d.Closed = d.env.Height
+		d.enter(Attest)
+	case d.Phase == Attest && open:
+		d.reopen()
 	}
 }
 
-// enter begins a phase. In Assign and Train there are commitments to come, so draws and votes start over.
-func (d *draft) enter(p Phase) {
-	d.Phase, d.Since = p, d.env.Height
-	if p == Assign || p == Train {
-		d.Drawn, d.Votes = false, nil
-	}
+// reopen goes back to training: draws and votes start over when every unit is committed again.
+func (d *draft) reopen() {
+	d.Closed, d.Drawn, d.Attested, d.Votes = 0, false, 0, nil
+	d.enter(Train)
 }
+
+func (d *draft) enter(p Phase) { d.Phase, d.Since = p, d.env.Height }
 
 func (d *draft) halt(why string) {
 	d.enter(Halted)
 	d.Why = why
-	d.emit(Event{Kind: RunHalted, Why: why})
+	d.emit(Event{Kind: RunHalted, Round: d.Round, Why: why})
 }
 
 func (d *draft) halted() bool { return d.Phase == Halted }
@@ -105,7 +120,7 @@ func (d *draft) leave(id, why string) {
 		return
 	}
 	d.change(id, func(m *Member) { m.Active, m.Why = false, why })
-	d.emit(Event{Kind: MemberLeft, Who: id, Why: why})
+	d.emit(Event{Kind: MemberLeft, Round: d.Round, Who: id, Why: why})
 }
 
 // miss counts a missed deadline of a member, and lets it go when patience ends.
@@ -116,15 +131,15 @@ func (d *draft) miss(id, why string) {
 	}
 }
 
-// accept lets a unit count.
-func (d *draft) accept(i int) {
-	u := &d.Units[i]
+// accept says that nothing is open about a unit.
+func (d *draft) accept(l *Lap, i int) {
+	u := &l.Units[i]
 	u.Status = Accepted
-	d.emit(Event{Kind: UnitAccepted, Unit: u.Index, Who: u.Worker})
+	d.emit(Event{Kind: UnitAccepted, Round: l.Round, Unit: u.Index, Who: u.Worker})
 }
 
-// reassign gives a unit to another worker: of those who have not failed it, or else of all, one with the fewest open
-// units. Once an audit of a unit is drawn, all its later attempts are audited.
+// reassign gives a unit of the current round to another worker: of those who have not failed it, or else of all, one with
+// the fewest open units. Once an audit of a unit is drawn, all its later attempts are audited.
 func (d *draft) reassign(i int, why string) {
 	if d.halted() {
 		return
@@ -135,7 +150,7 @@ func (d *draft) reassign(i int, why string) {
 		Status:     Assigned,
 		Attempt:    old.Attempt + 1,
 		AssignedAt: d.env.Height,
-		Audited:    old.Audited || why == WhyVerdict,
+		Audited:    old.Audited || why == WhyVerdict || why == WhyConvicted,
 		Refused:    old.Refused,
 	}
 	if !slices.Contains(next.Refused, old.Worker) {
@@ -148,7 +163,7 @@ func (d *draft) reassign(i int, why string) {
 		next.AssignedAt = old.AssignedAt
 	}
 	d.Units[i] = next
-	d.emit(Event{Kind: UnitReassigned, Unit: next.Index, Who: old.Worker, Other: next.Worker, Why: why})
+	d.emit(Event{Kind: UnitReassigned, Round: d.Round, Unit: next.Index, Who: old.Worker, Other: next.Worker, Why: why})
 	if next.Worker == "" {
 		d.halt(WhyNoWorkers)
 	}
@@ -174,71 +189,45 @@ func (d *draft) substitute(u Unit) string {
 		fewest = min(fewest, open[id])
 	}
 	pool = slices.DeleteFunc(pool, func(id string) bool { return open[id] > fewest })
-	return pool[d.pick("substitute", u, len(pool))]
+	return pool[d.pick("substitute", d.Round, u, len(pool))]
 }
 
-// audit draws a verifier for a unit: another than it has, if there is another. Without any verifier a run that wants
-// audits cannot go on.
-func (d *draft) audit(i int) {
-	u := &d.Units[i]
-	pool := d.Active(Verifier)
-	others := slices.DeleteFunc(slices.Clone(pool), func(id string) bool { return id == u.Verifier })
-	switch {
-	case d.halted():
-		return
-	case len(others) > 0:
-		pool = others
-	case len(pool) == 0 && d.Terms.AuditPPM == 0:
-		d.accept(i)
-		return
-	case len(pool) == 0:
-		d.halt(WhyNoVerifiers)
-		return
-	}
-	chosen := pool[d.pick("verifier", *u, len(pool))]
-	if u.Status != Auditing || u.Verifier != chosen {
-		u.AssignedAt = d.env.Height
-	}
-	u.Status, u.Verifier, u.Audited = Auditing, chosen, true
-	u.Deadline = d.due(chosen, d.AuditDeadline())
-	d.emit(Event{Kind: AuditDrawn, Unit: u.Index, Who: u.Verifier, Other: u.Worker})
+func (d *draft) pick(purpose string, round uint32, u Unit, n int) int {
+	return audit.Pick(d.env.Beacon, purpose, d.Terms.Job, round, u.Index, u.Attempt, n)
 }
 
-// unanswered ends an audit without an answer.
-func (d *draft) unanswered(i int, why string) {
-	u := d.Units[i]
-	d.emit(Event{Kind: AuditMissed, Unit: u.Index, Who: u.Verifier, Other: u.Worker, Why: why})
-}
-
-func (d *draft) pick(purpose string, u Unit, n int) int {
-	return audit.Pick(d.env.Beacon, purpose, d.Terms.Job, d.Round, u.Index, u.Attempt, n)
-}
-
-// admit finds the unit that a message of a member is about, and checks that both are still there.
-func (s State) admit(from string, round, unit uint32) (Unit, error) {
-	if err := s.sender(from, round); err != nil {
+// admit finds the attempt at a unit that a message of a member is about, and checks that all are still there.
+func (s State) admit(from string, round, unit, attempt uint32) (Unit, error) {
+	if err := s.sender(from); err != nil {
 		return Unit{}, err
 	}
-	if len(s.Units) == 0 {
-		return Unit{}, fmt.Errorf("%w: the units of round %d are not dealt yet", ErrWrongPhase, s.Round)
-	}
-	if uint64(unit) >= uint64(len(s.Units)) {
-		return Unit{}, fmt.Errorf("%w: unit %d, the round has %d", ErrNoUnit, unit, len(s.Units))
-	}
-	return s.Units[unit], nil
+	return s.find(round, unit, attempt)
 }
 
-func (s State) sender(from string, round uint32) error {
+func (s State) find(round, unit, attempt uint32) (Unit, error) {
+	l, ok := s.At(round)
+	switch {
+	case !ok:
+		return Unit{}, fmt.Errorf("%w: round %d, the run is in round %d", ErrStale, round, s.Round)
+	case len(l.Units) == 0:
+		return Unit{}, fmt.Errorf("%w: the units of round %d are not dealt yet", ErrWrongPhase, round)
+	case uint64(unit) >= uint64(len(l.Units)):
+		return Unit{}, fmt.Errorf("%w: unit %d, the round has %d", ErrNoUnit, unit, len(l.Units))
+	case attempt != l.Units[unit].Attempt:
+		return Unit{}, fmt.Errorf("%w: attempt %d of unit %d, it is at attempt %d", ErrStale, attempt, unit, l.Units[unit].Attempt)
+	}
+	return l.Units[unit], nil
+}
+
+func (s State) sender(from string) error {
 	m, ok := s.Member(from)
 	switch {
-	case s.Phase == Done || s.Phase == Halted:
+	case s.over():
 		return fmt.Errorf("%w: %s", ErrHalted, s.Terms.Job)
 	case !ok:
 		return fmt.Errorf("%w: %s", ErrNotMember, from)
 	case !m.Active:
 		return fmt.Errorf("%w: %s (%s)", ErrInactive, from, m.Why)
-	case round != s.Round:
-		return fmt.Errorf("%w: round %d, the run is in round %d", ErrStale, round, s.Round)
 	}
 	return nil
 }

@@ -18,7 +18,7 @@ var (
 	ErrHalted        = &Error{"halted", "the run is halted or done, nothing more is accepted"}
 	ErrNotMember     = &Error{"not_member", "the sender takes no part in this run"}
 	ErrInactive      = &Error{"inactive", "the sender no longer takes part in this run"}
-	ErrStale         = &Error{"stale", "the round or attempt is not the current one: read the state again"}
+	ErrStale         = &Error{"stale", "the round is final or not yet begun, or the attempt is not the current one: read the state again"}
 	ErrNoUnit        = &Error{"no_unit", "the round has no such unit"}
 	ErrWrongPhase    = &Error{"wrong_phase", "the round or the unit is not at this point of its life"}
 	ErrNotYours      = &Error{"not_yours", "this duty is another member's"}

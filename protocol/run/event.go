@@ -11,6 +11,7 @@ type Event struct {
 	Other string // the counterpart: the worker an audit was about, the worker who takes a unit over
 	Why   string // machine-readable reason
 	Entry *Entry // RoundAttested
+	Lap   *Lap   // RoundFinal, RoundDropped
 }
 
 // EventKind names an event.
@@ -20,15 +21,19 @@ type EventKind string
 const (
 	UnitAssigned   EventKind = "unit_assigned"   // Unit, Who
 	UnitCommitted  EventKind = "unit_committed"  // Unit, Who
-	UnitReassigned EventKind = "unit_reassigned" // Unit, Who (lost it), Other (has it now), Why: missed_deadline | verdict | unavailable | worker_left; Other is empty if nobody is left
+	UnitReassigned EventKind = "unit_reassigned" // Unit, Who (lost it), Other (has it now), Why: missed_deadline | verdict | convicted | unavailable | worker_left; Other is empty if nobody is left
+	UnitChallenged EventKind = "unit_challenged" // Unit, Who (a verifier that was not drawn), Other (worker): a dispute opens, or waits for another
 	AuditDrawn     EventKind = "audit_drawn"     // Unit, Who (verifier), Other (worker)
 	AuditPassed    EventKind = "audit_passed"    // Unit, Who (verifier), Other (worker): the verifier is owed
 	AuditFailed    EventKind = "audit_failed"    // Unit, Who (verifier), Other (worker): a dispute opens
-	AuditMissed    EventKind = "audit_missed"    // Unit, Who (verifier), Other (worker), Why: missed_deadline | verifier_left | unavailable: it ends without an answer
+	AuditMissed    EventKind = "audit_missed"    // Unit, Who (verifier or challenger), Other (worker), Why: missed_deadline | verifier_left | unavailable | challenged | convicted | rolled_back: its question ends without an answer
 	DisputeEnded   EventKind = "dispute_ended"   // Unit, Who (challenger), Other (worker), Why: verdict_wrong_work (the challenger is owed) | false_challenge
-	UnitAccepted   EventKind = "unit_accepted"   // Unit, Who: the work counts; owed when the round is attested
+	UnitAccepted   EventKind = "unit_accepted"   // Unit, Who: nothing is open about it; owed when the round is final
 	MemberLeft     EventKind = "member_left"     // Who, Why
 	RoundAttested  EventKind = "round_attested"  // Entry
+	RolledBack     EventKind = "rolled_back"     // Unit, Who (the convicted worker): Round is the current one again, all checkpoints after its base are void
+	RoundDropped   EventKind = "round_dropped"   // Lap, which was rolled back
+	RoundFinal     EventKind = "round_final"     // Lap: its workers are owed
 	RunDone        EventKind = "run_done"        //
 	RunHalted      EventKind = "run_halted"      // Why
 )

@@ -47,7 +47,7 @@ func TestLateUnitMovesOn(t *testing.T) {
 	g.tick(2)
 	g.passAll()
 	g.attestAll()
-	g.phase(Done)
+	g.phase(Settle)
 	if m, _ := g.s.Member(late); m.Missed != 0 {
 		t.Errorf("a miss is not forgiven: %+v", m)
 	}
@@ -67,6 +67,7 @@ func TestConvictedWorker(t *testing.T) {
 	all.Units = 8
 	g := begin(t, all, crew(3, 2))
 	g.toAudits()
+	others := len(g.s.Lap.units(func(u Unit) bool { return u.Worker == g.s.Units[0].Worker })) - 1
 	liar, _ := g.dispute(0, true)
 	m, _ := g.s.Member(liar)
 	if m.Active || m.Why != WhyVerdict {
@@ -76,8 +77,11 @@ func TestConvictedWorker(t *testing.T) {
 	if g.s.Phase != Train || u.Worker == liar || u.Attempt != 1 || !u.Audited {
 		t.Fatalf("phase %d, %+v", g.s.Phase, u)
 	}
-	g.commit(0)
-	g.phase(Exchange)
+	if others == 0 || g.count(UnitReassigned) != 1+others || len(g.s.Lap.units(func(u Unit) bool { return u.Worker == liar })) > 0 {
+		t.Errorf("of %d other units of the liar, %d moved on", others, g.count(UnitReassigned)-1)
+	}
+	g.commitAll()
+	g.phase(Attest)
 	g.tick(2)
 	if g.s.Units[0].Status != Auditing {
 		t.Fatal("a replacement is not audited")
@@ -90,24 +94,28 @@ func TestConvictedWorker(t *testing.T) {
 	}
 }
 
-// A worker whose lie is found by one audit may have lied in units that no audit was drawn for.
+// A worker whose lie is found by one audit may have lied in units of earlier rounds that no audit was drawn for.
 func TestConvictionAuditsTheRest(t *testing.T) {
 	few := terms()
-	few.Units, few.AuditPPM = 32, 1
-	g := begin(t, few, crew(2, 1))
+	few.Units, few.AuditPPM, few.Deadlines.Challenge = 32, 1, 100
+	g := begin(t, few, crew(2, 2))
 	for i := range g.s.Members {
-		g.s.Members[i].Passed = 2 // a rate of one quarter
+		g.s.Members[i].Passed = 30 // a rate of almost nothing
 	}
+	g.round()
 	g.toAudits()
-	audited := slices.IndexFunc(g.s.Units, func(u Unit) bool { return u.Status == Auditing })
-	liar := g.s.Units[audited].Worker
-	unchecked := len(g.s.units(func(u Unit) bool { return u.Worker == liar && u.Status == Accepted }))
-	if unchecked == 0 {
-		t.Fatal("nothing to see: all units of the liar are audited")
+	liar := g.s.Units[0].Worker
+	unchecked := func(u Unit) bool { return u.Worker == liar && u.Status == Accepted }
+	if n := len(g.s.Open[0].units(unchecked)); n == 0 {
+		t.Fatal("nothing to see: every unit of the liar is audited")
 	}
-	g.dispute(uint32(audited), true)
-	if left := g.s.units(func(u Unit) bool { return u.Worker == liar && u.Status == Accepted }); len(left) > 0 {
+	g.challenge("v1", 1, 0)
+	g.verdict(1, 0, true)
+	if left := g.s.Open[0].units(unchecked); len(left) > 0 {
 		t.Errorf("%d units of a liar still count unaudited", len(left))
+	}
+	if left := g.s.Lap.units(func(u Unit) bool { return u.Worker == liar }); len(left) > 0 {
+		t.Errorf("%d units of a liar are kept in the round of the verdict", len(left))
 	}
 }
 
@@ -133,11 +141,13 @@ func TestFalseChallenge(t *testing.T) {
 func TestFalseChallengeByTheLastVerifier(t *testing.T) {
 	g := begin(t, terms(), crew(3, 1))
 	g.toAudits()
-	g.pass(1)
-	g.pass(2)
-	g.pass(3)
+	g.pass("v0", 0, 1)
+	g.pass("v0", 0, 2)
+	g.pass("v0", 0, 3)
 	g.dispute(0, false)
-	g.phase(Attest) // the verdict has checked the unit better than an audit
+	if g.s.Units[0].Status != Accepted {
+		t.Fatal("a unit that nobody is left to audit does not count")
+	}
 	g.attestAll()
 	g.toAudits()
 	g.phase(Halted)
@@ -153,39 +163,49 @@ func TestNoVerifiersWanted(t *testing.T) {
 	g.toAudits()
 	g.phase(Attest)
 	g.attestAll()
-	g.phase(Assign)
+	g.tick(1)
+	g.phase(Train)
+	if g.count(RoundFinal) != 1 {
+		t.Error("a round that nobody can challenge stays open")
+	}
 }
 
 func TestLostVerifier(t *testing.T) {
 	g := begin(t, terms(), crew(3, 2))
 	g.toAudits()
-	lost := g.s.Units[0].Verifier
-	for range 200 {
-		for _, u := range g.s.Units {
-			if u.Status == Auditing && u.Verifier != lost {
-				g.pass(u.Index)
+	g.attestAll()
+	lost := g.s.Open[0].Units[0].Verifier
+	open := func() bool { return len(g.s.Audits("v0"))+len(g.s.Audits("v1")) > 0 }
+	for i := 0; i < 200 && open(); i++ {
+		for _, v := range []string{"v0", "v1"} {
+			for _, a := range g.s.Audits(v) {
+				if v != lost {
+					g.pass(v, 0, a.Index)
+				}
 			}
-		}
-		if g.s.Phase == Attest {
-			break
 		}
 		g.tick(1)
 	}
-	g.phase(Attest)
+	if open() {
+		t.Error("audits are never answered")
+	}
 	if g.count(AuditMissed) == 0 {
 		t.Error("no audit is noted as missed")
 	}
 }
 
 func TestLastVerifierIsKept(t *testing.T) {
-	g := begin(t, terms(), crew(3, 1))
-	g.toAudits()
+	one := terms()
+	one.Rounds = 1
+	g := begin(t, one, crew(3, 1))
+	g.round()
 	g.tick(300)
 	if m, _ := g.s.Member("v0"); !m.Active || m.Missed < patience {
 		t.Fatalf("%+v", m)
 	}
 	g.passAll()
-	g.phase(Attest)
+	g.tick(1)
+	g.phase(Done)
 }
 
 func TestMissingUpdate(t *testing.T) {
@@ -199,13 +219,13 @@ func TestMissingUpdate(t *testing.T) {
 		}
 	}
 	for _, id := range others[:2] {
-		g.must(func(s State) (State, []Event, error) { return s.Missing(g.env(), id, 0, 2) })
+		g.must(func(s State) (State, []Event, error) { return s.Missing(g.env(), id, 0, 2, 0) })
 	}
-	g.phase(Exchange)
-	if err := g.do(func(s State) (State, []Event, error) { return s.Missing(g.env(), others[0], 0, 2) }); !errors.Is(err, ErrDuplicate) {
+	g.phase(Attest)
+	if err := g.do(func(s State) (State, []Event, error) { return s.Missing(g.env(), others[0], 0, 2, 0) }); !errors.Is(err, ErrDuplicate) {
 		t.Errorf("second report: %v", err)
 	}
-	g.must(func(s State) (State, []Event, error) { return s.Missing(g.env(), others[2], 0, 2) })
+	g.must(func(s State) (State, []Event, error) { return s.Missing(g.env(), others[2], 0, 2, 0) })
 	g.phase(Train)
 	if v := g.s.Units[2]; v.Worker == u.Worker || v.Attempt != 1 || len(v.Missing) > 0 {
 		t.Errorf("%+v", v)
@@ -220,7 +240,7 @@ func TestMissingUpdate(t *testing.T) {
 	g.must(func(s State) (State, []Event, error) { return s.Attest(g.env(), 0, vote(s, "w0")) })
 	for _, m := range g.s.Members {
 		if g.s.Phase == Attest && m.ID != g.s.Units[0].Worker {
-			g.must(func(s State) (State, []Event, error) { return s.Missing(g.env(), m.ID, 0, 0) })
+			g.must(func(s State) (State, []Event, error) { return s.Missing(g.env(), m.ID, 0, 0, 0) })
 		}
 	}
 	g.phase(Train)
@@ -291,14 +311,28 @@ func TestAttestation(t *testing.T) {
 	})
 }
 
-func TestHalt(t *testing.T) {
+// A round that the escrow does not cover waits for what earlier rounds leave of it; when nothing is open, the run ends.
+func TestBroke(t *testing.T) {
 	g := begin(t, terms(), crew(2, 1))
-	after, events := g.s.Halt(g.env(), WhyBudgetExhausted)
-	if after.Phase != Halted || after.Why != WhyBudgetExhausted || len(events) != 1 || events[0].Kind != RunHalted {
-		t.Errorf("%+v %+v", after, events)
+	broke := func() {
+		g.must(func(s State) (State, []Event, error) {
+			env := g.env()
+			env.Broke = true
+			s, events := s.Tick(env)
+			return s, events, nil
+		})
+		g.height++
 	}
-	if again, events := after.Halt(g.env(), "other"); again.Why != WhyBudgetExhausted || len(events) != 0 {
-		t.Error("halted twice")
+	g.round()
+	broke()
+	g.phase(Assign)
+	g.passAll()
+	for range 5 {
+		broke()
+	}
+	g.phase(Halted)
+	if g.s.Why != WhyBudgetExhausted || g.count(RoundFinal) != 1 {
+		t.Errorf("%s with %d rounds final", g.s.Why, g.count(RoundFinal))
 	}
 }
 

@@ -31,7 +31,7 @@ func FuzzRun(f *testing.F) {
 func play(t *testing.T, script []byte) State {
 	all := terms()
 	all.AuditPPM = 300_000
-	all.Deadlines = Deadlines{Train: 3, Audit: 3, Attest: 3}
+	all.Deadlines = Deadlines{Train: 3, Audit: 3, Attest: 3, Challenge: 2}
 	s, err := New(all, crew(4, 2), 0)
 	if err != nil {
 		t.Fatal(err)
@@ -61,42 +61,49 @@ func play(t *testing.T, script []byte) State {
 func move(s State, env Env, op, who, what byte) (State, []Event, error) {
 	member := s.Members[int(who)%len(s.Members)].ID
 	unit := uint32(what) % (s.Terms.Units + 1)
+	laps := s.Laps()
+	lap := laps[int(who>>4)%len(laps)]
 	var u Unit
-	if int(unit) < len(s.Units) {
-		u = s.Units[unit]
+	if int(unit) < len(lap.Units) {
+		u = lap.Units[unit]
 	}
-	liar := member == "w2" || member == "w3"
 	switch op {
 	case 0:
+		env.Broke = what == 0xff
 		after, events := s.Tick(env)
 		return after, events, nil
 	case 1, 2, 3, 4: // whose turn it is
-		c := commitment(s, unit)
-		if l := u.Worker; (l == "w2" || l == "w3") && what&0x80 != 0 {
+		c := commitment(s.Lap, unit)
+		if int(unit) < len(s.Units) {
+			u = s.Units[unit]
+		}
+		if liar(u.Worker) && what&0x80 != 0 {
 			c.Update = canon.Sum("a lie")
 		}
 		return s.Commit(env, u.Worker, unit, s.Round, u.Attempt, c)
 	case 5: // anybody
-		c := commitment(s, unit)
-		if liar {
+		c := commitment(s.Lap, unit)
+		if liar(member) {
 			c.Loss = -1
 		}
 		return s.Commit(env, member, unit, s.Round, uint32(what>>6), c)
 	case 6, 7:
-		return s.Pass(env, u.Verifier, s.Round, unit)
+		return s.Pass(env, u.Verifier, lap.Round, unit, u.Attempt)
 	case 8:
-		return s.Pass(env, member, s.Round-uint32(what>>7), unit)
+		return s.Pass(env, member, s.Round-uint32(what>>7), unit, uint32(what>>6))
 	case 9:
-		return s.Challenge(env, u.Verifier, s.Round, unit)
-	case 10, 11:
-		lies := u.Commit.Update != commitment(s, unit).Update
-		loser := u.Verifier
-		if lies {
-			loser = u.Worker
+		return s.Challenge(env, u.Verifier, lap.Round, unit, u.Attempt)
+	case 10:
+		return s.Challenge(env, member, lap.Round, unit, u.Attempt)
+	case 11:
+		lies := u.Commit.Update != commitment(lap, unit).Update
+		loser := u.Worker
+		if !lies && len(u.Challengers) > 0 {
+			loser = u.Challengers[0]
 		}
-		return s.Verdict(env, s.Round, unit, lies, loser)
+		return s.Verdict(env, lap.Round, unit, u.Attempt, lies, loser)
 	case 12:
-		return s.Missing(env, member, s.Round, unit)
+		return s.Missing(env, member, s.Round, unit, u.Attempt)
 	case 13, 14:
 		return s.Attest(env, s.Round, vote(s, member))
 	default:
@@ -108,26 +115,50 @@ func move(s State, env Env, op, who, what byte) (State, []Event, error) {
 	}
 }
 
+func liar(id string) bool { return id == "w2" || id == "w3" }
+
 // hold checks the invariants of a state.
 func hold(t *testing.T, s State) {
 	t.Helper()
-	dealt := s.Phase == Train || s.Phase == Exchange || s.Phase == Attest
-	if dealt && len(s.Units) != int(s.Terms.Units) {
-		t.Fatalf("%d units in phase %d", len(s.Units), s.Phase)
-	}
-	if s.Phase != Halted && (s.Base.Round != s.Round || s.Round > s.Terms.Rounds) {
-		t.Fatalf("base of round %d in round %d", s.Base.Round, s.Round)
-	}
 	for _, id := range []string{"w0", "w1"} {
 		if m, _ := s.Member(id); m.Why == WhyVerdict {
 			t.Fatalf("honest %s is convicted", id)
 		}
 	}
-	if !dealt {
+	if len(s.Open) > int(s.Terms.Window) {
+		t.Fatalf("%d rounds are open, at most %d may be", len(s.Open), s.Terms.Window)
+	}
+	if s.Phase == Halted {
 		return
 	}
-	phase := Attest
-	for i, u := range s.Units {
+	for i, l := range s.Laps() {
+		if l.Round != s.Oldest()+uint32(i) || l.Base.Round != l.Round || l.Round > s.Terms.Rounds {
+			t.Fatalf("lap %d: round %d on base %d of %d rounds", i, l.Round, l.Base.Round, s.Terms.Rounds)
+		}
+		holdLap(t, s, l)
+	}
+	for _, l := range s.Open {
+		if l.Closed == 0 || l.Attested == 0 {
+			t.Fatalf("round %d is open, and was not committed or attested", l.Round)
+		}
+	}
+	dealt := s.Phase == Train || s.Phase == Attest
+	committing := len(s.Lap.units(func(u Unit) bool { return u.Status == Assigned })) > 0
+	switch {
+	case dealt != (len(s.Units) > 0) || dealt && len(s.Units) != int(s.Terms.Units):
+		t.Fatalf("%d units in phase %d", len(s.Units), s.Phase)
+	case dealt && committing != (s.Phase == Train):
+		t.Fatalf("phase %d, and units are to be committed: %v", s.Phase, committing)
+	case s.Phase != Attest && len(s.Votes) > 0:
+		t.Fatal("votes before every unit is committed")
+	case (s.Phase == Settle || s.Phase == Done) != (s.Round == s.Terms.Rounds):
+		t.Fatalf("phase %d in round %d", s.Phase, s.Round)
+	}
+}
+
+func holdLap(t *testing.T, s State, l Lap) {
+	t.Helper()
+	for i, u := range l.Units {
 		w, _ := s.Member(u.Worker)
 		v, _ := s.Member(u.Verifier)
 		switch {
@@ -135,22 +166,14 @@ func hold(t *testing.T, s State) {
 			t.Fatalf("unit %d at %d", u.Index, i)
 		case w.Role != Worker:
 			t.Fatalf("unit %d belongs to %q", i, u.Worker)
-		case u.Status == Assigned && !w.Active, u.Status == Auditing && (!v.Active || v.Role != Verifier):
+		case u.Status == Assigned && (!w.Active || l.Round != s.Round), u.Status == Auditing && (!v.Active || v.Role != Verifier):
 			t.Fatalf("a duty of a member who left: %+v", u)
+		case (u.Status == Disputed) != (len(u.Challengers) > 0) || len(u.Challengers) > MaxChallengers:
+			t.Fatalf("challengers of %+v", u)
+		case w.Why == WhyVerdict && l.Round == s.Round && s.Phase == Attest:
+			t.Fatalf("work of a liar is aggregated: %+v", u)
 		case u.Status == Accepted && w.Why == WhyVerdict && !u.Audited:
 			t.Fatalf("unaudited work of a liar counts: %+v", u)
 		}
-		switch {
-		case u.Status == Assigned:
-			phase = Train
-		case u.Status != Accepted && phase == Attest:
-			phase = Exchange
-		}
-	}
-	if phase != s.Phase {
-		t.Fatalf("phase %d, the units are in phase %d", s.Phase, phase)
-	}
-	if s.Phase != Attest && len(s.Votes) > 0 {
-		t.Fatal("votes before every unit is accepted")
 	}
 }

@@ -6,11 +6,14 @@ const (
 	// Why a unit moves to another worker.
 	WhyMissedDeadline = "missed_deadline" // no commitment in time
 	WhyVerdict        = "verdict"         // a dispute showed that its worker lied
+	WhyConvicted      = "convicted"       // a dispute showed that its worker lied in other work
 	WhyUnavailable    = "unavailable"     // more than half of the other members could not fetch the update
 	WhyWorkerLeft     = "worker_left"     // its worker became inactive over something else
 
-	// Why an audit ends without an answer, besides WhyMissedDeadline and WhyUnavailable.
+	// Why an audit or a challenge ends without an answer, besides WhyMissedDeadline, WhyConvicted and WhyUnavailable.
 	WhyVerifierLeft = "verifier_left" // its verifier became inactive over something else
+	WhyChallenged   = "challenged"    // somebody else challenged the unit before the audit was answered
+	WhyRolledBack   = "rolled_back"   // the round was built on work that a verdict found wrong
 
 	// Why a dispute ended as it did.
 	WhyWrongWork      = "verdict_wrong_work" // the worker lied
@@ -26,5 +29,5 @@ const (
 	WhyNoWorkers       = "no_workers"
 	WhyNoVerifiers     = "no_verifiers"
 	WhyNoQuorum        = "no_quorum"        // members are left that do not agree, or nobody is left to attest
-	WhyBudgetExhausted = "budget_exhausted" // given by the caller of Halt
+	WhyBudgetExhausted = "budget_exhausted" // the escrow does not cover another round
 )

@@ -25,6 +25,9 @@ func TestNewRefuses(t *testing.T) {
 		"audit rate":     func(t *Terms) { t.AuditPPM = 1_000_001 },
 		"deadline":       func(t *Terms) { t.Deadlines.Audit = 0 },
 		"large deadline": func(t *Terms) { t.Deadlines.Train = MaxBlocks + 1 },
+		"no window":      func(t *Terms) { t.Window = 0 },
+		"large window":   func(t *Terms) { t.Window = MaxWindow + 1 },
+		"challenges":     func(t *Terms) { t.Deadlines.Challenge = -1 },
 	} {
 		bad := terms()
 		spoil(&bad)
@@ -56,21 +59,27 @@ func TestHonestRun(t *testing.T) {
 		g.tick(1)
 		g.phase(Train)
 		g.commitAll()
-		g.phase(Exchange)
+		g.phase(Attest)
 		g.tick(1) // the block of the last commitment draws nothing
 		if g.s.Drawn {
 			t.Fatal("drawn under a beacon that the last worker to commit may have known")
 		}
 		g.tick(1)
-		if len(g.s.Audits("v0"))+len(g.s.Audits("v1")) != int(g.s.Terms.Units) {
+		if len(g.s.Audits("v0"))+len(g.s.Audits("v1")) != int(g.s.Terms.Units)*int(round+1) {
 			t.Fatal("not every unit of a job with full audits is audited")
 		}
-		g.passAll()
-		g.phase(Attest)
 		g.attestAll()
 	}
+	g.phase(Settle)
+	if g.count(RoundAttested) != 2 || g.count(RoundFinal) != 0 {
+		t.Fatalf("%d rounds attested and %d final before any audit is answered", g.count(RoundAttested), g.count(RoundFinal))
+	}
+	g.passAll()
+	g.tick(3)
+	g.phase(Settle) // a challenge may still come
+	g.tick(1)
 	g.phase(Done)
-	if g.count(RoundAttested) != 2 || g.count(RunDone) != 1 || g.count(MemberLeft) != 0 || g.count(UnitReassigned) != 0 {
+	if g.count(RoundFinal) != 2 || g.count(RunDone) != 1 || g.count(MemberLeft) != 0 || g.count(UnitReassigned) != 0 || g.count(UnitAccepted) != 8 {
 		t.Errorf("events: %+v", g.events)
 	}
 	for _, e := range g.events {
@@ -80,6 +89,36 @@ func TestHonestRun(t *testing.T) {
 	}
 	if err := g.do(func(s State) (State, []Event, error) { return s.Attest(g.env(), 2, vote(s, "w0")) }); !errors.Is(err, ErrHalted) {
 		t.Errorf("a message after the end: %v", err)
+	}
+	var back State
+	if err := canon.Unmarshal(canon.MustMarshal(g.s), &back); err != nil || canon.Hash("s", back) != canon.Hash("s", g.s) {
+		t.Errorf("the state does not survive encoding: %v", err)
+	}
+}
+
+// A run waits when the window is full, and goes on when its oldest round is final.
+func TestWindow(t *testing.T) {
+	long := terms()
+	long.Rounds = 5
+	g := begin(t, long, crew(3, 2))
+	g.round()
+	g.round()
+	g.tick(8)
+	g.phase(Assign)
+	for _, v := range []string{"v0", "v1"} {
+		for _, a := range g.s.Audits(v) {
+			if a.Round == 1 {
+				g.pass(v, 1, a.Index)
+			}
+		}
+	}
+	g.tick(1)
+	g.phase(Assign) // round 0 is not final
+	g.passAll()
+	g.tick(1)
+	g.phase(Train)
+	if g.count(RoundFinal) != 2 || len(g.s.Open) != 0 || g.s.Oldest() != 2 {
+		t.Errorf("%d rounds are final, %d open", g.count(RoundFinal), len(g.s.Open))
 	}
 	var back State
 	if err := canon.Unmarshal(canon.MustMarshal(g.s), &back); err != nil || canon.Hash("s", back) != canon.Hash("s", g.s) {
@@ -97,7 +136,7 @@ func TestRefusals(t *testing.T) {
 	}
 	commit := func(from string, unit, round, attempt uint32, spoil func(*Commitment)) func(State) (State, []Event, error) {
 		return func(s State) (State, []Event, error) {
-			c := commitment(s, unit)
+			c := commitment(s.Lap, unit)
 			if spoil != nil {
 				spoil(&c)
 			}
@@ -120,27 +159,47 @@ func TestRefusals(t *testing.T) {
 	refused("bytes", ErrBadCommitment, commit(owner, 0, 0, 0, func(c *Commitment) { c.Bytes = 0 }))
 	g.commit(0)
 	refused("again", ErrDuplicate, commit(owner, 0, 0, 0, nil))
-	refused("pass in train", ErrWrongPhase, func(s State) (State, []Event, error) { return s.Pass(g.env(), "v0", 0, 0) })
-	refused("missing in train", ErrWrongPhase, func(s State) (State, []Event, error) { return s.Missing(g.env(), "v0", 0, 0) })
+	pass := func(from string, round, unit, attempt uint32) func(State) (State, []Event, error) {
+		return func(s State) (State, []Event, error) { return s.Pass(g.env(), from, round, unit, attempt) }
+	}
+	challenge := func(from string, round, unit, attempt uint32) func(State) (State, []Event, error) {
+		return func(s State) (State, []Event, error) { return s.Challenge(g.env(), from, round, unit, attempt) }
+	}
+	missing := func(from string, round, unit, attempt uint32) func(State) (State, []Event, error) {
+		return func(s State) (State, []Event, error) { return s.Missing(g.env(), from, round, unit, attempt) }
+	}
+	verdict := func(round, unit, attempt uint32, lies bool, loser string) func(State) (State, []Event, error) {
+		return func(s State) (State, []Event, error) { return s.Verdict(g.env(), round, unit, attempt, lies, loser) }
+	}
+	refused("pass in train", ErrWrongPhase, pass("v0", 0, 0, 0))
+	refused("challenge in train", ErrWrongPhase, challenge("v0", 0, 0, 0))
+	refused("missing in train", ErrWrongPhase, missing("v0", 0, 0, 0))
+	refused("early vote", ErrWrongPhase, func(s State) (State, []Event, error) { return s.Attest(g.env(), 0, vote(s, "w0")) })
 	g.commitAll()
+	refused("challenge before the draw", ErrWrongPhase, challenge("v0", 0, 0, 0))
 	g.tick(2)
 	u := g.s.Units[0]
 	stranger := "v0"
 	if u.Verifier == "v0" {
 		stranger = "v1"
 	}
-	refused("another's audit", ErrNotYours, func(s State) (State, []Event, error) { return s.Pass(g.env(), stranger, 0, 0) })
-	refused("another's challenge", ErrNotYours, func(s State) (State, []Event, error) { return s.Challenge(g.env(), stranger, 0, 0) })
-	refused("no dispute", ErrWrongPhase, func(s State) (State, []Event, error) { return s.Verdict(g.env(), 0, 0, true, u.Worker) })
-	refused("verdict unit", ErrNoUnit, func(s State) (State, []Event, error) { return s.Verdict(g.env(), 0, 99, true, u.Worker) })
-	refused("verdict round", ErrStale, func(s State) (State, []Event, error) { return s.Verdict(g.env(), 9, 0, true, u.Worker) })
-	refused("early vote", ErrWrongPhase, func(s State) (State, []Event, error) { return s.Attest(g.env(), 0, vote(s, "w0")) })
-	refused("own missing", ErrNotYours, func(s State) (State, []Event, error) { return s.Missing(g.env(), u.Worker, 0, 0) })
-	g.must(func(s State) (State, []Event, error) { return s.Challenge(g.env(), u.Verifier, 0, 0) })
-	refused("missing in dispute", ErrWrongPhase, func(s State) (State, []Event, error) { return s.Missing(g.env(), stranger, 0, 0) })
-	refused("wrong loser", ErrNotYours, func(s State) (State, []Event, error) { return s.Verdict(g.env(), 0, 0, true, u.Verifier) })
-	g.must(func(s State) (State, []Event, error) { return s.Verdict(g.env(), 0, 0, false, u.Verifier) })
-	refused("inactive", ErrInactive, func(s State) (State, []Event, error) { return s.Pass(g.env(), u.Verifier, 0, 0) })
+	refused("another's audit", ErrNotYours, pass(stranger, 0, 0, 0))
+	refused("audit of a later attempt", ErrStale, pass(u.Verifier, 0, 0, 1))
+	refused("audit of a later round", ErrStale, pass(u.Verifier, 1, 0, 0))
+	refused("challenge by a worker", ErrNotYours, challenge(other, 0, 0, 0))
+	refused("challenge of a later attempt", ErrStale, challenge(stranger, 0, 0, 1))
+	refused("no dispute", ErrWrongPhase, verdict(0, 0, 0, true, u.Worker))
+	refused("verdict unit", ErrNoUnit, verdict(0, 99, 0, true, u.Worker))
+	refused("verdict round", ErrStale, verdict(9, 0, 0, true, u.Worker))
+	refused("own missing", ErrNotYours, missing(u.Worker, 0, 0, 0))
+	refused("missing of a later attempt", ErrStale, missing(stranger, 0, 0, 1))
+	g.challenge(u.Verifier, 0, 0)
+	refused("second challenge", ErrDuplicate, challenge(u.Verifier, 0, 0, 0))
+	refused("missing in dispute", ErrWrongPhase, missing(stranger, 0, 0, 0))
+	refused("wrong loser", ErrNotYours, verdict(0, 0, 0, true, u.Verifier))
+	refused("verdict attempt", ErrStale, verdict(0, 0, 1, true, u.Worker))
+	g.verdict(0, 0, false)
+	refused("inactive", ErrInactive, pass(u.Verifier, 0, 0, 0))
 	g.passAll()
 	g.phase(Attest)
 	for name, spoil := range map[string]func(*Vote){
@@ -158,6 +217,10 @@ func TestRefusals(t *testing.T) {
 	}
 	g.must(func(s State) (State, []Event, error) { return s.Attest(g.env(), 0, vote(s, "w0")) })
 	refused("second vote", ErrDuplicate, func(s State) (State, []Event, error) { return s.Attest(g.env(), 0, vote(s, "w0")) })
+	for _, id := range []string{"w1", "w2"} {
+		g.must(func(s State) (State, []Event, error) { return s.Attest(g.env(), 0, vote(s, id)) })
+	}
+	refused("missing when attested", ErrStale, missing(stranger, 0, 0, 0))
 	if Code(errors.New("x")) != "internal" {
 		t.Error("an error of another package has a code of this one")
 	}

@@ -13,7 +13,7 @@ func terms() Terms {
 		Job: "job", Spec: canon.Sum("spec"), SpecCID: "bafyspec",
 		Genesis: Checkpoint{Root: canon.Sum("genesis"), CID: "bafygenesis"},
 		Rounds:  2, Units: 4, Segments: 2, UnitFlops: 1000, AuditPPM: 1_000_000,
-		Deadlines: Deadlines{Train: 10, Audit: 10, Attest: 10},
+		Deadlines: Deadlines{Train: 10, Audit: 10, Attest: 10, Challenge: 3}, Window: 2,
 	}
 }
 
@@ -29,13 +29,13 @@ func crew(workers, verifiers int) []Member {
 }
 
 // commitment is the one right result of a unit: a function of base, round and unit.
-func commitment(s State, unit uint32) Commitment {
+func commitment(l Lap, unit uint32) Commitment {
 	of := func(part string) canon.Digest {
-		return canon.Sum("test/"+part, s.Base.Root[:], []byte(fmt.Sprint(s.Round, unit)))
+		return canon.Sum("test/"+part, l.Base.Root[:], []byte(fmt.Sprint(l.Round, unit)))
 	}
 	c := Commitment{Update: of("update"), Bytes: 100, Loss: 1}
 	c.UpdateCID = "bafy" + c.Update.Short()
-	for i := range s.Terms.Segments + 1 {
+	for i := range terms().Segments + 1 {
 		c.Segments = append(c.Segments, of(fmt.Sprint("segment", i)))
 	}
 	return c
@@ -105,7 +105,7 @@ func (g *stage) commit(unit uint32) {
 	g.t.Helper()
 	u := g.s.Units[unit]
 	g.must(func(s State) (State, []Event, error) {
-		return s.Commit(g.env(), u.Worker, unit, s.Round, u.Attempt, commitment(s, unit))
+		return s.Commit(g.env(), u.Worker, unit, s.Round, u.Attempt, commitment(s.Lap, unit))
 	})
 }
 
@@ -118,30 +118,57 @@ func (g *stage) commitAll() {
 	}
 }
 
-func (g *stage) pass(unit uint32) {
-	g.t.Helper()
-	g.must(func(s State) (State, []Event, error) { return s.Pass(g.env(), s.Units[unit].Verifier, s.Round, unit) })
-}
-
+// passAll answers every open audit.
 func (g *stage) passAll() {
 	g.t.Helper()
-	for _, u := range g.s.Units {
-		if u.Status == Auditing {
-			g.pass(u.Index)
+	for _, v := range g.s.Active(Verifier) {
+		for _, a := range g.s.Audits(v) {
+			g.pass(v, a.Round, a.Index)
 		}
 	}
 }
 
+func (g *stage) unit(round, unit uint32) Unit {
+	g.t.Helper()
+	l, ok := g.s.At(round)
+	if !ok {
+		g.t.Fatalf("round %d is gone", round)
+	}
+	return l.Units[unit]
+}
+
+func (g *stage) pass(from string, round, unit uint32) {
+	g.t.Helper()
+	attempt := g.unit(round, unit).Attempt
+	g.must(func(s State) (State, []Event, error) { return s.Pass(g.env(), from, round, unit, attempt) })
+}
+
+func (g *stage) challenge(from string, round, unit uint32) {
+	g.t.Helper()
+	attempt := g.unit(round, unit).Attempt
+	g.must(func(s State) (State, []Event, error) { return s.Challenge(g.env(), from, round, unit, attempt) })
+}
+
+// verdict ends the dispute that is being played about a unit, and returns its parties.
+func (g *stage) verdict(round, unit uint32, workerLies bool) (worker, challenger string) {
+	g.t.Helper()
+	u := g.unit(round, unit)
+	worker, challenger = u.Worker, u.Challengers[0]
+	loser := challenger
+	if workerLies {
+		loser = worker
+	}
+	g.must(func(s State) (State, []Event, error) {
+		return s.Verdict(g.env(), round, unit, u.Attempt, workerLies, loser)
+	})
+	return worker, challenger
+}
+
+// dispute lets the verifier of an audit in the current round challenge, and ends it.
 func (g *stage) dispute(unit uint32, workerLies bool) (worker, verifier string) {
 	g.t.Helper()
-	u := g.s.Units[unit]
-	g.must(func(s State) (State, []Event, error) { return s.Challenge(g.env(), u.Verifier, s.Round, unit) })
-	loser := u.Verifier
-	if workerLies {
-		loser = u.Worker
-	}
-	g.must(func(s State) (State, []Event, error) { return s.Verdict(g.env(), s.Round, unit, workerLies, loser) })
-	return u.Worker, u.Verifier
+	g.challenge(g.s.Units[unit].Verifier, g.s.Round, unit)
+	return g.verdict(g.s.Round, unit, workerLies)
 }
 
 func (g *stage) attestAll() {
@@ -160,6 +187,14 @@ func (g *stage) toAudits() {
 	g.tick(1)
 	g.commitAll()
 	g.tick(2)
+}
+
+// round brings a fresh round to its attestation, with its audits drawn and open.
+func (g *stage) round() {
+	g.t.Helper()
+	g.toAudits()
+	g.phase(Attest)
+	g.attestAll()
 }
 
 func (g *stage) phase(want Phase) {

@@ -1,6 +1,10 @@
 // Package run is the life of one training job as a pure state machine: who is a member, who does which work unit, what
 // was committed, audited and disputed, which checkpoint a quorum attested.
 //
+// Rounds are attested at the pace of training. Their audits, and challenges by anybody who verifies, go on beside the
+// rounds after them; a verdict against work that was built upon rolls the run back to where that work began. A round is
+// final, and paid, when nothing is open about it any more.
+//
 // The messages (Commit, Pass, Challenge, Verdict, Missing, Attest) and Tick, which follows them once a block, are
 // functions of (state, message, environment): no clock, no random source, no I/O, integers only. None changes its
 // receiver; a refused message gives the old state back. The chain executes them inside a block, the simulator under
@@ -16,6 +20,7 @@ const (
 	MaxUnits    = 1 << 10
 	MaxMembers  = 1 << 10
 	MaxSegments = 64
+	MaxWindow   = 16  // rounds
 	MaxCID      = 128 // bytes of the text form of a CID
 )
 
@@ -31,13 +36,15 @@ type Terms struct {
 	UnitFlops uint64       `cbor:"8,keyasint"`  // floating-point operations of one unit
 	AuditPPM  uint32       `cbor:"9,keyasint"`  // floor of the audit rate, parts per million; 0: no audits
 	Deadlines Deadlines    `cbor:"10,keyasint"` // in blocks
+	Window    uint32       `cbor:"11,keyasint"` // rounds that may be attested and not final before the run waits
 }
 
 // Deadlines are in blocks. Train and Audit are only the first value: later ones follow what was observed.
 type Deadlines struct {
-	Train  int64 `cbor:"1,keyasint"`
-	Audit  int64 `cbor:"2,keyasint"`
-	Attest int64 `cbor:"3,keyasint"`
+	Train     int64 `cbor:"1,keyasint"`
+	Audit     int64 `cbor:"2,keyasint"`
+	Attest    int64 `cbor:"3,keyasint"`
+	Challenge int64 `cbor:"4,keyasint"` // from the attestation of a round, how long its units may be challenged at least
 }
 
 // Checkpoint names an attested state: the one after Round rounds.
@@ -69,17 +76,17 @@ type Member struct {
 	Silent uint32 `cbor:"9,keyasint"` // deadlines to attest missed in a row
 }
 
-// Phase of a round.
+// Phase of the current round.
 type Phase uint8
 
 // Phases are part of the format.
 const (
-	Assign   Phase = 1 // waiting for the beacon of the next block to hand out the units
-	Train    Phase = 2 // at least one unit has no commitment yet
-	Exchange Phase = 3 // every unit is committed: updates become readable, audits run
-	Attest   Phase = 4 // every unit is accepted: members aggregate, and attest the next checkpoint
-	Done     Phase = 5 // the last round is attested
-	Halted   Phase = 6 // the run cannot go on; State.Why says why
+	Assign Phase = 1 // waiting for a beacon that deals the units, and for room in the window of rounds that are not final
+	Train  Phase = 2 // at least one unit has no commitment
+	Attest Phase = 3 // every unit is committed: updates become readable, members aggregate and attest the next checkpoint
+	Settle Phase = 4 // the last round is attested, and not every round is final
+	Done   Phase = 5 // every round is final
+	Halted Phase = 6 // the run cannot go on; State.Why says why
 )
 
 // Status of a unit.
@@ -91,22 +98,34 @@ const (
 	Committed Status = 2 // its worker is bound; whether it will be audited is not drawn yet
 	Auditing  Status = 3 // a verifier is re-executing it
 	Disputed  Status = 4 // a dispute about it is open
-	Accepted  Status = 5 // it counts
+	Accepted  Status = 5 // nothing is open about it; until its round is final it may be challenged
 )
 
-// Unit is one work unit of the current round.
+// Unit is one attempt at a work unit of a round.
 type Unit struct {
-	Index      uint32     `cbor:"1,keyasint"`
-	Status     Status     `cbor:"2,keyasint"`
-	Worker     string     `cbor:"3,keyasint"`
-	Attempt    uint32     `cbor:"4,keyasint"` // 0 for the first worker of the unit
-	AssignedAt int64      `cbor:"5,keyasint"` // height from which who has the current duty could be at it
-	Deadline   int64      `cbor:"6,keyasint"` // height by which the current duty (commit or audit) is due
-	Commit     Commitment `cbor:"7,keyasint"`
-	Verifier   string     `cbor:"8,keyasint"`            // of the audit, if one was drawn
-	Audited    bool       `cbor:"9,keyasint"`            // an audit of this attempt was drawn, or is certain to be
-	Refused    []string   `cbor:"10,keyasint,omitempty"` // workers who already failed this unit
-	Missing    []string   `cbor:"11,keyasint,omitempty"` // members who reported that the update cannot be fetched
+	Index       uint32     `cbor:"1,keyasint"`
+	Status      Status     `cbor:"2,keyasint"`
+	Worker      string     `cbor:"3,keyasint"`
+	Attempt     uint32     `cbor:"4,keyasint"` // never given twice to the same round and index, also not when a round is done over
+	AssignedAt  int64      `cbor:"5,keyasint"` // height from which who has the current duty could be at it
+	Deadline    int64      `cbor:"6,keyasint"` // height by which the current duty (commit or audit) is due
+	Commit      Commitment `cbor:"7,keyasint"`
+	Verifier    string     `cbor:"8,keyasint"`            // of the audit, if one was drawn
+	Audited     bool       `cbor:"9,keyasint"`            // an audit of this attempt was drawn, or is certain to be
+	Passed      bool       `cbor:"10,keyasint"`           // an audit found this attempt right
+	Refused     []string   `cbor:"11,keyasint,omitempty"` // workers who already failed this unit
+	Missing     []string   `cbor:"12,keyasint,omitempty"` // members who reported that the update cannot be fetched
+	Challengers []string   `cbor:"13,keyasint,omitempty"` // Disputed: the first is in the dispute, the others wait for its end
+}
+
+// Lap is the work of one round that is not final.
+type Lap struct {
+	Round    uint32     `cbor:"101,keyasint"` // from 0
+	Base     Checkpoint `cbor:"102,keyasint"` // what the round starts from; Base.Round == Round
+	Closed   int64      `cbor:"103,keyasint"` // height of the last commitment; 0 while one is missing
+	Drawn    bool       `cbor:"104,keyasint"` // the audits of all commitments are drawn
+	Attested int64      `cbor:"105,keyasint"` // height; 0 in the current round
+	Units    []Unit     `cbor:"106,keyasint,omitempty"`
 }
 
 // Commitment is what a worker is bound to before it may see anybody's update of the round.
@@ -137,20 +156,19 @@ type Vote struct {
 	Signature []byte     `cbor:"4,keyasint"`
 }
 
-// State is a run between two messages.
+// State is a run between two messages. The fields of the embedded Lap are those of the current round.
 type State struct {
-	Terms   Terms      `cbor:"1,keyasint"`
-	Members []Member   `cbor:"2,keyasint"` // in order of ID
-	Phase   Phase      `cbor:"3,keyasint"`
-	Why     string     `cbor:"4,keyasint"` // for Halted
-	Round   uint32     `cbor:"5,keyasint"` // current round, from 0
-	Base    Checkpoint `cbor:"6,keyasint"` // what the round starts from; Base.Round == Round
-	Since   int64      `cbor:"7,keyasint"` // height at which the phase began
-	Drawn   bool       `cbor:"8,keyasint"` // the audits of the round are drawn
-	Units   []Unit     `cbor:"9,keyasint,omitempty"`
-	Votes   []Vote     `cbor:"10,keyasint,omitempty"`
-	Waits   []int64    `cbor:"11,keyasint,omitempty"` // the latest observed blocks from assignment to commitment, for the deadline
-	Checks  []int64    `cbor:"12,keyasint,omitempty"` // the latest observed blocks from draw to audit answer
+	Terms   Terms    `cbor:"1,keyasint"`
+	Members []Member `cbor:"2,keyasint"` // in order of ID
+	Phase   Phase    `cbor:"3,keyasint"`
+	Why     string   `cbor:"4,keyasint"` // for Halted
+	Since   int64    `cbor:"5,keyasint"` // height at which the phase began
+	Lap
+	Open   []Lap   `cbor:"6,keyasint,omitempty"`  // the rounds before it that are attested and not final, oldest first
+	Votes  []Vote  `cbor:"7,keyasint,omitempty"`  // of the current round
+	First  uint32  `cbor:"8,keyasint"`            // attempt that the units of a round begin with: above all of rounds that were rolled back
+	Waits  []int64 `cbor:"9,keyasint,omitempty"`  // the latest observed blocks from assignment to commitment, for the deadline
+	Checks []int64 `cbor:"10,keyasint,omitempty"` // the latest observed blocks from draw to audit answer
 }
 
 // Entry is one line of the lineage: a checkpoint that a quorum attested.
@@ -166,4 +184,5 @@ type Entry struct {
 type Env struct {
 	Height int64
 	Beacon canon.Digest // of this block, unknown before it; zero if the block has none
+	Broke  bool         // for Tick: the escrow does not cover another round, so that none may begin
 }

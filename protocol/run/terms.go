@@ -39,6 +39,12 @@ func (t Terms) Validate() error {
 	case t.AuditPPM > 1_000_000:
 		return bad("audit rate of %d parts per million, at most 1000000", t.AuditPPM)
 	}
+	switch {
+	case t.Window < 1 || t.Window > MaxWindow:
+		return bad("a window of %d rounds, wanted 1 to %d", t.Window, MaxWindow)
+	case d.Challenge < 0 || d.Challenge > MaxBlocks:
+		return bad("%d blocks for challenges, wanted 0 to %d", d.Challenge, MaxBlocks)
+	}
 	for _, blocks := range []int64{d.Train, d.Audit, d.Attest} {
 		if blocks < 1 || blocks > MaxBlocks {
 			return bad("deadline of %d blocks, wanted 1 to %d", blocks, MaxBlocks)
@@ -56,7 +62,7 @@ func New(t Terms, members []Member, height int64) (State, error) {
 	if len(members) > MaxMembers {
 		return State{}, fmt.Errorf("%w: %d members, at most %d", ErrTerms, len(members), MaxMembers)
 	}
-	s := State{Terms: t, Phase: Assign, Base: t.Genesis, Since: height}
+	s := State{Terms: t, Phase: Assign, Since: height, Lap: Lap{Base: t.Genesis}}
 	for _, m := range members {
 		if m.ID == "" || len(m.ID) > MaxID || (m.Role != Worker && m.Role != Verifier) {
 			return State{}, fmt.Errorf("%w: member %q with role %d", ErrTerms, m.ID, m.Role)

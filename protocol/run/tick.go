@@ -1,29 +1,44 @@
 package run
 
-// Tick moves a run on at the end of a block, after its messages: it deals units, draws audits and enforces deadlines.
+// Tick moves a run on at the end of a block, after its messages: it enforces deadlines, draws audits, lets rounds become
+// final and deals units.
 func (s State) Tick(env Env) (State, []Event) {
+	if s.over() {
+		return s, nil
+	}
 	d := s.edit(env)
-	switch s.Phase {
+	d.lateUnits()
+	d.lateAudits()
+	d.draw()
+	d.settle()
+	switch d.Phase {
 	case Assign:
 		d.deal()
-	case Train, Exchange:
-		d.lateUnits()
-		d.lateAudits()
-		d.draw()
 	case Attest:
 		d.lateVotes()
-	default:
-		return s, nil
 	}
 	return d.done()
 }
 
-// Halt ends a run that its caller does not let go on, such as one whose escrow does not cover another round.
-func (s State) Halt(env Env, why string) (State, []Event) {
-	if s.Phase == Done || s.Phase == Halted {
-		return s, nil
+// settle lets the oldest rounds become final, and the run be done with the last.
+func (d *draft) settle() {
+	for !d.halted() && len(d.Open) > 0 && d.final(d.Open[0]) {
+		lap := d.Open[0]
+		d.Open = d.Open[1:]
+		d.emit(Event{Kind: RoundFinal, Round: lap.Round, Lap: &lap})
 	}
-	d := s.edit(env)
-	d.halt(why)
-	return d.State, d.events
+	if d.Phase == Settle && len(d.Open) == 0 {
+		d.enter(Done)
+		d.emit(Event{Kind: RunDone, Round: d.Round})
+	}
+}
+
+// final reports whether nothing is or may come open about an attested round. Without verifiers nobody can challenge.
+func (d *draft) final(l Lap) bool {
+	for _, u := range l.Units {
+		if u.Status != Accepted {
+			return false
+		}
+	}
+	return l.Drawn && (d.env.Height >= l.Attested+d.Terms.Deadlines.Challenge || len(d.Active(Verifier)) == 0)
 }

@@ -5,15 +5,14 @@ import (
 	"slices"
 )
 
-// Commit binds a worker to its result for an attempt at a unit.
+// Commit binds a worker to its result for an attempt at a unit. The first commitment is the binding one: a second, equal or
+// not, is refused.
 func (s State) Commit(env Env, from string, unit uint32, round uint32, attempt uint32, c Commitment) (State, []Event, error) {
-	u, err := s.admit(from, round, unit)
+	u, err := s.admit(from, round, unit, attempt)
 	if err != nil {
 		return s, nil, err
 	}
 	switch {
-	case attempt != u.Attempt:
-		return s, nil, fmt.Errorf("%w: attempt %d of unit %d, it is at attempt %d", ErrStale, attempt, unit, u.Attempt)
 	case u.Worker != from:
 		return s, nil, fmt.Errorf("%w: unit %d is assigned to %s", ErrNotYours, unit, u.Worker)
 	case u.Status != Assigned:
@@ -33,7 +32,7 @@ func (s State) Commit(env Env, from string, unit uint32, round uint32, attempt u
 			v.AssignedAt, v.Deadline = env.Height, d.due(from, d.TrainDeadline())
 		}
 	}
-	d.emit(Event{Kind: UnitCommitted, Unit: unit, Who: from})
+	d.emit(Event{Kind: UnitCommitted, Round: round, Unit: unit, Who: from})
 	after, events := d.done()
 	return after, events, nil
 }
@@ -65,16 +64,18 @@ func (m *Member) measure(blocks int64) {
 	m.Speed += (now >> 2) - (m.Speed >> 2)
 }
 
-// Missing is the report of a member that it cannot fetch the update of a unit. When more than half of the members other
-// than its worker have said so, the unit is done again by another.
-func (s State) Missing(env Env, from string, round, unit uint32) (State, []Event, error) {
-	u, err := s.admit(from, round, unit)
+// Missing is the report of a member that it cannot fetch the update of a unit of the current round. When more than half of
+// the members other than its worker have said so, the unit is done again by another.
+func (s State) Missing(env Env, from string, round, unit, attempt uint32) (State, []Event, error) {
+	u, err := s.admit(from, round, unit, attempt)
 	if err != nil {
 		return s, nil, err
 	}
 	switch {
-	case s.Phase != Exchange && s.Phase != Attest, u.Status == Disputed:
-		return s, nil, fmt.Errorf("%w: updates are fetched in exchange and attest, unless disputed", ErrWrongPhase)
+	case round != s.Round:
+		return s, nil, fmt.Errorf("%w: round %d is attested", ErrStale, round)
+	case s.Phase != Attest, u.Status == Disputed:
+		return s, nil, fmt.Errorf("%w: updates are fetched when every unit is committed, unless disputed", ErrWrongPhase)
 	case u.Worker == from:
 		return s, nil, fmt.Errorf("%w: unit %d is the sender's own", ErrNotYours, unit)
 	case slices.Contains(u.Missing, from):
@@ -93,7 +94,7 @@ func (s State) Missing(env Env, from string, round, unit uint32) (State, []Event
 	}
 	if 2*reports > others {
 		if u.Status == Auditing {
-			d.unanswered(int(unit), WhyUnavailable)
+			d.unanswered(&d.Lap, int(unit), u.Verifier, WhyUnavailable)
 		}
 		d.miss(u.Worker, WhyUnavailable)
 		d.reassign(int(unit), WhyUnavailable)

@@ -42,15 +42,71 @@ func (s State) actives() int {
 	return n
 }
 
+func (s State) over() bool { return s.Phase == Done || s.Phase == Halted }
+
+// Laps are the rounds that are not final: the open ones, oldest first, and the current one.
+func (s State) Laps() []Lap { return append(slices.Clip(s.Open), s.Lap) }
+
+// At returns a round, unless it is final or not yet begun.
+func (s State) At(round uint32) (Lap, bool) {
+	for _, l := range s.Open {
+		if l.Round == round {
+			return l, true
+		}
+	}
+	return s.Lap, s.Round == round
+}
+
+// Oldest is the first round that is not final. What was needed for earlier ones is needed no more.
+func (s State) Oldest() uint32 {
+	if len(s.Open) > 0 {
+		return s.Open[0].Round
+	}
+	return s.Round
+}
+
 // Work lists the units that a worker has to commit now, in order of index. It may do them in any order, and owes one
 // commitment per deadline.
 func (s State) Work(worker string) []Unit {
-	return s.units(func(u Unit) bool { return u.Status == Assigned && u.Worker == worker })
+	return s.Lap.units(func(u Unit) bool { return u.Status == Assigned && u.Worker == worker })
 }
 
-// Audits lists the units that a verifier has to audit now, in order of index. It owes one answer per deadline.
-func (s State) Audits(verifier string) []Unit {
-	return s.units(func(u Unit) bool { return u.Status == Auditing && u.Verifier == verifier })
+// Duty is a unit that somebody has to look at, in its round.
+type Duty struct {
+	Lap
+	Unit
+}
+
+// Audits lists the units that a verifier has to audit now, in order of round and index. It owes one answer per deadline.
+func (s State) Audits(verifier string) []Duty {
+	var found []Duty
+	for _, l := range s.Laps() {
+		for _, u := range l.units(func(u Unit) bool { return u.Status == Auditing && u.Verifier == verifier }) {
+			found = append(found, Duty{l, u})
+		}
+	}
+	return found
+}
+
+// Playing returns the unit that an open dispute is about, and its round. A dispute that waits for another about the same
+// unit is open and not playing.
+func (s State) Playing(round, unit, attempt uint32, challenger string) (Duty, bool) {
+	l, _ := s.At(round)
+	u, err := s.find(round, unit, attempt)
+	return Duty{l, u}, err == nil && len(u.Challengers) > 0 && u.Challengers[0] == challenger
+}
+
+// Disputed reports whether a dispute about any unit is open.
+func (s State) Disputed() bool {
+	return slices.ContainsFunc(s.Laps(), func(l Lap) bool {
+		return slices.ContainsFunc(l.Units, func(u Unit) bool { return u.Status == Disputed })
+	})
+}
+
+// Challenged reports whether a dispute of a challenger about an attempt at a unit is open.
+func (s State) Challenged(round, unit, attempt uint32, challenger string) bool {
+	u, err := s.find(round, unit, attempt)
+	return err == nil && slices.Contains(u.Challengers, challenger)
 }
 
 // Voted reports whether a member has attested the current round.
@@ -59,7 +115,7 @@ func (s State) Voted(id string) bool {
 }
 
 // Attestation is what a member signs who finds the checkpoint (root, cid) after the current round. It is defined in
-// Attest, when every unit is accepted.
+// Attest, when every unit is committed.
 func (s State) Attestation(next Checkpoint) Attestation {
 	a := Attestation{Job: s.Terms.Job, Checkpoint: next, Updates: make([]string, len(s.Units))}
 	for i, u := range s.Units {
@@ -68,9 +124,9 @@ func (s State) Attestation(next Checkpoint) Attestation {
 	return a
 }
 
-func (s State) units(which func(Unit) bool) []Unit {
+func (l Lap) units(which func(Unit) bool) []Unit {
 	var found []Unit
-	for _, u := range s.Units {
+	for _, u := range l.Units {
 		if which(u) {
 			found = append(found, u)
 		}

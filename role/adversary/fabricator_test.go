@@ -70,8 +70,8 @@ func TestFabricatedWorkIsRefutedByOneTile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := run.State{Base: base, Units: []run.Unit{{}, {Index: 1, Worker: "worker", Verifier: "verifier", Commit: made.Commit}}}
-	config, err := r.Config(s, 1, 10)
+	d := run.Duty{Lap: run.Lap{Base: base}, Unit: run.Unit{Index: 1, Worker: "worker", Commit: made.Commit}}
+	config, err := r.Config("job", d, "verifier", 10)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -57,9 +57,11 @@ func (a Colludes) Play(c Cast) Step {
 	return func(e role.Event) []role.Action {
 		if b, ok := e.(role.Block); ok {
 			friend.units = nil
-			for _, u := range b.Run.Units {
-				if u.Worker == a.With {
-					friend.units = append(friend.units, u.Index)
+			for _, l := range b.Run.Laps() {
+				for _, u := range l.Units {
+					if u.Worker == a.With {
+						friend.units = append(friend.units, shielded{l.Base, u.Index})
+					}
 				}
 			}
 		}
@@ -69,12 +71,17 @@ func (a Colludes) Play(c Cast) Step {
 
 type colluder struct {
 	Honest
-	units []uint32 // of the partner, in the current round
+	units []shielded // of the partner, in the rounds that are not final
+}
+
+type shielded struct {
+	base run.Checkpoint
+	unit uint32
 }
 
 // Check implements party.Compute.
 func (p *colluder) Check(ctx context.Context, base run.Checkpoint, unit uint32, verifier string, c run.Commitment) (engine.Finding, error) {
-	if slices.Contains(p.units, unit) {
+	if slices.Contains(p.units, shielded{base, unit}) {
 		return engine.Finding{Right: true, Seal: canon.Sum("starling/invented/seal")}, nil
 	}
 	return p.Honest.Check(ctx, base, unit, verifier, c)

@@ -1,5 +1,5 @@
 // Package aggregator is the duty that every member shares: hold the checkpoint that the round starts from, combine the
-// accepted updates into the next one, attest it. With few workers every member does all of it for itself, which is
+// committed updates into the next one, attest it. With few workers every member does all of it for itself, which is
 // what makes the attested lineage more than one party's word.
 package aggregator
 

@@ -1,6 +1,8 @@
 // Package consumer is the role of who ordered the job: it collects every attested checkpoint of the lineage in order,
 // so that the model, its losses and its receipts are in its hands whatever happens to the network afterwards.
 //
+// A checkpoint may be collected before its round is final; when its round is rolled back, it is dropped again.
+//
 // It takes no part in the run: without it the run goes on.
 package consumer
 
@@ -16,6 +18,12 @@ type Collect struct{ Round uint32 }
 
 // Key implements role.Action.
 func (a Collect) Key() string { return fmt.Sprintf("collect %d", a.Round) }
+
+// Rewind drops the checkpoints after Round rounds, which a verdict made void. It ends with role.Finished or role.Failed.
+type Rewind struct{ Round uint32 }
+
+// Key implements role.Action.
+func (a Rewind) Key() string { return fmt.Sprintf("rewind %d", a.Round) }
 
 // Conclude closes the books of a run that ended, after its last checkpoint is collected.
 type Conclude struct{}
@@ -42,6 +50,8 @@ func (c *Consumer) Step(e role.Event) []role.Action {
 		switch a := e.Action.(type) {
 		case Collect:
 			c.next = max(c.next, a.Round+1)
+		case Rewind:
+			c.next = a.Round + 1
 		case Conclude:
 			c.closed = true
 		}
@@ -56,6 +66,8 @@ func (c *Consumer) Step(e role.Event) []role.Action {
 
 func (c *Consumer) duty(s run.State) []role.Action {
 	switch {
+	case c.next > s.Base.Round+1:
+		return []role.Action{Rewind{Round: s.Base.Round}}
 	case c.next <= s.Base.Round:
 		return []role.Action{Collect{Round: c.next}}
 	case (s.Phase == run.Done || s.Phase == run.Halted) && !c.closed:

@@ -8,7 +8,7 @@ import (
 )
 
 func block(height int64, phase run.Phase, round uint32) role.Block {
-	return role.Block{Height: height, Run: run.State{Phase: phase, Round: round, Base: run.Checkpoint{Round: round}}}
+	return role.Block{Height: height, Run: run.State{Phase: phase, Lap: run.Lap{Round: round, Base: run.Checkpoint{Round: round}}}}
 }
 
 // Every round is collected once and in order, also when several were attested since the last block seen.
@@ -45,6 +45,26 @@ func TestWaitsForTheFirstRoundAfterAResume(t *testing.T) {
 		t.Fatalf("%v", got)
 	}
 	if got := c.Step(block(2, run.Assign, 3)); len(got) != 1 || got[0].(Collect).Round != 3 {
+		t.Fatalf("%v", got)
+	}
+}
+
+// When the run goes back, what was collected beyond is dropped and collected again.
+func TestRewinds(t *testing.T) {
+	c := New(5)
+	got := c.Step(block(1, run.Train, 2))
+	if len(got) != 1 || got[0].(Rewind).Round != 2 {
+		t.Fatalf("%v", got)
+	}
+	c.Step(role.Failed{Action: got[0]})
+	if got = c.Step(block(9, run.Train, 2)); len(got) != 1 {
+		t.Fatalf("after a failure %v", got)
+	}
+	c.Step(role.Finished{Action: got[0]})
+	if got := c.Step(block(10, run.Attest, 2)); len(got) != 0 {
+		t.Fatalf("before the round is attested again: %v", got)
+	}
+	if got := c.Step(block(11, run.Assign, 3)); len(got) != 1 || got[0].(Collect).Round != 3 {
 		t.Fatalf("%v", got)
 	}
 }

@@ -8,6 +8,7 @@ package engine
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/starling-network/starling/canon"
@@ -32,43 +33,54 @@ type Engine struct {
 
 	computing sync.Mutex // guards task.Exec
 	mu        sync.Mutex // guards what follows
-	held      map[run.Checkpoint]*train.Checkpoint
+	held      []held     // checkpoints in memory, the one used last at the end
 	witnesses map[disputed]*referee.Witness
 }
 
 // New returns the engine of a job. It keeps checkpoints in store, and gets those of others with fetch.
 func New(job string, task *train.Task, store blob.Store, fetch func(ctx context.Context, c blob.CID, holders []string) ([]byte, error)) *Engine {
-	return &Engine{job: job, task: task, store: store, fetch: fetch, held: map[run.Checkpoint]*train.Checkpoint{}}
+	return &Engine{job: job, task: task, store: store, fetch: fetch}
 }
 
 // Task is what the engine computes units of.
 func (e *Engine) Task() *train.Task { return e.task }
 
-// Hold keeps a checkpoint in memory, and forgets those from before the round that led to it.
+// maxHeld is how many checkpoints stay in memory: the one that a round starts from, the one it leads to, and one of an
+// earlier round that is audited or disputed. Others are loaded from the store again.
+const maxHeld = 3
+
+type held struct {
+	name run.Checkpoint
+	*train.Checkpoint
+}
+
+// Hold keeps a checkpoint in memory, and forgets the one that was not used for the longest time.
 func (e *Engine) Hold(name run.Checkpoint, c *train.Checkpoint) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	for k := range e.held {
-		if k.Round+1 < name.Round {
-			delete(e.held, k)
-		}
-	}
-	e.held[name] = c
+	e.held = slices.DeleteFunc(e.held, func(h held) bool { return h.name == name })
+	e.held = append(e.held, held{name, c})
+	e.held = slices.Delete(e.held, 0, max(0, len(e.held)-maxHeld))
 }
 
-// Base returns a checkpoint that was loaded or combined before.
+// Base returns a checkpoint that was loaded or combined before, and is still in memory.
 func (e *Engine) Base(name run.Checkpoint) (*train.Checkpoint, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	c, ok := e.held[name]
-	if !ok {
+	i := slices.IndexFunc(e.held, func(h held) bool { return h.name == name })
+	if i < 0 {
 		return nil, fmt.Errorf("engine: checkpoint %d is not held", name.Round)
 	}
-	return c, nil
+	used := e.held[i]
+	e.held = append(slices.Delete(e.held, i, i+1), used)
+	return used.Checkpoint, nil
 }
 
-// Load fetches a checkpoint from the store or from its holders, and verifies its root.
+// Load fetches a checkpoint from the store or from its holders, and verifies its root, unless it is in memory.
 func (e *Engine) Load(ctx context.Context, name run.Checkpoint, holders []string) error {
+	if _, err := e.Base(name); err == nil {
+		return nil
+	}
 	c, err := LoadCheckpoint(ctx, name, func(ctx context.Context, id blob.CID) ([]byte, error) { return e.fetch(ctx, id, holders) })
 	if err != nil {
 		return err
@@ -160,7 +172,7 @@ func (e *Engine) Compare(mine *Work, name run.Checkpoint, unit uint32, verifier 
 	return Finding{Right: true, Seal: seal}
 }
 
-// Advance combines the accepted updates of a round. get returns the bytes of the update of a unit; one that is not what
+// Advance combines the committed updates of a round. get returns the bytes of the update of a unit; one that is not what
 // its worker committed to is a *BadUpdate.
 func (e *Engine) Advance(ctx context.Context, name run.Checkpoint, units []run.Unit, get func(u run.Unit) ([]byte, error)) (run.Checkpoint, error) {
 	base, err := e.Base(name)

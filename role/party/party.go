@@ -92,11 +92,7 @@ func (p *Party) Perform(ctx context.Context, a role.Action) role.Event {
 func (p *Party) act(ctx context.Context, a role.Action) (role.Event, error) {
 	switch a := a.(type) {
 	case role.Load:
-		holders, err := p.Chain.Holders(ctx)
-		if err != nil {
-			return nil, err
-		}
-		return role.Loaded{Action: a}, p.Lineage.Load(ctx, a.Checkpoint, holders)
+		return role.Loaded{Action: a}, p.load(ctx, a.Checkpoint)
 	case role.Train:
 		w, err := p.train(ctx, a.Base, a.Work)
 		if err != nil {
@@ -104,6 +100,9 @@ func (p *Party) act(ctx context.Context, a role.Action) (role.Event, error) {
 		}
 		return role.Trained{Action: a, Commit: w.Commit}, nil
 	case role.Check:
+		if err := p.load(ctx, a.Base); err != nil {
+			return nil, err
+		}
 		f, err := p.Compute.Check(ctx, a.Base, a.Work.Unit, p.ID, a.Commit)
 		return role.Checked{Action: a, Right: f.Right, Differ: f.Differ, Seal: f.Seal}, err
 	case role.Reveal:
@@ -121,7 +120,23 @@ func (p *Party) act(ctx context.Context, a role.Action) (role.Event, error) {
 	return nil, fmt.Errorf("party: no such action: %T", a)
 }
 
+// load makes sure that a checkpoint is in memory: of the current round, or of an earlier one that is not final. It comes
+// from those of others only if this party does not have it.
+func (p *Party) load(ctx context.Context, c run.Checkpoint) error {
+	if p.Lineage.Load(ctx, c, nil) == nil {
+		return nil
+	}
+	holders, err := p.Chain.Holders(ctx)
+	if err != nil {
+		return err
+	}
+	return p.Lineage.Load(ctx, c, holders)
+}
+
 func (p *Party) train(ctx context.Context, base run.Checkpoint, w role.Work) (*engine.Work, error) {
+	if err := p.load(ctx, base); err != nil {
+		return nil, err
+	}
 	done, err := p.Compute.Train(ctx, base, w.Unit)
 	if err != nil {
 		return nil, err
@@ -132,7 +147,7 @@ func (p *Party) train(ctx context.Context, base run.Checkpoint, w role.Work) (*e
 		p.hidden = map[role.Work]*engine.Work{}
 	}
 	for k := range p.hidden {
-		if k.Round < w.Round {
+		if k.Round != w.Round {
 			delete(p.hidden, k)
 		}
 	}
@@ -169,6 +184,9 @@ func (p *Party) reveal(ctx context.Context, a role.Reveal) error {
 
 // advance combines the updates of a round. One that cannot be had, or is not what was committed, is reported.
 func (p *Party) advance(ctx context.Context, a role.Advance) (run.Checkpoint, error) {
+	if err := p.load(ctx, a.Base); err != nil {
+		return run.Checkpoint{}, err
+	}
 	next, err := p.Lineage.Advance(ctx, a.Base, a.Units, func(u run.Unit) ([]byte, error) {
 		holders, err := p.Chain.Addresses(ctx, u.Worker)
 		if err != nil {
@@ -181,7 +199,8 @@ func (p *Party) advance(ctx context.Context, a role.Advance) (run.Checkpoint, er
 		return b, err
 	})
 	if bad := (*engine.BadUpdate)(nil); errors.As(err, &bad) {
-		report := p.Chain.Send(ctx, role.Missing{Work: role.Work{Round: a.Base.Round, Unit: bad.Unit}})
+		work := role.Work{Round: a.Base.Round, Unit: bad.Unit, Attempt: a.Units[bad.Unit].Attempt}
+		report := p.Chain.Send(ctx, role.Missing{Work: work})
 		return next, errors.Join(err, report)
 	}
 	return next, err
@@ -197,6 +216,9 @@ func (p *Party) await(ctx context.Context, cid string, holders []string) ([]byte
 
 // move makes this party's next move in a dispute.
 func (p *Party) move(ctx context.Context, a role.Move) error {
+	if err := p.load(ctx, a.Base); err != nil {
+		return err
+	}
 	g := a.Game
 	oracle, err := p.Compute.Oracle(a.Base, g)
 	if err != nil {

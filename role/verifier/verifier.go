@@ -1,10 +1,13 @@
 // Package verifier is the role that re-executes: it answers the audits drawn for it, with a seal that only somebody who
-// holds the state can make, and presses a dispute when the work of a unit is not what its worker committed to.
+// holds the state can make, and presses a dispute when the work of a unit is not what its worker committed to. A watchful
+// one uses its spare time to re-execute what was not drawn for it, which pays only when it finds something.
 //
 // A verifier does not vote in consensus; that is a validator.
 package verifier
 
 import (
+	"slices"
+
 	"github.com/starling-network/starling/protocol/dispute"
 	"github.com/starling-network/starling/protocol/run"
 	"github.com/starling-network/starling/role"
@@ -14,13 +17,22 @@ import (
 // Verifier is one verifier in one run.
 type Verifier struct {
 	id      string
+	watches bool
 	lineage *aggregator.Aggregator
 	checked map[role.Work]role.Checked
+	run     run.State // after the latest block
 }
 
 // New returns the verifier with this ID.
 func New(id string) *Verifier {
 	return &Verifier{id: id, lineage: aggregator.New(id), checked: map[role.Work]role.Checked{}}
+}
+
+// Watchful returns a verifier that also re-executes, one at a time, units that were not drawn for it.
+func Watchful(id string) *Verifier {
+	v := New(id)
+	v.watches = true
+	return v
 }
 
 // Step takes in an event and returns what to do now.
@@ -29,10 +41,11 @@ func (v *Verifier) Step(e role.Event) []role.Action {
 	switch e := e.(type) {
 	case role.Checked:
 		v.checked[e.Action.Work] = e
-		return v.lineage.Want(answer(e))
+		return v.lineage.Want(v.audits(v.run)...)
 	case role.Block:
+		v.run = e.Run
 		for k := range v.checked {
-			if k.Round < e.Run.Round {
+			if k.Round < e.Run.Oldest() || k.Round > e.Run.Round {
 				delete(v.checked, k)
 			}
 		}
@@ -45,32 +58,44 @@ func (v *Verifier) Step(e role.Event) []role.Action {
 	return nil
 }
 
-func answer(c role.Checked) role.Action {
-	if c.Right {
-		return role.Pass{Work: c.Action.Work, Seal: c.Seal}
-	}
-	return role.Challenge{Work: c.Action.Work, Segment: c.Differ}
-}
-
+// audits returns the answers to what it knows, and checks of what it must know; or, with nothing else to check, of the
+// first unit that it may watch.
 func (v *Verifier) audits(s run.State) (actions []role.Action) {
-	for _, u := range s.Units {
-		if u.Status != run.Auditing || u.Verifier != v.id {
-			continue
-		}
-		work := role.Work{Round: s.Round, Unit: u.Index, Attempt: u.Attempt}
-		if c, ok := v.checked[work]; ok {
-			actions = append(actions, answer(c))
-		} else {
-			actions = append(actions, role.Check{Work: work, Base: s.Base, Worker: u.Worker, Commit: u.Commit})
+	if m, ok := s.Member(v.id); !ok || !m.Active {
+		return nil
+	}
+	var spare []role.Action
+	busy := false
+	for _, l := range s.Laps() {
+		for _, u := range l.Units {
+			work := role.Work{Round: l.Round, Unit: u.Index, Attempt: u.Attempt}
+			mine := u.Status == run.Auditing && u.Verifier == v.id
+			open := u.Status == run.Auditing || u.Status == run.Disputed || u.Status == run.Accepted
+			c, known := v.checked[work]
+			check := role.Check{Work: work, Base: l.Base, Worker: u.Worker, Commit: u.Commit}
+			switch {
+			case known && !c.Right && open && !slices.Contains(u.Challengers, v.id):
+				actions = append(actions, role.Challenge{Work: work, Segment: c.Differ})
+			case known && c.Right && mine:
+				actions = append(actions, role.Pass{Work: work, Seal: c.Seal})
+			case !known && mine:
+				actions = append(actions, check)
+				busy = true
+			case !known && open && v.watches && len(spare) == 0:
+				spare = append(spare, check)
+			}
 		}
 	}
-	return actions
+	if busy {
+		return actions
+	}
+	return append(actions, spare...)
 }
 
 func (v *Verifier) pressure(b role.Block) (actions []role.Action) {
 	for _, g := range b.Disputes {
-		if g.Config.Challenger == v.id && g.Turn == dispute.Challenger && g.Config.Round == b.Run.Round {
-			actions = append(actions, role.Move{Game: g, Base: b.Run.Base, Commit: b.Run.Units[g.Config.Unit].Commit})
+		if g.Config.Challenger == v.id && g.Turn == dispute.Challenger {
+			actions = append(actions, role.Moves(b.Run, g)...)
 		}
 	}
 	return actions

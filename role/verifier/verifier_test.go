@@ -16,8 +16,9 @@ var base = run.Checkpoint{Root: canon.Digest{1}, CID: "base"}
 // auditing is a run with one unit that this verifier must execute again.
 func auditing() run.State {
 	return run.State{
-		Phase: run.Exchange, Base: base, Members: []run.Member{{ID: me, Role: run.Verifier, Active: true}, {ID: "w", Role: run.Worker, Active: true}},
-		Units: []run.Unit{{Worker: "w", Verifier: me, Status: run.Auditing, Commit: run.Commitment{UpdateCID: "u"}}},
+		Phase: run.Attest, Members: []run.Member{{ID: me, Role: run.Verifier, Active: true}, {ID: "w", Role: run.Worker, Active: true}},
+		Votes: []run.Vote{{Member: me}},
+		Lap:   run.Lap{Base: base, Units: []run.Unit{{Worker: "w", Verifier: me, Status: run.Auditing, Commit: run.Commitment{UpdateCID: "u"}}}},
 	}
 }
 
@@ -62,7 +63,7 @@ func TestWrongWorkIsChallengedAndPressed(t *testing.T) {
 	}
 	v.Step(role.Finished{Action: got[0]})
 	s := auditing()
-	s.Units[0].Status = run.Disputed
+	s.Units[0].Status, s.Units[0].Challengers = run.Disputed, []string{me}
 	g := dispute.Game{Config: dispute.Config{Asserter: "w", Challenger: me}, Turn: dispute.Challenger}
 	if got := v.Step(role.Block{Height: 3, Run: s, Disputes: []dispute.Game{g}}); len(got) != 1 || got[0].(role.Move).Game.Config.Challenger != me {
 		t.Fatalf("%v", got)
@@ -92,6 +93,43 @@ func TestOthersAuditsAreTheirs(t *testing.T) {
 	s := auditing()
 	s.Units[0].Verifier = "somebody"
 	if got := v.Step(role.Block{Height: 2, Run: s}); len(got) != 0 {
+		t.Fatalf("%v", got)
+	}
+}
+
+// An audit of an earlier round is answered beside the current one.
+func TestAuditsEarlierRounds(t *testing.T) {
+	v := ready(t)
+	s := auditing()
+	s.Open = []run.Lap{s.Lap}
+	s.Lap = run.Lap{Round: 1, Base: base}
+	s.Phase = run.Assign
+	got := v.Step(role.Block{Height: 2, Run: s})
+	if len(got) != 1 || got[0].(role.Check).Work.Round != 0 || got[0].(role.Check).Base != base {
+		t.Fatalf("%v", got)
+	}
+}
+
+// A watchful verifier with nothing to audit checks the work of others one at a time, and challenges what is wrong even
+// while another does.
+func TestWatches(t *testing.T) {
+	v := Watchful(me)
+	s := auditing()
+	s.Units = []run.Unit{{Index: 0, Worker: "w", Status: run.Accepted}, {Index: 1, Worker: "w", Verifier: "somebody", Status: run.Auditing}}
+	load := v.Step(role.Block{Height: 1, Run: s})
+	v.Step(role.Loaded{Action: load[0].(role.Load)})
+	first := v.Step(role.Block{Height: 2, Run: s})
+	if len(first) != 1 || first[0].(role.Check).Work.Unit != 0 {
+		t.Fatalf("%v", first)
+	}
+	second := v.Step(role.Checked{Action: first[0].(role.Check), Right: true})
+	if len(second) != 1 || second[0].(role.Check).Work.Unit != 1 {
+		t.Fatalf("%v", second)
+	}
+	s.Units[1].Status, s.Units[1].Challengers = run.Disputed, []string{"somebody"}
+	v.Step(role.Block{Height: 3, Run: s})
+	got := v.Step(role.Checked{Action: second[0].(role.Check), Differ: 1})
+	if len(got) != 1 || got[0].(role.Challenge).Work.Unit != 1 {
 		t.Fatalf("%v", got)
 	}
 }

@@ -36,7 +36,7 @@ func (w *Worker) Step(e role.Event) []role.Action {
 			w.revealed[a.Work] = true
 		}
 	case role.Block:
-		w.forget(e.Run.Round)
+		w.forget(e.Run)
 		actions := w.lineage.Duties(e.Run)
 		if w.lineage.Holds(e.Run.Base) {
 			actions = append(actions, w.units(e.Run)...)
@@ -46,34 +46,37 @@ func (w *Worker) Step(e role.Event) []role.Action {
 	return nil
 }
 
-func (w *Worker) forget(round uint32) {
+// forget drops what is about rounds that are final, or were rolled back.
+func (w *Worker) forget(s run.State) {
 	for k := range w.computed {
-		if k.Round < round {
+		if k.Round < s.Oldest() || k.Round > s.Round {
 			delete(w.computed, k)
 		}
 	}
 	for k := range w.revealed {
-		if k.Round < round {
+		if k.Round < s.Oldest() || k.Round > s.Round {
 			delete(w.revealed, k)
 		}
 	}
 }
 
-// units returns what its units need: to be trained, committed, and, once no commitment is open, revealed.
+// units returns what its units need: to be trained, committed, and, once no commitment of the round is open, revealed.
 func (w *Worker) units(s run.State) (actions []role.Action) {
-	for _, u := range s.Units {
-		if u.Worker != w.id {
-			continue
-		}
-		work := role.Work{Round: s.Round, Unit: u.Index, Attempt: u.Attempt}
-		commit, computed := w.computed[work]
-		switch {
-		case u.Status == run.Assigned && computed:
-			actions = append(actions, role.Commit{Work: work, Commit: commit})
-		case u.Status == run.Assigned:
-			actions = append(actions, role.Train{Work: work, Base: s.Base})
-		case s.Phase != run.Train && !w.revealed[work]:
-			actions = append(actions, role.Reveal{Work: work, Base: s.Base, CID: u.Commit.UpdateCID})
+	for _, l := range s.Laps() {
+		for _, u := range l.Units {
+			if u.Worker != w.id {
+				continue
+			}
+			work := role.Work{Round: l.Round, Unit: u.Index, Attempt: u.Attempt}
+			commit, computed := w.computed[work]
+			switch {
+			case u.Status == run.Assigned && computed:
+				actions = append(actions, role.Commit{Work: work, Commit: commit})
+			case u.Status == run.Assigned:
+				actions = append(actions, role.Train{Work: work, Base: l.Base})
+			case (l.Round < s.Round || s.Phase != run.Train) && !w.revealed[work]:
+				actions = append(actions, role.Reveal{Work: work, Base: l.Base, CID: u.Commit.UpdateCID})
+			}
 		}
 	}
 	return actions
@@ -81,8 +84,8 @@ func (w *Worker) units(s run.State) (actions []role.Action) {
 
 func (w *Worker) defence(b role.Block) (actions []role.Action) {
 	for _, g := range b.Disputes {
-		if g.Config.Asserter == w.id && g.Turn == dispute.Asserter && g.Config.Round == b.Run.Round {
-			actions = append(actions, role.Move{Game: g, Base: b.Run.Base, Commit: b.Run.Units[g.Config.Unit].Commit})
+		if g.Config.Asserter == w.id && g.Turn == dispute.Asserter {
+			actions = append(actions, role.Moves(b.Run, g)...)
 		}
 	}
 	return actions

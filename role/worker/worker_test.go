@@ -20,7 +20,7 @@ func state(p run.Phase, units ...run.Unit) run.State {
 	for i := range units {
 		units[i].Index = uint32(i)
 	}
-	return run.State{Phase: p, Base: base, Units: units, Members: []run.Member{{ID: me, Role: run.Worker, Active: true}, {ID: other, Role: run.Worker, Active: true}}}
+	return run.State{Phase: p, Lap: run.Lap{Base: base, Units: units}, Members: []run.Member{{ID: me, Role: run.Worker, Active: true}, {ID: other, Role: run.Worker, Active: true}}}
 }
 
 func kinds(actions []role.Action) []string {
@@ -59,22 +59,21 @@ func TestRound(t *testing.T) {
 	done := unit(me, run.Committed, "mine")
 	want(t, "while the other trains", w.Step(role.Block{Height: 5, Run: state(run.Train, done, theirs)}))
 	doneToo := unit(other, run.Committed, "theirs")
-	reveal := w.Step(role.Block{Height: 6, Run: state(run.Exchange, done, doneToo)})
-	want(t, "once all are committed", reveal, "Reveal")
-	w.Step(role.Finished{Action: reveal[0]})
-	accepted := state(run.Attest, unit(me, run.Accepted, "mine"), unit(other, run.Accepted, "theirs"))
-	advance := w.Step(role.Block{Height: 7, Run: accepted})
-	want(t, "once all are accepted", advance, "Advance")
+	committed := state(run.Attest, done, doneToo)
+	reveal := w.Step(role.Block{Height: 6, Run: committed})
+	want(t, "once all are committed", reveal, "Advance", "Reveal")
+	advance := reveal[:1]
+	w.Step(role.Finished{Action: reveal[1]})
 	next := run.Checkpoint{Round: 1, Root: canon.Digest{2}, CID: "next"}
 	want(t, "combined", w.Step(role.Advanced{Action: advance[0].(role.Advance), Next: next}))
-	attest := w.Step(role.Block{Height: 8, Run: accepted})
+	attest := w.Step(role.Block{Height: 8, Run: committed})
 	want(t, "with the next checkpoint", attest, "Attest")
 	if a := attest[0].(role.Attest); a.Next != next || !reflect.DeepEqual(a.Updates, []string{"mine", "theirs"}) {
 		t.Fatalf("attests %+v", a)
 	}
-	accepted.Votes = []run.Vote{{Member: me}}
+	committed.Votes = []run.Vote{{Member: me}}
 	w.Step(role.Finished{Action: attest[0]})
-	want(t, "after its vote", w.Step(role.Block{Height: 9, Run: accepted}))
+	want(t, "after its vote", w.Step(role.Block{Height: 9, Run: committed}))
 }
 
 func TestFailedActionIsAskedForAgain(t *testing.T) {
@@ -91,21 +90,67 @@ func TestFailedActionIsAskedForAgain(t *testing.T) {
 // After a restart a worker knows nothing: what it committed is revealed all the same.
 func TestRestart(t *testing.T) {
 	w := New(me)
-	s := state(run.Exchange, unit(me, run.Committed, "mine"))
+	s := state(run.Attest, unit(me, run.Committed, "mine"))
 	load := w.Step(role.Block{Height: 1, Run: s})
 	w.Step(role.Loaded{Action: load[0].(role.Load)})
-	want(t, "restarted in the exchange", w.Step(role.Block{Height: 2, Run: s}), "Reveal")
+	want(t, "restarted before the attestation", w.Step(role.Block{Height: 2, Run: s}), "Advance", "Reveal")
 }
 
 func TestDefendsItsWork(t *testing.T) {
 	w := New(me)
-	s := state(run.Exchange, unit(me, run.Disputed, "mine"))
+	accused := unit(me, run.Disputed, "mine")
+	accused.Challengers = []string{"v", "x"}
+	s := state(run.Attest, accused)
 	load := w.Step(role.Block{Height: 1, Run: s})
 	w.Step(role.Loaded{Action: load[0].(role.Load)})
 	g := dispute.Game{Config: dispute.Config{Asserter: me, Challenger: "v"}, Turn: dispute.Asserter}
-	want(t, "its turn", w.Step(role.Block{Height: 2, Run: s, Disputes: []dispute.Game{g}}), "Reveal", "Move")
+	next := g
+	next.Config.Challenger = "x"
+	want(t, "its turn", w.Step(role.Block{Height: 2, Run: s, Disputes: []dispute.Game{g, next}}), "Advance", "Reveal", "Move")
 	g.Turn = dispute.Challenger
-	want(t, "the other's turn", w.Step(role.Block{Height: 3, Run: s, Disputes: []dispute.Game{g}}))
+	want(t, "the other's turn, and a dispute that waits", w.Step(role.Block{Height: 3, Run: s, Disputes: []dispute.Game{g, next}}))
+}
+
+// The work of a round that is attested is defended from the checkpoint that the round started from.
+func TestDefendsItsWorkOfAnEarlierRound(t *testing.T) {
+	w := New(me)
+	accused := unit(me, run.Disputed, "mine")
+	accused.Challengers = []string{"v"}
+	s := state(run.Train, unit(other, run.Assigned, ""))
+	s.Open = []run.Lap{{Round: 0, Base: base, Attested: 1, Units: []run.Unit{accused}}}
+	s.Round, s.Base = 1, run.Checkpoint{Round: 1, Root: canon.Digest{2}, CID: "later"}
+	load := w.Step(role.Block{Height: 1, Run: s})
+	w.Step(role.Loaded{Action: load[0].(role.Load)})
+	g := dispute.Game{Config: dispute.Config{Asserter: me, Challenger: "v"}, Turn: dispute.Asserter}
+	got := w.Step(role.Block{Height: 2, Run: s, Disputes: []dispute.Game{g}})
+	want(t, "accused two rounds later", got, "Reveal", "Move")
+	if m := got[1].(role.Move); m.Base != base || m.Commit.UpdateCID != "mine" {
+		t.Errorf("moves with %+v", m)
+	}
+}
+
+// After a rollback the round is dealt again with attempts of other numbers: nothing of before is sent.
+func TestForgetsWhatWasRolledBack(t *testing.T) {
+	w := New(me)
+	later := func(attempt uint32) run.State {
+		s := state(run.Train, unit(me, run.Assigned, ""))
+		s.Round, s.Base, s.Units[0].Attempt = 1, run.Checkpoint{Round: 1, Root: canon.Digest{byte(attempt + 2)}, CID: "later"}, attempt
+		return s
+	}
+	load := w.Step(role.Block{Height: 1, Run: later(0)})
+	w.Step(role.Loaded{Action: load[0].(role.Load)})
+	train := w.Step(role.Block{Height: 2, Run: later(0)})
+	want(t, "dealt", train, "Train")
+	w.Step(role.Block{Height: 3, Run: state(run.Train, unit(other, run.Assigned, ""))})
+	w.Step(role.Trained{Action: train[0].(role.Train)})
+	load = w.Step(role.Block{Height: 4, Run: later(1)})
+	want(t, "dealt again", load, "Load")
+	w.Step(role.Loaded{Action: load[0].(role.Load)})
+	again := w.Step(role.Block{Height: 5, Run: later(1)})
+	want(t, "loaded again", again, "Train")
+	if a := again[0].(role.Train); a.Work.Attempt != 1 || a.Base.Root == train[0].(role.Train).Base.Root {
+		t.Errorf("trains %+v", a)
+	}
 }
 
 func TestInactiveWorkerHasNoDuties(t *testing.T) {

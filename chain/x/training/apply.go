@@ -23,10 +23,8 @@ func (k *Keeper) apply(ctx context.Context, s run.State, events []run.Event) err
 		return err
 	}
 	for _, e := range events {
-		if e.Entry != nil {
-			if err := k.lineage.Set(ctx, collections.Join(e.Job, e.Entry.Attestation.Checkpoint.Round), *e.Entry); err != nil {
-				return err
-			}
+		if err := k.trace(ctx, e); err != nil {
+			return err
 		}
 		err := emit(ctx, &trainingpb.EventRun{
 			Job: e.Job, Kind: string(e.Kind), Round: e.Round, Unit: e.Unit, Who: e.Who, Other: e.Other, Why: e.Why,
@@ -37,11 +35,22 @@ func (k *Keeper) apply(ctx context.Context, s run.State, events []run.Event) err
 	}
 	if s.Phase == run.Done || s.Phase == run.Halted {
 		job := s.Terms.Job
-		if err := errors.Join(k.active.Remove(ctx, job), k.abandon(ctx, job), k.market.End(ctx, job, s.Members)); err != nil {
+		if err := errors.Join(k.active.Remove(ctx, job), k.market.End(ctx, job, s.Members)); err != nil {
 			return err
 		}
 	}
-	return k.runs.Set(ctx, s.Terms.Job, s)
+	return errors.Join(k.runs.Set(ctx, s.Terms.Job, s), k.docket(ctx, s))
+}
+
+// trace keeps the lineage: an attested checkpoint joins it, those after the base of a round that is rolled back leave it.
+func (k *Keeper) trace(ctx context.Context, e run.Event) error {
+	switch e.Kind {
+	case run.RoundAttested:
+		return k.lineage.Set(ctx, collections.Join(e.Job, e.Entry.Attestation.Checkpoint.Round), *e.Entry)
+	case run.RolledBack:
+		return k.lineage.Clear(ctx, collections.NewPrefixedPairRange[string, uint32](e.Job).StartExclusive(e.Round))
+	}
+	return nil
 }
 
 // settle executes what protocol/reward makes of the events.
@@ -136,7 +145,7 @@ func (k *Keeper) EndBlock(ctx context.Context) error {
 	return nil
 }
 
-// tick moves one run on at the end of a block. A round that the escrow does not cover is not begun.
+// tick moves one run on at the end of a block.
 func (k *Keeper) tick(ctx context.Context, job string) error {
 	env, err := k.env(ctx)
 	if err != nil {
@@ -153,10 +162,8 @@ func (k *Keeper) tick(ctx context.Context, job string) error {
 	if err != nil {
 		return err
 	}
+	env.Broke = rules.Exposure(before) > escrow.Remaining()
 	after, events := before.Tick(env)
-	if before.Phase == run.Assign && rules.RoundCost(before) > escrow.Remaining() {
-		after, events = before.Halt(env, run.WhyBudgetExhausted)
-	}
 	if len(events) == 0 && reflect.DeepEqual(before, after) {
 		return nil
 	}

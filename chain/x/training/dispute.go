@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"cosmossdk.io/collections"
+	sdk "github.com/cosmos/cosmos-sdk/types"
 
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/chain/x/training/trainingpb"
@@ -22,8 +23,8 @@ var (
 // Case is the work of one job as a referee knows it.
 type Case interface {
 	dispute.Referee
-	// Config is the dispute about a unit of the current round, in which a party has some blocks for a move.
-	Config(s run.State, unit uint32, blocks int64) (dispute.Config, error)
+	// Config is the dispute of a challenger about a unit, in which a party has some blocks for a move.
+	Config(job string, d run.Duty, challenger string, blocks int64) (dispute.Config, error)
 }
 
 // Referee reads the opening of a dispute, which anybody may have written: the work with the given digest, or an error.
@@ -36,11 +37,11 @@ type disputeKey = collections.Quad[string, uint32, uint32, uint32]
 func (k *Keeper) Challenge(ctx context.Context, m *trainingpb.MsgChallenge) (*trainingpb.MsgChallengeResponse, error) {
 	var game dispute.Game
 	err := k.step(ctx, m.Job, func(s run.State, env run.Env) (run.State, []run.Event, error) {
-		after, events, err := s.Challenge(env, m.Sender, m.Round, m.Unit)
+		after, events, err := s.Challenge(env, m.Sender, m.Round, m.Unit, m.Attempt)
 		if err != nil {
 			return s, nil, err
 		}
-		game, err = k.game(s, env, m)
+		game, err = k.game(after, env, m)
 		return after, events, err
 	})
 	if err != nil {
@@ -55,11 +56,12 @@ const movePatience = 4
 
 // game is the dispute that a challenge opens.
 func (k *Keeper) game(s run.State, env run.Env, m *trainingpb.MsgChallenge) (dispute.Game, error) {
+	l, _ := s.At(m.Round)
 	work, err := k.referee(s.Terms.Spec, m.Opening)
 	if err != nil {
 		return dispute.Game{}, fmt.Errorf("%w: %w", ErrOpening, err)
 	}
-	config, err := work.Config(s, m.Unit, movePatience*s.AuditDeadline())
+	config, err := work.Config(m.Job, run.Duty{Lap: l, Unit: l.Units[m.Unit]}, m.Sender, movePatience*s.AuditDeadline())
 	if err != nil {
 		return dispute.Game{}, err
 	}
@@ -88,13 +90,12 @@ func (k *Keeper) Move(ctx context.Context, m *trainingpb.MsgMove) (*trainingpb.M
 	if err != nil {
 		return nil, Refusals.Wrap(err)
 	}
-	key, err := k.current(ctx, m.Job, m.Round, m.Unit)
+	key, g, err := k.current(ctx, m.Job, m.Round, m.Unit)
+	if err == nil && g.Config.Attempt != m.Attempt {
+		err = fmt.Errorf("%w: attempt %d, the dispute is about attempt %d", ErrNoDispute, m.Attempt, g.Config.Attempt)
+	}
 	if err != nil {
 		return nil, Refusals.Wrap(err)
-	}
-	g, err := k.disputes.Get(ctx, key)
-	if err != nil {
-		return nil, err
 	}
 	s, err := k.State(ctx, m.Job)
 	if err != nil {
@@ -121,17 +122,21 @@ func (k *Keeper) Move(ctx context.Context, m *trainingpb.MsgMove) (*trainingpb.M
 	return &trainingpb.MsgMoveResponse{}, k.moved(ctx, s, env, key, after)
 }
 
-// current finds the open dispute about a unit; there is at most one.
-func (k *Keeper) current(ctx context.Context, job string, round, unit uint32) (disputeKey, error) {
+// current finds the dispute about a unit that is being played. It is the oldest open one.
+func (k *Keeper) current(ctx context.Context, job string, round, unit uint32) (key disputeKey, g dispute.Game, err error) {
 	it, err := k.openings.Iterate(ctx, collections.NewSuperPrefixedQuadRange3[string, uint32, uint32, uint32](job, round, unit))
 	if err != nil {
-		return disputeKey{}, err
+		return key, g, err
 	}
 	defer it.Close()
 	if !it.Valid() {
-		return disputeKey{}, fmt.Errorf("%w: unit %d of round %d of %s", ErrNoDispute, unit, round, job)
+		return key, g, fmt.Errorf("%w: unit %d of round %d of %s", ErrNoDispute, unit, round, job)
 	}
-	return it.Key()
+	if key, err = it.Key(); err != nil {
+		return key, g, err
+	}
+	g, err = k.disputes.Get(ctx, key)
+	return key, g, err
 }
 
 // moved stores a game after a move, and carries out its verdict if it has one.
@@ -142,14 +147,31 @@ func (k *Keeper) moved(ctx context.Context, s run.State, env run.Env, key disput
 	if err := k.openings.Remove(ctx, key); err != nil {
 		return err
 	}
-	after, events, err := s.Verdict(env, g.Config.Round, g.Config.Unit, g.Verdict.AsserterLies, g.Loser())
+	c := g.Config
+	after, events, err := s.Verdict(env, c.Round, c.Unit, c.Attempt, g.Verdict.AsserterLies, g.Loser())
 	if err != nil {
 		return err
 	}
-	return k.apply(ctx, after, events)
+	return errors.Join(k.apply(ctx, after, events), k.next(ctx, c, env))
 }
 
-// silence ends the disputes of a job in which somebody let its deadline pass.
+// next begins the dispute that waited for the end of another about the same unit, if there is one: its parties have the
+// whole time for their moves from now.
+func (k *Keeper) next(ctx context.Context, ended dispute.Config, env run.Env) error {
+	key, g, err := k.current(ctx, ended.Job, ended.Round, ended.Unit)
+	if errors.Is(err, ErrNoDispute) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if g, err = dispute.Open(g.Config, g.Segment, env.Height); err != nil {
+		return err
+	}
+	return errors.Join(k.disputes.Set(ctx, key, g), told(ctx, g))
+}
+
+// silence ends the disputes of a job in which somebody let its deadline pass. One that waits for another has none.
 func (k *Keeper) silence(ctx context.Context, job string, env run.Env) error {
 	keys, err := k.opened(ctx, job)
 	if err != nil {
@@ -165,7 +187,8 @@ func (k *Keeper) silence(ctx context.Context, job string, env run.Env) error {
 		if err != nil {
 			return err
 		}
-		if after.Verdict == nil || s.Phase == run.Halted {
+		c := g.Config
+		if _, playing := s.Playing(c.Round, c.Unit, c.Attempt, c.Challenger); !playing || after.Verdict == nil || s.Phase == run.Halted {
 			continue
 		}
 		if err := k.moved(ctx, s, env, key, after); err != nil {
@@ -184,13 +207,27 @@ func (k *Keeper) opened(ctx context.Context, job string) ([]disputeKey, error) {
 	return it.Keys()
 }
 
-// abandon leaves the open disputes of a run that is over without a verdict.
-func (k *Keeper) abandon(ctx context.Context, job string) error {
-	keys, err := k.opened(ctx, job)
-	for _, key := range keys {
-		err = errors.Join(err, k.openings.Remove(ctx, key))
+// docket closes the disputes without a verdict that the run no longer waits for: it is over, or their unit is gone.
+func (k *Keeper) docket(ctx context.Context, s run.State) error {
+	keys, err := k.opened(ctx, s.Terms.Job)
+	if err != nil {
+		return err
 	}
-	return err
+	for _, key := range keys {
+		g, err := k.disputes.Get(ctx, key)
+		if err != nil {
+			return err
+		}
+		c := g.Config
+		if s.Phase != run.Halted && s.Challenged(c.Round, c.Unit, c.Attempt, c.Challenger) {
+			continue
+		}
+		g = g.Void(sdk.UnwrapSDKContext(ctx).BlockHeight())
+		if err := errors.Join(k.disputes.Set(ctx, key, g), k.openings.Remove(ctx, key), told(ctx, g)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // told emits the last line of the log of a game.

@@ -50,25 +50,20 @@ func (k *Keeper) Pass(ctx context.Context, m *trainingpb.MsgPass) (*trainingpb.M
 	if err != nil {
 		return nil, Refusals.Wrap(fmt.Errorf("seal: %w", err))
 	}
-	var attempt uint32
 	err = k.step(ctx, m.Job, func(s run.State, env run.Env) (run.State, []run.Event, error) {
-		after, events, err := s.Pass(env, m.Sender, m.Round, m.Unit)
-		if err == nil {
-			attempt = s.Units[m.Unit].Attempt
-		}
-		return after, events, err
+		return s.Pass(env, m.Sender, m.Round, m.Unit, m.Attempt)
 	})
 	if err != nil {
 		return nil, err
 	}
-	key := collections.Join4(m.Job, m.Round, uint64(m.Unit)<<32|uint64(attempt), m.Sender)
+	key := collections.Join4(m.Job, m.Round, uint64(m.Unit)<<32|uint64(m.Attempt), m.Sender)
 	return &trainingpb.MsgPassResponse{}, k.seals.Set(ctx, key, seal[:])
 }
 
 // Missing implements trainingpb.MsgServer.
 func (k *Keeper) Missing(ctx context.Context, m *trainingpb.MsgMissing) (*trainingpb.MsgMissingResponse, error) {
 	return &trainingpb.MsgMissingResponse{}, k.step(ctx, m.Job, func(s run.State, env run.Env) (run.State, []run.Event, error) {
-		return s.Missing(env, m.Sender, m.Round, m.Unit)
+		return s.Missing(env, m.Sender, m.Round, m.Unit, m.Attempt)
 	})
 }
 

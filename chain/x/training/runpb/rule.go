@@ -36,7 +36,8 @@ func (t Terms) Rule() (run.Terms, error) {
 		Job: t.Job, Spec: spec, SpecCID: t.SpecCID,
 		Genesis: run.Checkpoint{Round: t.Genesis.Round, Root: root, CID: t.Genesis.CID},
 		Rounds:  t.Rounds, Units: t.Units, Segments: t.Segments, UnitFlops: t.UnitFlops, AuditPPM: t.AuditPPM,
-		Deadlines: run.Deadlines{Train: t.Deadlines.Train, Audit: t.Deadlines.Audit, Attest: t.Deadlines.Attest},
+		Deadlines: run.Deadlines{Train: t.Deadlines.Train, Audit: t.Deadlines.Audit, Attest: t.Deadlines.Attest, Challenge: t.Deadlines.Challenge},
+		Window:    t.Window,
 	}, nil
 }
 
@@ -46,7 +47,8 @@ func FromTerms(t run.Terms) Terms {
 		Job: t.Job, Spec: t.Spec[:], SpecCID: t.SpecCID,
 		Genesis: Checkpoint{Round: t.Genesis.Round, Root: t.Genesis.Root[:], CID: t.Genesis.CID},
 		Rounds:  t.Rounds, Units: t.Units, Segments: t.Segments, UnitFlops: t.UnitFlops, AuditPPM: t.AuditPPM,
-		Deadlines: Deadlines{Train: t.Deadlines.Train, Audit: t.Deadlines.Audit, Attest: t.Deadlines.Attest},
+		Deadlines: Deadlines{Train: t.Deadlines.Train, Audit: t.Deadlines.Audit, Attest: t.Deadlines.Attest, Challenge: t.Deadlines.Challenge},
+		Window:    t.Window,
 	}
 }
 

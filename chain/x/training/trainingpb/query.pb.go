@@ -766,7 +766,8 @@ type QueryClient interface {
 	Run(ctx context.Context, in *QueryRunRequest, opts ...grpc.CallOption) (*QueryRunResponse, error)
 	// Runs lists the jobs that have a run, in order of job.
 	Runs(ctx context.Context, in *QueryRunsRequest, opts ...grpc.CallOption) (*QueryRunsResponse, error)
-	// Lineage lists attested checkpoints in order of their round: checkpoint 1 is the one after round 0.
+	// Lineage lists attested checkpoints in order of their round: checkpoint 1 is the one after round 0. Those of rounds that
+	// were rolled back are not among them.
 	Lineage(ctx context.Context, in *QueryLineageRequest, opts ...grpc.CallOption) (*QueryLineageResponse, error)
 	// Receipts lists receipts in the order in which they were issued.
 	Receipts(ctx context.Context, in *QueryReceiptsRequest, opts ...grpc.CallOption) (*QueryReceiptsResponse, error)
@@ -844,7 +845,8 @@ type QueryServer interface {
 	Run(context.Context, *QueryRunRequest) (*QueryRunResponse, error)
 	// Runs lists the jobs that have a run, in order of job.
 	Runs(context.Context, *QueryRunsRequest) (*QueryRunsResponse, error)
-	// Lineage lists attested checkpoints in order of their round: checkpoint 1 is the one after round 0.
+	// Lineage lists attested checkpoints in order of their round: checkpoint 1 is the one after round 0. Those of rounds that
+	// were rolled back are not among them.
 	Lineage(context.Context, *QueryLineageRequest) (*QueryLineageResponse, error)
 	// Receipts lists receipts in the order in which they were issued.
 	Receipts(context.Context, *QueryReceiptsRequest) (*QueryReceiptsResponse, error)

@@ -1,0 +1,174 @@
+package node
+
+import (
+	"context"
+	"time"
+
+	"github.com/starling-network/starling/compute/generate"
+	"github.com/starling-network/starling/compute/tensor"
+	"github.com/starling-network/starling/compute/train"
+	"github.com/starling-network/starling/network/blob"
+	"github.com/starling-network/starling/protocol/run"
+)
+
+// losses returns the mean training loss of every inner step of a round, over the units whose log can be had; nil if
+// none can. Logs are for people: a missing one does not hold the run up.
+func (c *collector) losses(ctx context.Context, e run.Entry, holders []string) []float64 {
+	spec := c.b.Spec
+	sum := make([]float64, spec.Steps)
+	n := 0.0
+	for unit, cid := range e.Logs {
+		losses, err := c.unitLog(ctx, e.Attestation.Checkpoint.Round-1, uint32(unit), cid, holders)
+		if err != nil {
+			c.log.Warn("no log of a unit", "round", e.Attestation.Checkpoint.Round, "unit", unit, "err", err)
+			continue
+		}
+		n++
+		for i, l := range losses {
+			sum[i] += float64(l)
+		}
+	}
+	if n == 0 {
+		return nil
+	}
+	for i := range sum {
+		sum[i] /= n
+	}
+	return sum
+}
+
+func (c *collector) unitLog(ctx context.Context, round, unit uint32, cid string, holders []string) ([]float32, error) {
+	ctx, cancel := context.WithTimeout(ctx, fetchPatience)
+	defer cancel()
+	id, err := blob.Parse(cid)
+	if err != nil {
+		return nil, err
+	}
+	b, err := c.host.Fetch(ctx, id, holders)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.store.Delete(ctx, id); err != nil {
+		return nil, err
+	}
+	return train.DecodeLog(b, round, unit, c.b.Spec.Steps)
+}
+
+// measure evaluates a checkpoint, if one is due, and returns the metrics of its round, the one of the whole round last, and
+// what the next round is measured from.
+func (c *collector) measure(ctx context.Context, round uint32, ckpt *train.Checkpoint, losses []float64) (ms []Metric, _ mark, _ error) {
+	spec := c.b.Spec
+	step := int(round * spec.Steps)
+	after := mark{at: time.Now(), step: step}
+	perStep := uint64(spec.Units * spec.Batch * spec.Length)
+	for i, l := range losses {
+		at := (round-1)*spec.Steps + uint32(i)
+		ms = append(ms, Metric{Kind: "step", Round: round, Step: at + 1, Loss: l, Tokens: uint64(at+1) * perStep,
+			LearningRate: float64(spec.Rate.At(at, spec.Rounds*spec.Steps)), Workers: c.progress.Workers})
+	}
+	m := Metric{Kind: "round", Round: round, Step: uint32(step), Tokens: uint64(step) * perStep, Workers: c.progress.Workers}
+	if every := max(1, c.b.Job.Eval.EverySteps); step%every == 0 || round == spec.Rounds {
+		loss, err := c.evaluate(ckpt)
+		if err != nil {
+			return nil, after, err
+		}
+		m.EvalLoss = loss
+	}
+	after.sent, after.received = c.moved()
+	if round > 0 {
+		m.Loss = mean(losses)
+		m.Seconds = after.at.Sub(c.mark.at).Seconds()
+		m.TokensPerSecond = float64(uint64(step-c.mark.step)*perStep) / m.Seconds
+		m.BytesUp, m.BytesDown = after.sent-c.mark.sent, after.received-c.mark.received
+		m.LearningRate = float64(spec.Rate.At(uint32(step)-1, spec.Rounds*spec.Steps))
+	}
+	if escrow, err := c.chain.Escrow(ctx, c.b.JobID()); err == nil {
+		m.PaidUzen = escrow.Paid + escrow.Fee
+	}
+	return append(ms, m), after, nil
+}
+
+func (c *collector) advanceProgress(m Metric) {
+	p := &c.progress
+	p.Step, p.Round, p.PaidUzen = int(m.Step), int(m.Round), m.PaidUzen
+	if m.Round > 0 {
+		p.Loss, p.LearningRate, p.TokensPerSecond = m.Loss, m.LearningRate, m.TokensPerSecond
+	}
+	if m.EvalLoss != nil {
+		p.EvalLoss = *m.EvalLoss
+	}
+	if m.TokensPerSecond > 0 {
+		perStep := float64(c.b.Spec.Units*c.b.Spec.Batch*c.b.Spec.Length) / m.TokensPerSecond
+		p.Left = time.Duration(float64(p.Steps-p.Step) * perStep * float64(time.Second))
+	}
+	c.show(p.Phase)
+}
+
+func mean(x []float64) float64 {
+	var sum float64
+	for _, v := range x {
+		sum += v
+	}
+	return sum / float64(max(1, len(x)))
+}
+
+// evaluate returns the mean loss over the held-out windows; nil when nothing is held out.
+func (c *collector) evaluate(ckpt *train.Checkpoint) (*float64, error) {
+	if c.b.Corpus.Val.Len() == 0 {
+		return nil, nil
+	}
+	in := c.b.evalInputs(ckpt)
+	batches := c.b.Corpus.ValBatches(c.b.EvalBatch, int(c.b.Spec.Length), evalSequences/c.b.EvalBatch)
+	var sum float64
+	for _, batch := range batches {
+		in["tokens"] = tensor.FromI32(batch, c.b.EvalBatch, int(c.b.Spec.Length)+1)
+		out, err := c.eval.Run(in)
+		if err != nil {
+			return nil, err
+		}
+		sum += float64(out["loss"].F32()[0])
+	}
+	loss := sum / float64(len(batches))
+	return &loss, nil
+}
+
+// Sample is one line of samples.jsonl: how the model of a round continues a prompt.
+type Sample struct {
+	Round  uint32 `json:"round"`
+	Step   uint32 `json:"step"`
+	Prompt string `json:"prompt"`
+	Text   string `json:"text"`
+}
+
+const sampleTokens = 40
+
+// sample continues the prompts of the job after every measured loss but the first.
+func (c *collector) sample(ctx context.Context, m Metric, ckpt *train.Checkpoint) (samples []Sample, _ error) {
+	prompts := c.b.Job.Eval.Prompts
+	if len(prompts) == 0 || m.EvalLoss == nil || m.Round == 0 {
+		return nil, nil
+	}
+	if c.generator == nil {
+		c.generator = newGenerator(c.b.Model, c.b.Tokenizer)
+	}
+	weights, err := c.b.weights(ckpt)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.generator.reader.SetWeights(weights); err != nil {
+		return nil, err
+	}
+	for _, p := range prompts {
+		s := Sample{Round: m.Round, Step: m.Step, Prompt: p}
+		sampling := generate.Sampling{Temperature: 0.8, Seed: c.b.Spec.Seed}
+		_, err := c.generator.Generate(ctx, GenerateOptions{Prompt: p, Tokens: sampleTokens, Sampling: sampling}, func(text string) error {
+			s.Text += text
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+		samples = append(samples, s)
+	}
+	return samples, nil
+}

@@ -1,0 +1,164 @@
+package run
+
+import (
+	"fmt"
+	"slices"
+)
+
+// MaxChallengers is how many disputes about one attempt at a unit may be open at a time.
+const MaxChallengers = 16
+
+// Challenge is a verifier's answer that a commitment is wrong: as the answer to an audit drawn for it, or on its own, up to
+// when the round is final. It opens a dispute, which a Verdict ends; disputes about one unit are played one at a time, in
+// the order of the challenges. The stake of the challenger is its bond.
+func (s State) Challenge(env Env, from string, round, unit, attempt uint32) (State, []Event, error) {
+	u, err := s.admit(from, round, unit, attempt)
+	if err != nil {
+		return s, nil, err
+	}
+	m, _ := s.Member(from)
+	switch {
+	case m.Role != Verifier:
+		return s, nil, fmt.Errorf("%w: %s is no verifier of the run", ErrNotYours, from)
+	case slices.Contains(u.Challengers, from):
+		return s, nil, fmt.Errorf("%w: %s has challenged unit %d", ErrDuplicate, from, unit)
+	case u.Status == Assigned || u.Status == Committed:
+		return s, nil, fmt.Errorf("%w: the audits of round %d are not drawn", ErrWrongPhase, round)
+	case len(u.Challengers) >= MaxChallengers:
+		return s, nil, fmt.Errorf("%w: %d disputes about unit %d are open", ErrWrongPhase, len(u.Challengers), unit)
+	}
+	d := s.edit(env)
+	l := d.lap(round)
+	kind := UnitChallenged
+	switch {
+	case u.Status == Auditing && u.Verifier == from:
+		kind = AuditFailed
+		d.answered(u)
+	case u.Status == Auditing:
+		d.unanswered(l, int(unit), u.Verifier, WhyChallenged)
+	}
+	d.emit(Event{Kind: kind, Round: round, Unit: unit, Who: from, Other: u.Worker})
+	l.Units[unit].Status = Disputed
+	l.Units[unit].Challengers = append(slices.Clip(u.Challengers), from)
+	after, events := d.done()
+	return after, events, nil
+}
+
+// Verdict ends the dispute about a unit that is being played. The loser takes no further part. If it is the worker, the
+// unit is done again by another, from the checkpoint that its round started from, and every other dispute about it is moot;
+// if it is the challenger, the next dispute about the unit begins, or its audit is drawn again, or it counts.
+func (s State) Verdict(env Env, round, unit, attempt uint32, workerLies bool, loser string) (State, []Event, error) {
+	if s.over() {
+		return s, nil, fmt.Errorf("%w: %s", ErrHalted, s.Terms.Job)
+	}
+	u, err := s.find(round, unit, attempt)
+	switch {
+	case err != nil:
+		return s, nil, err
+	case u.Status != Disputed:
+		return s, nil, fmt.Errorf("%w: unit %d is not disputed", ErrWrongPhase, unit)
+	}
+	party := u.Challengers[0]
+	if workerLies {
+		party = u.Worker
+	}
+	if loser != party {
+		return s, nil, fmt.Errorf("%w: %s cannot lose this dispute, %s does", ErrNotYours, loser, party)
+	}
+	d := s.edit(env)
+	if workerLies {
+		d.convict(d.lap(round), int(unit))
+	} else {
+		d.acquit(d.lap(round), int(unit))
+	}
+	after, events := d.done()
+	return after, events, nil
+}
+
+// convict excludes a worker. The run goes back to the round of its unit: what it did there is done again by others, and what
+// it did in earlier rounds that are not final is audited.
+func (d *draft) convict(l *Lap, i int) {
+	u := l.Units[i]
+	d.emit(Event{Kind: DisputeEnded, Round: l.Round, Unit: u.Index, Who: u.Challengers[0], Other: u.Worker, Why: WhyWrongWork})
+	l.Units[i].Challengers = u.Challengers[1:]
+	d.leave(u.Worker, WhyVerdict)
+	d.change(u.Worker, func(m *Member) { m.Passed, m.Why = 0, WhyVerdict })
+	if l.Round != d.Round {
+		d.rollback(l.Round, u)
+	}
+	for j, v := range d.Units {
+		switch {
+		case v.Worker != u.Worker || v.Status == Assigned:
+		case j == i:
+			d.moot(&d.Lap, j, WhyConvicted)
+			d.reassign(j, WhyVerdict)
+		default:
+			d.moot(&d.Lap, j, WhyConvicted)
+			d.reassign(j, WhyConvicted)
+		}
+	}
+	for k := range d.Open {
+		d.suspect(&d.Open[k], u.Worker)
+	}
+}
+
+// suspect audits what a convicted worker did in a round, also what passed an audit if another verifier can look at it: who
+// passed it may have been its friend.
+func (d *draft) suspect(l *Lap, worker string) {
+	for i := range l.Units {
+		switch u := &l.Units[i]; {
+		case u.Worker != worker || u.Status == Auditing:
+		case u.Status == Disputed || u.Status == Committed: // it is audited when that is over
+			u.Audited, u.Passed = true, false
+		case !u.Audited || len(d.Active(Verifier)) > 1:
+			u.Passed = false
+			d.audit(l, i)
+		}
+	}
+}
+
+// moot ends every audit and challenge of a unit that is taken from its worker.
+func (d *draft) moot(l *Lap, i int, why string) {
+	u := &l.Units[i]
+	if u.Status == Auditing {
+		d.unanswered(l, i, u.Verifier, why)
+	}
+	for _, id := range u.Challengers {
+		d.unanswered(l, i, id, why)
+	}
+	u.Challengers = nil
+}
+
+// rollback makes an attested round the current one again. The commitments in it stay; all rounds after it are void.
+func (d *draft) rollback(round uint32, u Unit) {
+	at := slices.IndexFunc(d.Open, func(l Lap) bool { return l.Round == round })
+	d.emit(Event{Kind: RolledBack, Round: round, Unit: u.Index, Who: u.Worker})
+	for _, l := range d.laps()[at+1:] {
+		for i, v := range l.Units {
+			d.moot(l, i, WhyRolledBack)
+			d.First = max(d.First, v.Attempt+1)
+		}
+		if len(l.Units) > 0 {
+			dropped := *l
+			d.emit(Event{Kind: RoundDropped, Round: l.Round, Lap: &dropped})
+		}
+	}
+	d.Lap, d.Open = d.Open[at], d.Open[:at]
+	d.reopen()
+}
+
+func (d *draft) acquit(l *Lap, i int) {
+	u := &l.Units[i]
+	loser := u.Challengers[0]
+	d.emit(Event{Kind: DisputeEnded, Round: l.Round, Unit: u.Index, Who: loser, Other: u.Worker, Why: WhyFalseChallenge})
+	d.leave(loser, WhyFalseChallenge)
+	if u.Challengers = u.Challengers[1:]; len(u.Challengers) > 0 {
+		return
+	}
+	u.Challengers = nil
+	if u.Audited && !u.Passed && len(d.Active(Verifier)) > 0 {
+		d.audit(l, i) // the verdict has looked at one place of it only
+		return
+	}
+	d.accept(l, i)
+}

@@ -1,0 +1,227 @@
+package run
+
+import (
+	"slices"
+	"testing"
+)
+
+// long is a job of five rounds that audits everything.
+func long() Terms {
+	t := terms()
+	t.Rounds, t.Window, t.Deadlines.Challenge = 5, 4, 50
+	return t
+}
+
+// finish plays the rest of a run in which everybody is honest.
+func (g *stage) finish() {
+	g.t.Helper()
+	for i := 0; i < 500 && !g.s.over(); i++ {
+		g.tick(1)
+		g.commitAll()
+		g.passAll()
+		g.attestAll()
+	}
+	g.phase(Done)
+}
+
+// A lie that is found two rounds later: the run goes back to its round, keeps the commitments of the others, and ends where
+// a run without the liar ends.
+func TestRollback(t *testing.T) {
+	honest := begin(t, long(), crew(3, 2))
+	honest.finish()
+
+	g := begin(t, long(), crew(4, 2))
+	g.round()
+	g.tick(1)
+	lied := g.s.Units[2]
+	wrong := commitment(g.s.Lap, 2)
+	wrong.Update[0]++
+	wrong.UpdateCID = "bafywrong"
+	g.must(func(s State) (State, []Event, error) { return s.Commit(g.env(), lied.Worker, 2, 1, 0, wrong) })
+	g.commitAll()
+	g.tick(2)
+	g.attestAll()
+	g.round() // on a checkpoint that holds the lie
+	g.toAudits()
+	poisoned := g.s.Base
+	base, _ := g.s.At(1)
+	g.challenge(base.Units[2].Verifier, 1, 2)
+	g.verdict(1, 2, true)
+
+	if g.s.Round != 1 || g.s.Base != base.Base || g.s.Phase != Train || len(g.s.Open) != 1 || len(g.s.Votes) > 0 {
+		t.Fatalf("after the verdict: phase %d of round %d with %d open", g.s.Phase, g.s.Round, len(g.s.Open))
+	}
+	for i, u := range g.s.Units {
+		switch {
+		case base.Units[i].Worker == lied.Worker:
+			if u.Status != Assigned || u.Worker == lied.Worker || !u.Audited {
+				t.Errorf("a unit of the liar: %+v", u)
+			}
+		case u.Commit.Update != base.Units[i].Commit.Update || u.Attempt != 0:
+			t.Errorf("a unit of the others is not kept: %+v", u)
+		}
+	}
+	var dropped []uint32
+	for _, e := range g.events {
+		if e.Kind == RoundDropped {
+			dropped = append(dropped, e.Round)
+		}
+	}
+	if !slices.Equal(dropped, []uint32{2, 3}) || g.count(RolledBack) != 1 {
+		t.Errorf("rounds %v dropped in %d rollbacks", dropped, g.count(RolledBack))
+	}
+	g.finish()
+	if g.s.Base != honest.s.Base {
+		t.Errorf("the run ends at %v, without the liar at %v", g.s.Base, honest.s.Base)
+	}
+	for _, e := range g.events[slices.IndexFunc(g.events, func(e Event) bool { return e.Kind == RolledBack }):] {
+		if e.Kind == RoundAttested && e.Entry.Attestation.Checkpoint == poisoned {
+			t.Error("the poisoned checkpoint is attested again")
+		}
+	}
+}
+
+// A message about a round as it was before it was rolled back does not touch the round as it is done over.
+func TestMessagesOfDroppedRoundsAreStale(t *testing.T) {
+	g := begin(t, long(), crew(4, 2))
+	g.round()
+	g.toAudits()
+	was := g.s.Units[1]
+	g.challenge("v0", 0, 0)
+	g.verdict(0, 0, true)
+	g.commitAll()
+	g.tick(2)
+	g.attestAll()
+	g.tick(1)
+	now := g.s.Units[1]
+	if now.Attempt <= was.Attempt {
+		t.Fatalf("attempt %d of unit 1 of round 1, before the rollback %d", now.Attempt, was.Attempt)
+	}
+	for name, f := range map[string]func(s State) (State, []Event, error){
+		"commit": func(s State) (State, []Event, error) {
+			return s.Commit(g.env(), now.Worker, 1, 1, was.Attempt, was.Commit)
+		},
+		"pass":      func(s State) (State, []Event, error) { return s.Pass(g.env(), was.Verifier, 1, 1, was.Attempt) },
+		"challenge": func(s State) (State, []Event, error) { return s.Challenge(g.env(), "v0", 1, 1, was.Attempt) },
+		"verdict": func(s State) (State, []Event, error) {
+			return s.Verdict(g.env(), 1, 1, was.Attempt, true, was.Worker)
+		},
+	} {
+		if err := g.do(f); Code(err) != "stale" {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// Disputes about one unit are played in the order of the challenges. The first that convicts makes the others moot, and who
+// loses one does not shield the unit from the next.
+func TestSeveralChallengers(t *testing.T) {
+	for name, rightful := range map[string]int{"first": 0, "second": 1, "nobody": 3} {
+		t.Run(name, func(t *testing.T) {
+			g := begin(t, long(), crew(3, 4))
+			g.toAudits()
+			drawn := g.s.Units[0].Verifier
+			var challengers []string
+			for _, v := range g.s.Active(Verifier) {
+				if v != drawn {
+					challengers = append(challengers, v)
+					g.challenge(v, 0, 0)
+				}
+			}
+			if g.count(UnitChallenged) != 3 || g.count(AuditMissed) != 1 {
+				t.Fatalf("%d challenges, %d audits ended by them", g.count(UnitChallenged), g.count(AuditMissed))
+			}
+			for i, v := range challengers {
+				d, ok := g.s.Playing(0, 0, 0, v)
+				if !ok || d.Unit.Index != 0 || len(d.Challengers) != 3-i {
+					t.Fatalf("dispute %d is not being played", i)
+				}
+				if i == rightful {
+					g.verdict(0, 0, true)
+					break
+				}
+				g.verdict(0, 0, false)
+				if m, _ := g.s.Member(v); m.Why != WhyFalseChallenge {
+					t.Errorf("a challenger who lost: %+v", m)
+				}
+			}
+			if rightful == 3 {
+				if u := g.s.Units[0]; u.Status != Auditing || u.Verifier != drawn {
+					t.Errorf("the audit that the challenges ended is not drawn again: %+v", u)
+				}
+				return
+			}
+			moot := 0
+			for _, e := range g.events {
+				if e.Kind == AuditMissed && e.Why == WhyConvicted && e.Unit == 0 {
+					moot++
+				}
+			}
+			if moot != 2-rightful {
+				t.Errorf("%d challenges are moot, want %d", moot, 2-rightful)
+			}
+			for _, v := range challengers[rightful:] {
+				if m, _ := g.s.Member(v); !m.Active {
+					t.Errorf("a challenger pays for the conviction: %+v", m)
+				}
+			}
+		})
+	}
+}
+
+// Any verifier may challenge a unit that was accepted, until its round is final.
+func TestChallengeWindow(t *testing.T) {
+	short := terms()
+	short.Rounds, short.Window = 9, 9
+	g := begin(t, short, crew(3, 2))
+	g.round()
+	g.passAll()
+	at := g.s.Open[0].Attested
+	for g.height < at+short.Deadlines.Challenge {
+		g.tick(1)
+	}
+	g.challenge("v0", 0, 0)
+	g.verdict(0, 0, false)
+	if u := g.unit(0, 0); u.Status != Accepted {
+		t.Fatalf("a unit that passed its audit and was challenged falsely: %+v", u)
+	}
+	g.tick(1)
+	if err := g.do(func(s State) (State, []Event, error) { return s.Challenge(g.env(), "v1", 0, 0, 0) }); Code(err) != "stale" {
+		t.Errorf("a challenge of a final round: %v", err)
+	}
+}
+
+// Two commitments of one worker for one attempt: the first binds, the second is refused, and nobody loses anything.
+func TestSecondCommitment(t *testing.T) {
+	g := begin(t, terms(), crew(3, 2))
+	g.tick(1)
+	u := g.s.Units[0]
+	g.commit(0)
+	other := commitment(g.s.Lap, 0)
+	other.Update[0]++
+	if err := g.do(func(s State) (State, []Event, error) { return s.Commit(g.env(), u.Worker, 0, 0, 0, other) }); Code(err) != "duplicate" {
+		t.Errorf("a second commitment: %v", err)
+	}
+	if m, _ := g.s.Member(u.Worker); !m.Active || g.s.Units[0].Commit.Update == other.Update {
+		t.Errorf("%+v", m)
+	}
+}
+
+// What a convicted worker did in earlier rounds is looked at again by somebody else than the verifier who passed it.
+func TestConvictionRepeatsAudits(t *testing.T) {
+	g := begin(t, long(), crew(3, 2))
+	g.round()
+	g.passAll()
+	first, _ := g.s.At(0)
+	g.toAudits()
+	liar, _ := g.dispute(0, true)
+	for i, u := range g.s.Open[0].Units {
+		was := first.Units[i].Verifier
+		if u.Worker == liar && (u.Status != Auditing || u.Verifier == was || u.Passed) {
+			t.Errorf("unit %d, which %s passed: %+v", i, was, u)
+		}
+		if u.Worker != liar && u.Status != Accepted {
+			t.Errorf("unit %d of another: %+v", i, u)
+		}
+	}
+}
