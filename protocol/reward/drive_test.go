@@ -182,7 +182,8 @@ func (w *world) report(p party) {
 }
 
 func (w *world) attest(p party) {
-	if w.s.Phase != run.Attest || w.s.Voted(p.offer.ID) {
+	lacks := func(u run.Unit) bool { return slices.Contains(u.Missing, p.offer.ID) }
+	if w.s.Phase != run.Attest || w.s.Voted(p.offer.ID) || slices.ContainsFunc(w.s.Units, lacks) {
 		return
 	}
 	next := run.Checkpoint{Round: w.s.Round + 1}

@@ -136,6 +136,9 @@ func (d *draft) accept(l *Lap, i int) {
 	u := &l.Units[i]
 	u.Status = Accepted
 	d.emit(Event{Kind: UnitAccepted, Round: l.Round, Unit: u.Index, Who: u.Worker})
+	if l == &d.Lap {
+		d.withheld(i)
+	}
 }
 
 // reassign gives a unit of the current round to another worker: of those who have not failed it, or else of all, one with

@@ -226,6 +226,8 @@ func TestMissingUpdate(t *testing.T) {
 		t.Errorf("second report: %v", err)
 	}
 	g.must(func(s State) (State, []Event, error) { return s.Missing(g.env(), others[2], 0, 2, 0) })
+	g.phase(Attest) // the audit of the unit needs no update, and goes on
+	g.passAll()
 	g.phase(Train)
 	if v := g.s.Units[2]; v.Worker == u.Worker || v.Attempt != 1 || len(v.Missing) > 0 {
 		t.Errorf("%+v", v)
@@ -246,6 +248,26 @@ func TestMissingUpdate(t *testing.T) {
 	g.phase(Train)
 	if len(g.s.Votes) > 0 {
 		t.Error("votes outlive the updates they were for")
+	}
+}
+
+// Who committed to wrong work and then withholds it is convicted all the same.
+func TestWithheldLieIsConvicted(t *testing.T) {
+	g := begin(t, terms(), crew(4, 1))
+	g.toAudits()
+	u := g.s.Units[2]
+	for _, m := range g.s.Members {
+		if m.ID != u.Worker {
+			g.must(func(s State) (State, []Event, error) { return s.Missing(g.env(), m.ID, 0, 2, 0) })
+		}
+	}
+	g.must(func(s State) (State, []Event, error) { return s.Challenge(g.env(), u.Verifier, 0, 2, 0) })
+	g.must(func(s State) (State, []Event, error) { return s.Verdict(g.env(), 0, 2, 0, true, u.Worker) })
+	if m, _ := g.s.Member(u.Worker); m.Active || m.Why != WhyVerdict {
+		t.Errorf("the liar after the verdict: %+v", m)
+	}
+	if v := g.s.Units[2]; v.Worker == u.Worker || v.Attempt != 1 {
+		t.Errorf("its unit: %+v", v)
 	}
 }
 

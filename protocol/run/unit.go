@@ -83,24 +83,31 @@ func (s State) Missing(env Env, from string, round, unit, attempt uint32) (State
 	}
 	d := s.edit(env)
 	d.Units[unit].Missing = append(slices.Clip(u.Missing), from)
+	if u.Status == Accepted {
+		d.withheld(int(unit))
+	}
+	after, events := d.done()
+	return after, events, nil
+}
+
+// withheld gives an accepted unit of the current round to another worker if more than half of the members other than its
+// worker cannot fetch its update. One that is still to be audited waits for that: a verifier does not need the update, so a
+// liar cannot escape its verdict by withholding what it committed to.
+func (d *draft) withheld(i int) {
+	u := d.Units[i]
 	others, reports := 0, 0
 	for _, m := range d.Members {
 		if m.Active && m.ID != u.Worker {
 			others++
-			if slices.Contains(d.Units[unit].Missing, m.ID) {
+			if slices.Contains(u.Missing, m.ID) {
 				reports++
 			}
 		}
 	}
 	if 2*reports > others {
-		if u.Status == Auditing {
-			d.unanswered(&d.Lap, int(unit), u.Verifier, WhyUnavailable)
-		}
 		d.miss(u.Worker, WhyUnavailable)
-		d.reassign(int(unit), WhyUnavailable)
+		d.reassign(i, WhyUnavailable)
 	}
-	after, events := d.done()
-	return after, events, nil
 }
 
 // lateUnits takes the units that are past their deadline from their workers. However many they are, a worker has missed
