@@ -150,21 +150,28 @@ func (t *Tree) Proof(i int) (Proof, error) {
 
 // Verify reports whether the proof shows leaf to be leaf i of the n leaves under root.
 func (p Proof) Verify(root Digest, n, i int, leaf Digest) bool {
+	got, ok := p.Root(n, i, leaf)
+	return ok && got == root
+}
+
+// Root is the root of the tree of n leaves of which the proof shows leaf to be leaf i. It is false for a proof that is
+// none of such a leaf, whatever the root.
+func (p Proof) Root(n, i int, leaf Digest) (Digest, bool) {
 	if n < 1 || i < 0 || i >= n || len(p) != Height(n) {
-		return false
+		return Digest{}, false
 	}
 	node := leaf
 	for l, others := range p {
 		parent, at := i/Fanout, i%Fanout
 		if len(others) > Fanout-1 || at > len(others) {
-			return false
+			return Digest{}, false
 		}
 		c := make([]Digest, 0, Fanout)
 		c = append(append(append(c, others[:at]...), node), others[at:]...)
 		if len(c) != min(Fanout, Width(n, l)-Fanout*parent) {
-			return false
+			return Digest{}, false
 		}
 		node, i = Inner(l+1, c), parent
 	}
-	return RootOf(n, node) == root
+	return RootOf(n, node), true
 }

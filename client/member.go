@@ -43,6 +43,12 @@ func (m Member) Send(ctx context.Context, a role.Action) error {
 		return m.Commit(ctx, m.Job, a.Work.Round, a.Work.Unit, a.Work.Attempt, a.Commit)
 	case role.Pass:
 		return m.Pass(ctx, m.Job, a.Work.Round, a.Work.Unit, a.Work.Attempt, a.Seal)
+	case party.Unseal:
+		return m.Unseal(ctx, m.Job, a.Work.Round, a.Work.Unit, a.Work.Attempt, a.Opening)
+	case role.Unmask:
+		return m.Unmask(ctx, m.Job, a.Work.Round, a.Work.Unit, a.Work.Attempt, a.Nonce, a.Segments)
+	case role.Suspect:
+		return m.Suspect(ctx, m.Job, a.Work.Round, a.Work.Unit, a.Work.Attempt)
 	case party.Challenge:
 		return m.Challenge(ctx, m.Job, a.Work.Round, a.Work.Unit, a.Work.Attempt, a.Segment, a.Opening)
 	case party.Move:

@@ -10,6 +10,7 @@ import (
 	"github.com/starling-network/starling/chain/x/registry/registrypb"
 	"github.com/starling-network/starling/chain/x/training/runpb"
 	"github.com/starling-network/starling/chain/x/training/trainingpb"
+	"github.com/starling-network/starling/protocol/audit"
 	"github.com/starling-network/starling/protocol/dispute"
 	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/run"
@@ -66,6 +67,23 @@ func (c *Client) Commit(ctx context.Context, job string, round, unit, attempt ui
 // Pass answers an audit: the commitment is right.
 func (c *Client) Pass(ctx context.Context, job string, round, unit, attempt uint32, seal canon.Digest) error {
 	return c.send(ctx, &trainingpb.MsgPass{Sender: c.Address(), Job: job, Round: round, Unit: unit, Attempt: attempt, Seal: seal[:]})
+}
+
+// Unseal opens the seal with which an audit was answered.
+func (c *Client) Unseal(ctx context.Context, job string, round, unit, attempt uint32, o audit.Opening) error {
+	return c.send(ctx, &trainingpb.MsgUnseal{Sender: c.Address(), Job: job, Round: round, Unit: unit, Attempt: attempt, Opening: o.Encode()})
+}
+
+// Unmask shows that the account planted a fault in a commitment: what it hid the right state roots under, and these.
+func (c *Client) Unmask(ctx context.Context, job string, round, unit, attempt uint32, nonce canon.Digest, segments []canon.Digest) error {
+	return c.send(ctx, &trainingpb.MsgUnmask{
+		Sender: c.Address(), Job: job, Round: round, Unit: unit, Attempt: attempt, Nonce: nonce[:], Segments: runpb.FromDigests(segments),
+	})
+}
+
+// Suspect reports that the update of a unit is odd beside the others of its round.
+func (c *Client) Suspect(ctx context.Context, job string, round, unit, attempt uint32) error {
+	return c.send(ctx, &trainingpb.MsgSuspect{Sender: c.Address(), Job: job, Round: round, Unit: unit, Attempt: attempt})
 }
 
 // Challenge answers an audit, or speaks up without one: the state root of a segment is the first that is wrong. Opening is

@@ -10,7 +10,11 @@ import (
 
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/chain"
+	"github.com/starling-network/starling/chain/referee"
 	"github.com/starling-network/starling/client"
+	"github.com/starling-network/starling/compute/tensor"
+	"github.com/starling-network/starling/compute/train"
+	"github.com/starling-network/starling/protocol/audit"
 	"github.com/starling-network/starling/protocol/dispute"
 	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/run"
@@ -123,9 +127,40 @@ func (n *network) until(c *client.Client, job string, done func(run.State) bool)
 // commitment of a unit; nothing is computed in these tests.
 func commitment(round, unit uint32) run.Commitment {
 	at := fmt.Appendf(nil, "%d/%d", round, unit)
-	return run.Commitment{
-		Segments: []canon.Digest{canon.Sum("s0", at), canon.Sum("s1", at), canon.Sum("s2", at)},
+	c := run.Commitment{
+		Segments: []canon.Digest{canon.Sum("s0", at), canon.Sum("s1", at), train.StateRoot(1, end(round, unit).Roots())},
 		Update:   canon.Sum("update", at), UpdateCID: "update-" + string(at), Bytes: 1000, Loss: 2_500_000,
+	}
+	c.Hidden = audit.Hide(nonce(round, unit), c.Segments)
+	return c
+}
+
+// nonce is what every worker hides its state roots under.
+func nonce(round, unit uint32) canon.Digest {
+	return audit.Nonce(canon.Sum("secret"), "job", round, unit, 0)
+}
+
+// end is the state at the end of a unit.
+func end(round, unit uint32) *referee.Sealed {
+	x := tensor.New(tensor.Make(tensor.Float32, 2000))
+	x.F32()[0], x.F32()[1] = float32(round), float32(unit)
+	return referee.NewSealed(1, []*tensor.Tensor{x})
+}
+
+func seal(s run.State, round uint32, u run.Unit) *audit.Seal {
+	return audit.NewSeal(s.Subject(round, u), end(round, u.Index).Trees())
+}
+
+// unseal opens the seals of a verifier.
+func (n *network) unseal(ctx context.Context, c *client.Client, s run.State) {
+	for _, l := range s.Laps() {
+		for _, u := range l.Units {
+			if u.Status == run.Sealed && u.Verifier == c.Address() && !u.Question.IsZero() {
+				o, err := seal(s, l.Round, u).Open(u.Question, end(l.Round, u.Index))
+				n.must(err)
+				n.unlessOvertaken(c.Unseal(ctx, s.Terms.Job, l.Round, u.Index, u.Attempt, o))
+			}
+		}
 	}
 }
 
@@ -146,7 +181,7 @@ func (n *network) play(name, job string) {
 			return
 		}
 		for _, u := range s.Work(c.Address()) {
-			n.must(c.Commit(ctx, job, s.Round, u.Index, u.Attempt, commitment(s.Round, u.Index)))
+			n.unlessOvertaken(c.Commit(ctx, job, s.Round, u.Index, u.Attempt, commitment(s.Round, u.Index)))
 		}
 		for _, d := range s.Audits(c.Address()) {
 			if d.Worker == n.liar {
@@ -154,16 +189,25 @@ func (n *network) play(name, job string) {
 				n.must(c.Move(ctx, job, d.Round, d.Index, d.Attempt, dispute.Move{Leaf: &dispute.Leaf{Payload: []byte("leaf")}}))
 				break // the verdict changed the other duties
 			}
-			n.must(c.Pass(ctx, job, d.Round, d.Index, d.Attempt, canon.Sum("seal", []byte(name))))
+			n.unlessOvertaken(c.Pass(ctx, job, d.Round, d.Index, d.Attempt, seal(s, d.Round, d.Unit).Root()))
 		}
+		n.unseal(ctx, c, s)
 		if s.Phase == run.Attest && !s.Voted(c.Address()) {
 			next := run.Checkpoint{Round: s.Round + 1, Root: canon.Sum("root", []byte{byte(s.Round)}), CID: "checkpoint"}
-			err := c.Attest(ctx, s.Attestation(next))
-			if !errors.Is(err, run.ErrStale) && !errors.Is(err, run.ErrHalted) { // the quorum was faster
-				n.must(err)
-			}
+			n.unlessOvertaken(c.Attest(ctx, s.Attestation(next)))
 		}
 	}
+}
+
+// unlessOvertaken checks what came of a message about a state that others may have changed meanwhile.
+func (n *network) unlessOvertaken(err error) {
+	n.t.Helper()
+	for _, late := range []error{run.ErrStale, run.ErrHalted, run.ErrWrongPhase, run.ErrInactive, run.ErrNotYours} {
+		if errors.Is(err, late) {
+			return
+		}
+	}
+	n.must(err)
 }
 
 // height waits for the next block.

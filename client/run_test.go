@@ -2,12 +2,14 @@ package client_test
 
 import (
 	"errors"
+	"slices"
 	"testing"
 
 	"github.com/starling-network/starling/canon"
 	chainmarket "github.com/starling-network/starling/chain/x/market"
 	"github.com/starling-network/starling/chain/x/training"
 	"github.com/starling-network/starling/client"
+	"github.com/starling-network/starling/protocol/audit"
 	"github.com/starling-network/starling/protocol/dispute"
 	"github.com/starling-network/starling/protocol/reward"
 	"github.com/starling-network/starling/protocol/run"
@@ -143,6 +145,92 @@ func TestFalseChallenge(t *testing.T) {
 	if e.Remaining() != 0 || e.Refunded != e.Budget {
 		t.Errorf("escrow of the halted run: %+v", e)
 	}
+}
+
+// A worker plants a fault in all that it commits to; the verifier finds each, and nobody loses anything.
+func TestPlantedFaults(t *testing.T) {
+	n := start(t, "consumer", "w0", "w1", "v0")
+	n.referee(ruling(false))
+	n.enlist("w0", run.Worker, 500)
+	n.enlist("w1", run.Worker, 500)
+	n.enlist("v0", run.Verifier, 500)
+	consumer, v0 := n.clients["consumer"], n.clients["v0"]
+	n.must(consumer.Order(n.ctx, order("job")))
+	s := n.until(consumer, "job", func(s run.State) bool {
+		for _, name := range []string{"w0", "w1"} {
+			for i, u := range s.Work(key(name).Address()) {
+				c := commitment(s.Round, u.Index)
+				if i == 0 {
+					c.Segments = audit.Plant(nonce(s.Round, u.Index), c.Segments)
+				}
+				n.must(n.clients[name].Commit(n.ctx, "job", s.Round, u.Index, u.Attempt, c))
+			}
+		}
+		return len(s.Audits(v0.Address())) > 0
+	})
+	shown := 0
+	for _, d := range s.Audits(v0.Address()) {
+		worker, right := n.named(d.Worker), commitment(0, d.Index)
+		show := func() error {
+			return worker.Unmask(n.ctx, "job", 0, d.Index, 0, nonce(0, d.Index), right.Segments)
+		}
+		if slices.Equal(d.Commit.Segments, right.Segments) {
+			continue
+		}
+		n.refused(show(), run.ErrWrongPhase, "training", 9)
+		n.must(v0.Challenge(n.ctx, "job", 0, d.Index, 0, 1, []byte("opening")))
+		n.refused(worker.Unmask(n.ctx, "job", 0, d.Index, 0, canon.Sum("another"), right.Segments), run.ErrBadPlant, "training", 26)
+		n.must(show())
+		shown++
+	}
+	games, err := consumer.Disputes(n.ctx, "job")
+	n.must(err)
+	for _, g := range games {
+		if g.Loser() != "" {
+			t.Errorf("a dispute about a planted fault has a loser: %+v", g)
+		}
+	}
+	after, err := consumer.Run(n.ctx, "job")
+	n.must(err)
+	if shown == 0 || len(games) != shown || after.Disputed() || len(after.Audits(v0.Address())) < shown {
+		t.Fatalf("%d faults shown, %d disputes, audits %+v", shown, len(games), after.Audits(v0.Address()))
+	}
+	unit := after.Audits(v0.Address())[0]
+	n.must(v0.Pass(n.ctx, "job", 0, unit.Index, 0, seal(after, 0, unit.Unit).Root()))
+	asked := n.until(consumer, "job", func(s run.State) bool {
+		l, _ := s.At(0)
+		return !l.Units[unit.Index].Question.IsZero()
+	})
+	l, _ := asked.At(0)
+	n.refused(v0.Unseal(n.ctx, "job", 0, unit.Index, 0, audit.Opening{}), run.ErrBadOpening, "training", 24)
+	n.unseal(n.ctx, v0, asked)
+	now, err := consumer.Run(n.ctx, "job")
+	n.must(err)
+	if l, _ = now.At(0); !l.Units[unit.Index].Passed {
+		t.Errorf("after the opening: %+v", l.Units[unit.Index])
+	}
+	for _, name := range []string{"w0", "w1", "v0"} {
+		if p, err := consumer.Participant(n.ctx, key(name).Address()); err != nil || p.Stake != stake {
+			t.Errorf("%s: %+v, %v", name, p, err)
+		}
+	}
+	n.must(n.clients["w0"].Suspect(n.ctx, "job", 0, unitOf(now, key("w1").Address()), 0))
+}
+
+// unitOf is a unit of round 0 of a worker.
+func unitOf(s run.State, worker string) uint32 {
+	l, _ := s.At(0)
+	return l.Units[slices.IndexFunc(l.Units, func(u run.Unit) bool { return u.Worker == worker })].Index
+}
+
+func (n *network) named(account string) *client.Client {
+	for _, c := range n.clients {
+		if c.Address() == account {
+			return c
+		}
+	}
+	n.t.Fatalf("nobody is %s", account)
+	return nil
 }
 
 // referee restarts the chain with a referee.

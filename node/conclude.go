@@ -27,7 +27,8 @@ type Summary struct {
 	FirstEvalLoss float64       `json:"first_eval_loss"`
 	FinalEvalLoss float64       `json:"final_eval_loss"`
 	Audits        AuditCounts   `json:"audits"`
-	Disputes      []DisputeLine `json:"disputes"`
+	Disputes      []DisputeLine `json:"disputes"`       // but for those about planted faults
+	Planted       int           `json:"planted_faults"` // that a verifier found
 	PaidUzen      uint64        `json:"paid_uzen"`
 	FeeUzen       uint64        `json:"fee_uzen"`
 	RefundedUzen  uint64        `json:"refunded_uzen"`
@@ -150,6 +151,10 @@ func (c *collector) summary(k books, metrics []Metric) *Summary {
 		}
 	}
 	for _, g := range k.disputes {
+		if g.Planted {
+			s.Planted++
+			continue
+		}
 		s.Disputes = append(s.Disputes, disputeLine(g, c.took(g)))
 	}
 	return s
@@ -173,6 +178,9 @@ func disputeLine(g dispute.Game, took float64) DisputeLine {
 	l := DisputeLine{Worker: g.Config.Asserter, Challenger: g.Config.Challenger, Round: g.Config.Round + 1, Unit: g.Config.Unit, Verdict: "open", LeafMS: took}
 	if g.Stage == dispute.Over { // unless the next lines know better
 		l.Verdict, l.Moves, l.HashBytes = "moot", g.Moves[0]+g.Moves[1], g.HashBytes
+	}
+	if g.Planted {
+		l.Verdict = "planted"
 	}
 	if v := g.Verdict; v != nil {
 		l.Verdict = "false_challenge"

@@ -98,7 +98,7 @@ func (n *embedded) start(ctx context.Context, b *Blueprint, opt TrainOptions) er
 		}
 		p.step, p.liar = verifier.New(p.id).Step, false
 		if r := partyRole(i, b); r == run.Worker {
-			p.step, p.liar = worker.New(p.id).Step, i < opt.Dishonest
+			p.step, p.liar = worker.Planting(p.id, homes[name].derive("plant")).Step, i < opt.Dishonest
 		}
 		n.parties = append(n.parties, p)
 	}

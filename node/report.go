@@ -159,7 +159,7 @@ func (c *collector) disputes(k books) []report.Dispute {
 	for _, g := range k.disputes {
 		line := disputeLine(g, c.took(g))
 		d := report.Dispute{
-			Round: int(line.Round), Worker: line.Worker, Challenger: line.Challenger, Verdict: strings.ReplaceAll(line.Verdict, "_", " ") + ": " + line.Reason,
+			Round: int(line.Round), Worker: line.Worker, Challenger: line.Challenger, Verdict: strings.TrimSuffix(strings.ReplaceAll(line.Verdict, "_", " ")+": "+line.Reason, ": "),
 			Leaf: leafText(line),
 		}
 		d.Guilty = g.Verdict != nil && g.Verdict.AsserterLies

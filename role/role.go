@@ -37,6 +37,7 @@ type (
 	Advanced struct {
 		Action Advance
 		Next   run.Checkpoint
+		Odd    []uint32 // units whose update is odd beside the others
 	}
 	// Trained says that a unit is computed, and its update stored but not yet readable by others.
 	Trained struct {
@@ -48,7 +49,7 @@ type (
 		Action Check
 		Right  bool
 		Differ uint32       // unless Right: the first segment root that differs; their number: only the update differs
-		Seal   canon.Digest // if Right: keyed digest over the state bytes
+		Seal   canon.Digest // if Right: root of the state over keyed leaves
 	}
 	// Finished says that an action with no result of its own succeeded.
 	Finished struct{ Action Action }
@@ -102,6 +103,22 @@ type (
 		Work Work
 		Seal canon.Digest
 	}
+	// Unseal opens the seal of a Pass at the place that the question gives.
+	Unseal struct {
+		Work     Work
+		Base     run.Checkpoint
+		Question canon.Digest
+	}
+	// Unmask shows the chain that the fault in a commitment was planted.
+	Unmask struct {
+		Work     Work
+		Nonce    canon.Digest
+		Segments []canon.Digest
+	}
+	// Suspect tells the chain that the update of a unit is odd.
+	Suspect struct {
+		Work Work
+	}
 	// Challenge opens a dispute.
 	Challenge struct {
 		Work    Work
@@ -137,6 +154,9 @@ func (a Reveal) Key() string  { return a.Work.key("reveal") }
 func (a Check) Key() string   { return a.Work.key("check") }
 func (a Pass) Key() string    { return a.Work.key("pass") }
 func (a Missing) Key() string { return a.Work.key("missing") }
+func (a Unseal) Key() string  { return a.Work.key("unseal") }
+func (a Unmask) Key() string  { return a.Work.key("unmask") }
+func (a Suspect) Key() string { return a.Work.key("suspect") }
 
 // Key implements Action.
 func (a Challenge) Key() string { return a.Work.key("challenge") }

@@ -15,6 +15,7 @@ import (
 	"github.com/starling-network/starling/exchange/codec"
 	"github.com/starling-network/starling/exchange/outer"
 	"github.com/starling-network/starling/network/blob"
+	"github.com/starling-network/starling/protocol/audit"
 	"github.com/starling-network/starling/protocol/run"
 	"github.com/starling-network/starling/role/engine"
 )
@@ -131,14 +132,14 @@ func (j *Job) Root(rounds uint32) (canon.Digest, error) {
 			}
 			units[i], updates[i] = run.Unit{Index: uint32(i), Commit: w.Commit}, w.Update
 		}
-		next, err := e.Advance(context.Background(), name, units, func(u run.Unit) ([]byte, error) { return updates[u.Index], nil })
+		a, err := e.Advance(context.Background(), name, units, func(u run.Unit) ([]byte, error) { return updates[u.Index], nil })
 		if err != nil {
 			return canon.Digest{}, err
 		}
-		if j.last, err = e.Base(next); err != nil {
+		if j.last, err = e.Base(a.Next); err != nil {
 			return canon.Digest{}, err
 		}
-		j.lineage = append(j.lineage, next.Root)
+		j.lineage = append(j.lineage, a.Next.Root)
 	}
 	return j.lineage[rounds], nil
 }
@@ -163,10 +164,19 @@ func (m memo) Train(ctx context.Context, name run.Checkpoint, unit uint32) (*eng
 }
 
 // Check implements party.Compute.
-func (m memo) Check(ctx context.Context, name run.Checkpoint, unit uint32, verifier string, c run.Commitment) (engine.Finding, error) {
-	mine, err := m.Train(ctx, name, unit)
+func (m memo) Check(ctx context.Context, name run.Checkpoint, s audit.Subject, c run.Commitment) (engine.Finding, error) {
+	mine, err := m.Train(ctx, name, s.Unit)
 	if err != nil {
 		return engine.Finding{}, err
 	}
-	return m.Compare(mine, name, unit, verifier, c), nil
+	return m.Compare(mine, s, c), nil
+}
+
+// Unseal implements party.Compute.
+func (m memo) Unseal(ctx context.Context, name run.Checkpoint, s audit.Subject, question canon.Digest) (audit.Opening, error) {
+	mine, err := m.Train(ctx, name, s.Unit)
+	if err != nil {
+		return audit.Opening{}, err
+	}
+	return m.Answer(mine, s, question)
 }

@@ -10,8 +10,10 @@ import (
 	sdk "github.com/cosmos/cosmos-sdk/types"
 	sdkerrors "github.com/cosmos/cosmos-sdk/types/errors"
 
+	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/client"
 	"github.com/starling-network/starling/network/blob"
+	"github.com/starling-network/starling/protocol/audit"
 	"github.com/starling-network/starling/protocol/run"
 	"github.com/starling-network/starling/role"
 	"github.com/starling-network/starling/role/adversary"
@@ -60,7 +62,7 @@ func (p *process) boot() {
 	p.ctx, p.cancel = context.WithCancel(context.Background())
 	switch p.role {
 	case run.Worker:
-		p.step = worker.New(p.key.Address()).Step
+		p.step = worker.Planting(p.key.Address(), canon.Sum("sim/plant", []byte(p.key.Address()))).Step
 	case run.Verifier:
 		p.step = verifier.New(p.key.Address()).Step
 	default:
@@ -133,7 +135,7 @@ func (p *process) open(ctx context.Context, terms run.Terms) error {
 		return err
 	}
 	honest := memo{engine.New(terms.Job, task, p.store, p.fetch), p.world.config.Job}
-	p.party = &party.Party{ID: p.key.Address(), Compute: honest, Lineage: honest, Chain: p.chain, Blobs: blobs{p}}
+	p.party = &party.Party{ID: p.key.Address(), Job: terms.Job, Compute: honest, Lineage: honest, Chain: p.chain, Blobs: blobs{p}}
 	if p.act != nil {
 		p.step = p.act.Play(adversary.Cast{Party: p.party, Honest: honest, Step: p.step, State: func(ctx context.Context) (run.State, error) {
 			return p.chain.Run(ctx, terms.Job)
@@ -225,9 +227,9 @@ func (s slow) Train(ctx context.Context, base run.Checkpoint, unit uint32) (*eng
 }
 
 // Check implements party.Compute.
-func (s slow) Check(ctx context.Context, base run.Checkpoint, unit uint32, verifier string, c run.Commitment) (engine.Finding, error) {
+func (s slow) Check(ctx context.Context, base run.Checkpoint, at audit.Subject, c run.Commitment) (engine.Finding, error) {
 	if err := s.process.world.clock.sleep(s.process.unit); err != nil {
 		return engine.Finding{}, err
 	}
-	return s.Compute.Check(ctx, base, unit, verifier, c)
+	return s.Compute.Check(ctx, base, at, c)
 }

@@ -19,6 +19,7 @@ type story struct {
 	slashed  []string // exactly these
 	unpaid   []string // exactly these earn nothing
 	out      []string // exactly these have to leave
+	perhaps  string   // is slashed and leaves, too, if its seal is asked for before the question is settled otherwise
 	spoiled  bool     // the model is not that of honest work
 }
 
@@ -46,7 +47,7 @@ func stories() []story {
 		caught("trains on other data", w1, adversary.WrongData{}),
 		caught("trains at another rate", w1, adversary.WrongRate{Factor: 2}),
 		// It can serve no update that is its own: nobody can use it, and its units move on before they are audited.
-		{name: "copies a commitment", acts: one(w1, adversary.Copies{}), unpaid: []string{w1}, out: []string{w1}},
+		caught("copies a commitment", w1, adversary.Copies{}),
 		caught("copies an update and changes it", w1, adversary.CopiesChanged{}),
 		caught("flips a bit after the first step", w1, adversary.FlipsBit{Step: 1, Tensor: 0, Bit: 5}),
 		caught("flips a bit after the last step", w1, adversary.FlipsBit{Step: 6, Tensor: 1, Bit: 0}),
@@ -55,15 +56,15 @@ func stories() []story {
 		caught("makes malformed moves", w1, adversary.Malforms{}),
 		caught("makes oversize moves", w1, adversary.Oversizes{}),
 		// What it serves is not what it committed to: nobody can use it, and its units move on before they are audited.
-		{name: "equivocates, the lie first", acts: one(w1, adversary.Equivocates{}), unpaid: []string{w1}, out: []string{w1}},
+		caught("equivocates, the lie first", w1, adversary.Equivocates{}),
 		{name: "equivocates, the truth first", acts: one(w1, adversary.Equivocates{TrueFirst: true})},
 		{name: "commits and goes silent", acts: one(w1, adversary.GoesSilent{}), unpaid: []string{w1}, out: []string{w1}},
 		{name: "attests to another checkpoint", acts: one(w1, adversary.Misattests{}), out: []string{w1}},
 		// It forfeits what it earned honestly in rounds that are not final.
 		{name: "cheats once it is trusted", auditPPM: 10_000, acts: one(w1, adversary.Patient{Round: 2, Then: adversary.Skips{}}),
 			slashed: []string{w1}, unpaid: []string{w1}, out: []string{w1}},
-		{name: "passes without a look", acts: one(v1, adversary.Stamps{})},
-		{name: "passes with another's seal", acts: one(v1, adversary.CopiesSeal{Of: "somebody"})},
+		caught("passes without a look", v1, adversary.Stamps{}),
+		caught("passes with another's seal", v1, adversary.CopiesSeal{Of: "somebody"}),
 		caught("accuses, and binds", v1, accuses(1, adversary.ToTheLeaf)),
 		caught("accuses, and invents", v1, accuses(2, adversary.Inventing)),
 		caught("accuses the start", v1, accuses(0, adversary.ToTheLeaf)),
@@ -71,7 +72,7 @@ func stories() []story {
 		caught("accuses, and says nothing more", v1, accuses(1, adversary.Silently)),
 		caught("accuses with a malformed payload", v1, accuses(1, adversary.Malformed)),
 		caught("accuses with an oversize payload", v1, accuses(1, adversary.Oversized)),
-		{name: "a verifier shields a worker, and another audits it", slashed: []string{w1}, unpaid: []string{w1}, out: []string{w1},
+		{name: "a verifier shields a worker, and another audits it", slashed: []string{w1}, unpaid: []string{w1}, out: []string{w1}, perhaps: v1,
 			acts: map[string]adversary.Act{w1: adversary.Skips{}, v1: adversary.Colludes{With: keyOf(w1).Address()}}},
 		{name: "a validator withholds its part of the beacon", withhold: []int{1}},
 		{name: "two of three validators withhold theirs", withhold: []int{0, 2}},
@@ -138,6 +139,9 @@ func (s story) test(t *testing.T, c Config) {
 		{"slashed", slices.Sorted(maps.Keys(o.Slashed)), s.slashed}, {"not paid", unpaid, s.unpaid},
 		{"out", slices.Sorted(maps.Keys(o.Out)), s.out},
 	} {
+		if !slices.Contains(e.want, s.perhaps) {
+			e.got = slices.DeleteFunc(e.got, func(name string) bool { return name == s.perhaps })
+		}
 		if !slices.Equal(e.got, e.want) {
 			t.Errorf("%s: %v, want %v", e.what, e.got, e.want)
 		}

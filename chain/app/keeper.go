@@ -22,6 +22,7 @@ import (
 	stakingkeeper "github.com/cosmos/cosmos-sdk/x/staking/keeper"
 	stakingtypes "github.com/cosmos/cosmos-sdk/x/staking/types"
 
+	"github.com/starling-network/starling/chain/referee"
 	"github.com/starling-network/starling/chain/wire"
 	"github.com/starling-network/starling/chain/x/beacon"
 	"github.com/starling-network/starling/chain/x/market"
@@ -82,7 +83,7 @@ func newKeepers(a *App, stores map[string]*storetypes.KVStoreKey, logger log.Log
 	k.beacon, errs[0] = beacon.NewKeeper(store(beacon.Name), k.staking)
 	k.registry, errs[1] = registry.NewKeeper(store(registry.Name), authtypes.NewModuleAddress(registry.Name), k.bank, k.distribution)
 	k.market, errs[2] = market.NewKeeper(store(market.Name), authtypes.NewModuleAddress(market.Name), k.bank, k.distribution, k.registry, k.beacon)
-	k.training, errs[3] = training.NewKeeper(store(training.Name), k.market, k.registry, k.beacon, k.accounts, judge)
+	k.training, errs[3] = training.NewKeeper(store(training.Name), k.market, k.registry, k.beacon, k.accounts, judge, referee.Rooting{})
 	k.market.Connect(k.training)
 	return k, errors.Join(errs[:]...)
 }

@@ -137,6 +137,7 @@ type Result struct {
 	Segments []canon.Digest   // inner state roots at the start, at every segment boundary and at the end
 	Delta    []*tensor.Tensor // base minus end, per parameter: the pseudo-gradient of DiLoCo (Douillard et al. 2023, algorithm 1)
 	Losses   []float32        // of every inner step
+	End      []*tensor.Tensor // the state at the end, in the order in which StateRoot takes it
 }
 
 // Run executes a whole unit. After every step it calls observe, if given; an error from there ends the unit.
@@ -164,6 +165,7 @@ func (t *Task) Run(base *Checkpoint, unit uint32, observe func(step uint32, loss
 	for i, n := range s.names {
 		r.Delta = append(r.Delta, difference(base.Params[i], s.in[Param+n]))
 	}
+	r.End = s.Tensors()
 	return r, nil
 }
 

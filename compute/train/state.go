@@ -46,18 +46,22 @@ func (c *Checkpoint) Root() canon.Digest {
 
 // CheckpointRoot is the state root of a checkpoint whose tensors have these roots: all parameters, then all momenta.
 func CheckpointRoot(round uint32, tensors []canon.Digest) canon.Digest {
-	return stateRoot("starling/checkpoint/1", round, tensors)
+	return stateRoot("starling/checkpoint/1", round, canon.NewTree(tensors).Root())
 }
 
 // StateRoot is the root of an inner state after some steps of a unit: all parameters, all first moments, all second
 // moments. The place in the data and in every random stream is a function of (round, unit, step), so binding the step
 // binds them.
 func StateRoot(step uint32, tensors []canon.Digest) canon.Digest {
-	return stateRoot("starling/state/1", step, tensors)
+	return StateRootOf(step, canon.NewTree(tensors).Root())
 }
 
-func stateRoot(domain string, counter uint32, tensors []canon.Digest) canon.Digest {
-	tree := canon.NewTree(tensors).Root()
+// StateRootOf is StateRoot, given the root of the tree over the roots of the tensors.
+func StateRootOf(step uint32, tree canon.Digest) canon.Digest {
+	return stateRoot("starling/state/1", step, tree)
+}
+
+func stateRoot(domain string, counter uint32, tree canon.Digest) canon.Digest {
 	return canon.Sum(domain, canon.MustMarshal(counter), tree[:])
 }
 

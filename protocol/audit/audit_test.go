@@ -79,33 +79,3 @@ func TestPickDependsOnEverything(t *testing.T) {
 		picks[got] = fmt.Sprint(i)
 	}
 }
-
-func TestSeal(t *testing.T) {
-	root := canon.Sum("root")
-	pieces := func(p ...string) func(func([]byte) bool) {
-		return func(yield func([]byte) bool) {
-			for _, s := range p {
-				if !yield([]byte(s)) {
-					return
-				}
-			}
-		}
-	}
-	seal := Seal("v1", "job", 1, 2, root, pieces("abc", "def"))
-	if Seal("v1", "job", 1, 2, root, pieces("ab", "", "cdef")) != seal {
-		t.Error("the seal depends on how the state is cut")
-	}
-	for name, other := range map[string]canon.Digest{
-		"verifier": Seal("v2", "job", 1, 2, root, pieces("abcdef")),
-		"job":      Seal("v1", "job2", 1, 2, root, pieces("abcdef")),
-		"round":    Seal("v1", "job", 2, 2, root, pieces("abcdef")),
-		"unit":     Seal("v1", "job", 1, 3, root, pieces("abcdef")),
-		"root":     Seal("v1", "job", 1, 2, canon.Sum("r"), pieces("abcdef")),
-		"state":    Seal("v1", "job", 1, 2, root, pieces("abcdeg")),
-		"nothing":  Seal("v1", "job", 1, 2, root, pieces()),
-	} {
-		if other == seal {
-			t.Errorf("the seal does not depend on the %s", name)
-		}
-	}
-}

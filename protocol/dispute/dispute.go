@@ -140,6 +140,7 @@ type Game struct {
 	HashBytes uint64    `cbor:"10,keyasint"` // of all digests shown
 	Log       []Record  `cbor:"11,keyasint"`
 	Verdict   *Verdict  `cbor:"12,keyasint,omitempty"`
+	Planted   bool      `cbor:"13,keyasint,omitempty"` // it ended without one, for the fault was planted
 }
 
 // Record is one line about a move, for people.
@@ -232,14 +233,18 @@ func (g Game) Tick(height int64) Game {
 	return g.end(Verdict{AsserterLies: late == Asserter, Reason: Silence})
 }
 
-// Void ends a game without a verdict: its question was settled otherwise, and nobody loses. It returns a game that is over
-// as it is.
-func (g Game) Void(height int64) Game {
+// Void ends a game without a verdict: its question was settled otherwise, perhaps because the asserter showed that it had
+// planted the fault, and nobody loses. It returns a game that is over as it is.
+func (g Game) Void(height int64, planted bool) Game {
 	if g.Stage == Over {
 		return g
 	}
-	g.Log = append(slices.Clip(g.Log), Record{height, g.Turn, "the question was settled otherwise: nobody loses"})
-	g.Stage, g.Turn = Over, 0
+	line := "the question was settled otherwise: nobody loses"
+	if planted {
+		line = "the worker had planted the fault: nobody loses"
+	}
+	g.Log = append(slices.Clip(g.Log), Record{height, g.Turn, line})
+	g.Stage, g.Turn, g.Planted = Over, 0, planted
 	return g
 }
 

@@ -30,7 +30,7 @@ func Arithmetic(r Receipt, all []Receipt) []string {
 	case Bounty, Fee:
 		for _, whole := range all {
 			if r.sameVerdict(whole) && whole.Kind == Slash {
-				return []string{fmt.Sprintf("%d uzen of the %d uzen that %s lost: half to who was right, rounded down, the rest to the community pool", r.Amount, whole.Amount, whole.Who)}
+				return []string{fmt.Sprintf("%d uzen of the %d uzen that %s lost: half of it to who was right, rounded down, if somebody was; the rest to the community pool", r.Amount, whole.Amount, whole.Who)}
 			}
 		}
 	case Refund:

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/protocol/audit"
 	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/run"
 )
@@ -23,9 +24,14 @@ type party struct {
 	diesAt   int64                   // height; 0: never
 	withhold bool                    // serves its updates to nobody
 	astray   bool                    // attests another checkpoint
+	stamps   bool                    // verifier: passes whatever is wrong, under a seal that it made up
+	plants   bool                    // worker: plants a fault whenever it may
 }
 
-func (p party) honest() bool { return !p.lies && !p.astray }
+func (p party) honest() bool { return !p.lies && !p.astray && !p.stamps }
+
+// owes reports whether a party dies, and may then owe what only it can show: the opening of a seal, or a planted fault.
+func (p party) owes() bool { return p.diesAt > 0 && (p.offer.Role == run.Verifier || p.plants) }
 
 // world is a network in memory: the bank, one job, its members. It is what the chain and the nodes are to protocol/.
 type world struct {
@@ -93,7 +99,12 @@ func (w *world) env() run.Env {
 // block is the messages of everybody, then Tick.
 func (w *world) block() {
 	for _, p := range w.parties {
-		if m, ok := w.s.Member(p.offer.ID); !ok || !m.Active || p.diesAt > 0 && w.height >= p.diesAt {
+		if p.diesAt > 0 && w.height >= p.diesAt {
+			continue
+		}
+		w.unmask(p) // also who is out owes these
+		w.open(p)
+		if m, ok := w.s.Member(p.offer.ID); !ok || !m.Active {
 			continue
 		}
 		if p.offer.Role == run.Worker {
@@ -126,6 +137,9 @@ func (w *world) train(p party) {
 		c.Update = digest("fabricated", w.s.Round, u.Index)
 		c.UpdateCID = "bafy" + c.Update.Short()
 	}
+	if p.plants && w.mayPlant(p.offer.ID) {
+		c.Segments = audit.Plant(nonce(w.s.Round, u.Index), c.Segments)
+	}
 	w.apply(w.s.Commit(w.env(), p.offer.ID, u.Index, w.s.Round, u.Attempt, c))
 }
 
@@ -138,8 +152,12 @@ func (w *world) check(p party) {
 		return
 	}
 	d := duties[0]
-	if w.isRight(d) && !(p.lies && d.Round >= p.from) {
-		w.apply(w.s.Pass(w.env(), p.offer.ID, d.Round, d.Index, d.Attempt))
+	if w.isRight(d) && !p.stamps && !(p.lies && d.Round >= p.from) {
+		w.apply(w.s.Pass(w.env(), p.offer.ID, d.Round, d.Index, d.Attempt, w.seal(d).Root()))
+		return
+	}
+	if p.stamps { // it has computed nothing
+		w.apply(w.s.Pass(w.env(), p.offer.ID, d.Round, d.Index, d.Attempt, digest("stamp", d.Round, d.Index)))
 		return
 	}
 	w.challenge(p, d)
@@ -164,7 +182,75 @@ func (w *world) challenge(p party, d run.Duty) {
 	w.disputes = append(w.disputes, pending{d.Round, d.Index, d.Attempt, w.height + 4})
 }
 
-func (w *world) isRight(d run.Duty) bool { return d.Commit.Update == w.right(d.Lap, d.Index).Update }
+func (w *world) isRight(d run.Duty) bool {
+	right := w.right(d.Lap, d.Index)
+	return d.Commit.Update == right.Update && slices.Equal(d.Commit.Segments, right.Segments)
+}
+
+// open opens the seals of a verifier, unless it has made them up.
+func (w *world) open(p party) {
+	for _, l := range w.s.Laps() {
+		for _, u := range l.Units {
+			d := run.Duty{Lap: l, Unit: u}
+			if u.Status != run.Sealed || u.Verifier != p.offer.ID || u.Question.IsZero() || u.Seal != w.seal(d).Root() {
+				continue
+			}
+			o, err := w.seal(d).Open(u.Question, end{})
+			if err != nil {
+				w.t.Fatal(err)
+			}
+			w.apply(w.s.Unseal(w.env(), p.offer.ID, d.Round, d.Index, d.Attempt, o, end{u.Commit.Segments[len(u.Commit.Segments)-1]}))
+		}
+	}
+}
+
+func (w *world) seal(d run.Duty) *audit.Seal {
+	return audit.NewSeal(w.s.Subject(d.Round, d.Unit), []*canon.Tree{canon.NewTree(canon.Leaves([][]byte{tile}))})
+}
+
+// end is the state at the end of every unit, and the rooting under which it has the committed root.
+type end struct{ root canon.Digest }
+
+var tile = []byte("tile")
+
+func (end) Roots() []canon.Digest {
+	return []canon.Digest{canon.NewTree(canon.Leaves([][]byte{tile})).Root()}
+}
+func (end) Shape(int) []byte                                                { return nil }
+func (end) Tile(int, int) []byte                                            { return tile }
+func (end) Step() uint32                                                    { return 0 }
+func (end) Tensor(_ []byte, _ int, tree canon.Digest) (canon.Digest, error) { return tree, nil }
+func (e end) State(uint32, canon.Digest) canon.Digest                       { return e.root }
+
+// nonce hides the state roots of every worker.
+func nonce(round, unit uint32) canon.Digest { return digest("nonce", round, unit) }
+
+// unmask shows the faults that a worker planted, when they are answered.
+func (w *world) unmask(p party) {
+	for _, l := range w.s.Laps() {
+		for _, u := range l.Units {
+			answered := u.Status == run.Sealed || u.Status == run.Accepted || u.Status == run.Disputed
+			right := w.right(l, u.Index)
+			if u.Worker == p.offer.ID && answered && u.Commit.Hidden == right.Hidden && u.Commit.Update == right.Update && !slices.Equal(u.Commit.Segments, right.Segments) {
+				w.apply(w.s.Unmask(w.env(), p.offer.ID, l.Round, u.Index, u.Attempt, nonce(l.Round, u.Index), right.Segments))
+			}
+		}
+	}
+}
+
+// mayPlant reports whether a worker may plant another fault, when all that it has planted are shown.
+func (w *world) mayPlant(id string) bool {
+	m, _ := w.s.Member(id)
+	planted := m.Planted
+	for _, l := range w.s.Laps() {
+		for _, u := range l.Units {
+			if u.Worker == id && len(u.Commit.Segments) > 0 && !slices.Equal(u.Commit.Segments, w.right(l, u.Index).Segments) {
+				planted++
+			}
+		}
+	}
+	return planted < audit.MayPlant(m.Commits)
+}
 
 func (w *world) report(p party) {
 	if w.s.Phase != run.Attest {
@@ -282,6 +368,7 @@ func right(base canon.Digest, round, unit, segments uint32) run.Commitment {
 	for i := range segments + 1 {
 		c.Segments = append(c.Segments, digest("segment", base, round, unit, i))
 	}
+	c.Hidden = audit.Hide(nonce(round, unit), c.Segments)
 	return c
 }
 

@@ -22,6 +22,8 @@ const (
 	VerifierLeft    = run.WhyVerifierLeft    // the verifier became inactive before it answered
 	AuditMoot       = "audit_moot"           // the question was settled otherwise before the audit or the challenge was
 	FalseChallenge  = run.WhyFalseChallenge  // a verdict found the challenged work right
+	SealUnopened    = run.WhySealUnopened    // the verifier did not open its seal
+	PlantPassed     = run.WhyPlantPassed     // the verifier passed a planted fault
 	BudgetExhausted = run.WhyBudgetExhausted // the escrow did not hold the whole amount
 	RunHalted       = "run_halted"           // the run ended before the round was attested
 	RunDone         = "run_done"             // the run is complete
@@ -43,7 +45,7 @@ func lostAudit(why string) string {
 	switch why {
 	case run.WhyMissedDeadline:
 		return AuditMissed
-	case run.WhyUnavailable, run.WhyChallenged, run.WhyConvicted, run.WhyRolledBack:
+	case run.WhyUnavailable, run.WhyChallenged, run.WhyConvicted, run.WhyRolledBack, run.WhyPlanted:
 		return AuditMoot
 	}
 	return why
@@ -65,6 +67,8 @@ var because = map[string]string{
 	VerifierLeft:       "the verifier became inactive before it answered",
 	AuditMoot:          "another verdict, challenge or report settled the question before the answer",
 	FalseChallenge:     "the verdict of a dispute found the challenged work right",
+	SealUnopened:       "the verifier did not show that it held the state that it had sealed",
+	PlantPassed:        "the verifier passed work in which its worker had planted a fault",
 	BudgetExhausted:    "the budget of the job is exhausted",
 	RunHalted:          "the run was halted before the round was final",
 	RunDone:            "the run is done",
@@ -85,6 +89,8 @@ var fixes = map[string]string{
 	AuditMissed:        "keep the machine on and free of other load, or give the verifier fewer jobs",
 	VerifierLeft:       "see the receipt that says why the verifier became inactive",
 	FalseChallenge:     "before staking again, check the memory of the machine and that it runs the version that the network runs",
+	SealUnopened:       "before staking again, check that the verifier executes every unit and stays reachable until its seals are opened",
+	PlantPassed:        "before staking again, check the memory of the machine and that the verifier executes every unit",
 	BudgetExhausted:    "raise the budget of the job and resume it",
 	RunHalted:          "see the reason of the refund; the consumer can resume the job from its last checkpoint",
 	run.WhyNoWorkers:   "resume the job when workers offer themselves",

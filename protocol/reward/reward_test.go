@@ -77,7 +77,7 @@ func (w *world) audit() {
 		ended[r.Kind]++
 		byReason[r.Reason]++
 		fees += r.Fee
-		if r.Kind == Slash && w.party(r.Who).honest() {
+		if r.Kind == Slash && w.party(r.Who).honest() && !w.party(r.Who).owes() {
 			w.t.Errorf("honest %s is slashed", r.Who)
 		}
 		if p := w.party(r.Who); r.Kind == Work && p.lies && r.Round >= p.from && r.Amount > 0 && w.order.Terms.AuditPPM == 1_000_000 {
@@ -110,7 +110,7 @@ func (w *world) audit() {
 		w.t.Errorf("%d audits and challenges and %d attempts, receipts for %d and %d", drawn, attempts, ended[Audit], ended[Work])
 	}
 	for _, p := range w.parties {
-		if m, _ := w.s.Member(p.offer.ID); p.honest() && (m.Why == run.WhyVerdict || m.Why == run.WhyFalseChallenge || m.Why == run.WhyWrongAttest) {
+		if m, _ := w.s.Member(p.offer.ID); p.honest() && !p.owes() && (m.Why == run.WhyVerdict || m.Why == run.WhyFalseChallenge || m.Why == run.WhyWrongAttest) {
 			w.t.Errorf("honest %s is out: %s", m.ID, m.Why)
 		}
 	}
@@ -175,7 +175,10 @@ func chance(r *rand.Rand) party {
 		p.withhold = true
 	case 5:
 		p.pace = 15 + r.Int64N(20)
+	case 6:
+		p.stamps = true
 	}
+	p.plants = r.IntN(4) == 0
 	return p
 }
 
@@ -191,8 +194,11 @@ func TestStories(t *testing.T) {
 			verifier("vic", party{pace: 14}), verifier("wim", party{pace: 11})}, "5"},
 		"two-challengers": {job("two-challengers", 2, 2, 3, 1_000_000), []party{worker("ann", honest), worker("liz", party{lies: true}),
 			verifier("vic", honest), verifier("wim", party{watches: true}), verifier("xan", party{watches: true})}, "5"},
-		"honest": {job("honest", 3, 2, 1, 50_000), []party{worker("ann", honest), worker("bob", honest), worker("cem", honest), verifier("vic", honest)}, "5"},
-		"liar":   {job("liar", 4, 2, 2, 1_000_000), []party{worker("ann", honest), worker("bob", honest), worker("liz", party{lies: true}), verifier("vic", honest), verifier("wim", honest)}, "5"},
+		"stamp":        {job("stamp", 3, 2, 2, 1_000_000), []party{worker("ann", honest), worker("bob", honest), verifier("sid", party{stamps: true}), verifier("vic", honest)}, "5"},
+		"plant":        {job("plant", 3, 2, 2, 1_000_000), []party{worker("ann", party{plants: true}), worker("bob", honest), verifier("vic", honest), verifier("wim", honest)}, "5"},
+		"plant-passed": {job("plant-passed", 3, 2, 2, 1_000_000), []party{worker("ann", party{plants: true}), worker("bob", honest), verifier("sid", party{stamps: true}), verifier("vic", honest)}, "5"},
+		"honest":       {job("honest", 3, 2, 1, 50_000), []party{worker("ann", honest), worker("bob", honest), worker("cem", honest), verifier("vic", honest)}, "5"},
+		"liar":         {job("liar", 4, 2, 2, 1_000_000), []party{worker("ann", honest), worker("bob", honest), worker("liz", party{lies: true}), verifier("vic", honest), verifier("wim", honest)}, "5"},
 		"lazy": {job("lazy", 3, 4, 1, 1_000_000), []party{worker("ann", honest), worker("bob", honest),
 			worker("leo", party{lazy: func(uint32) bool { return true }}), verifier("vic", honest)}, "5"},
 		"lost-verifier": {job("lost-verifier", 3, 2, 2, 1_000_000), []party{worker("ann", honest), worker("bob", honest), verifier("vic", honest), verifier("lou", party{diesAt: 5})}, "5"},

@@ -24,6 +24,8 @@ func (s State) Challenge(env Env, from string, round, unit, attempt uint32) (Sta
 		return s, nil, fmt.Errorf("%w: %s has challenged unit %d", ErrDuplicate, from, unit)
 	case u.Status == Assigned || u.Status == Committed:
 		return s, nil, fmt.Errorf("%w: the audits of round %d are not drawn", ErrWrongPhase, round)
+	case u.Status == Sealed:
+		return s, nil, fmt.Errorf("%w: %s has to open its seal of unit %d first", ErrWrongPhase, u.Verifier, unit)
 	case len(u.Challengers) >= MaxChallengers:
 		return s, nil, fmt.Errorf("%w: %d disputes about unit %d are open", ErrWrongPhase, len(u.Challengers), unit)
 	}
@@ -107,7 +109,7 @@ func (d *draft) convict(l *Lap, i int) {
 func (d *draft) suspect(l *Lap, worker string) {
 	for i := range l.Units {
 		switch u := &l.Units[i]; {
-		case u.Worker != worker || u.Status == Auditing:
+		case u.Worker != worker || u.Status == Auditing || u.Status == Sealed:
 		case u.Status == Disputed || u.Status == Committed: // it is audited when that is over
 			u.Audited, u.Passed = true, false
 		case !u.Audited || len(d.Active(Verifier)) > 1:
@@ -120,7 +122,7 @@ func (d *draft) suspect(l *Lap, worker string) {
 // moot ends every audit and challenge of a unit that is taken from its worker.
 func (d *draft) moot(l *Lap, i int, why string) {
 	u := &l.Units[i]
-	if u.Status == Auditing {
+	if u.Status == Auditing || u.Status == Sealed {
 		d.unanswered(l, i, u.Verifier, why)
 	}
 	for _, id := range u.Challengers {

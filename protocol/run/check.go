@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/protocol/audit"
 )
 
@@ -66,8 +67,9 @@ func (d *draft) unanswered(l *Lap, i int, who, why string) {
 	d.emit(Event{Kind: AuditMissed, Round: l.Round, Unit: u.Index, Who: who, Other: u.Worker, Why: why})
 }
 
-// Pass is a verifier's answer that a commitment is right.
-func (s State) Pass(env Env, from string, round, unit, attempt uint32) (State, []Event, error) {
+// Pass is a verifier's answer that a commitment is right, with the seal of the state that it reached. A beacon that is drawn
+// later says where the seal must be opened.
+func (s State) Pass(env Env, from string, round, unit, attempt uint32, seal canon.Digest) (State, []Event, error) {
 	u, err := s.admit(from, round, unit, attempt)
 	switch {
 	case err != nil:
@@ -76,14 +78,14 @@ func (s State) Pass(env Env, from string, round, unit, attempt uint32) (State, [
 		return s, nil, fmt.Errorf("%w: no audit of unit %d is open", ErrWrongPhase, unit)
 	case u.Verifier != from:
 		return s, nil, fmt.Errorf("%w: unit %d is audited by %s", ErrNotYours, unit, u.Verifier)
+	case seal.IsZero():
+		return s, nil, fmt.Errorf("%w: no seal", ErrBadOpening)
 	}
 	d := s.edit(env)
 	d.answered(u)
-	l := d.lap(round)
-	l.Units[unit].Passed = true
-	d.change(u.Worker, func(m *Member) { m.Passed++ })
-	d.emit(Event{Kind: AuditPassed, Round: round, Unit: unit, Who: from, Other: u.Worker})
-	d.accept(l, int(unit))
+	v := &d.lap(round).Units[unit]
+	v.Status, v.Seal, v.Question, v.AssignedAt = Sealed, seal, canon.Digest{}, env.Height
+	d.emit(Event{Kind: AuditSealed, Round: round, Unit: unit, Who: from, Other: u.Worker})
 	after, events := d.done()
 	return after, events, nil
 }

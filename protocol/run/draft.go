@@ -55,8 +55,8 @@ func (d *draft) emit(e Event) {
 	d.events = append(d.events, e)
 }
 
-// release hands on what inactive members still had to do. In a run that just halted it only ends it. Disputes go on: a
-// party that leaves is not spared its verdict.
+// release hands on what inactive members still had to do. In a run that just halted it only ends it. Disputes go on, and
+// seals are to be opened: a party that leaves is not spared its verdict.
 func (d *draft) release() {
 	for i, u := range d.Units {
 		if u.Status == Assigned && !d.active(u.Worker) {
@@ -65,7 +65,8 @@ func (d *draft) release() {
 	}
 	for _, l := range d.laps() {
 		for i, u := range l.Units {
-			if u.Status == Auditing && !d.active(u.Verifier) {
+			v, _ := d.Member(u.Verifier)
+			if u.Status == Auditing && !v.Active || u.Status == Sealed && worthless(v) {
 				d.unanswered(l, i, u.Verifier, WhyVerifierLeft)
 				d.audit(l, i)
 			}

@@ -24,6 +24,8 @@ var (
 	ErrNotYours      = &Error{"not_yours", "this duty is another member's"}
 	ErrDuplicate     = &Error{"duplicate", "the sender has already done this"}
 	ErrBadCommitment = &Error{"bad_commitment", "the commitment has not the shape that the terms ask for"}
+	ErrBadOpening    = &Error{"bad_opening", "the opening does not show that the sender held the state it sealed"}
+	ErrBadPlant      = &Error{"bad_plant", "this does not show a planted fault that the sender may plant"}
 	ErrBadVote       = &Error{"bad_vote", "the vote has not the shape of an attestation of this round"}
 )
 

@@ -348,7 +348,10 @@ func TestBroke(t *testing.T) {
 	g.round()
 	broke()
 	g.phase(Assign)
-	g.passAll()
+	g.sealAll()
+	broke()
+	broke()
+	g.openAll()
 	for range 5 {
 		broke()
 	}

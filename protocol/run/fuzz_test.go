@@ -77,8 +77,11 @@ func move(s State, env Env, op, who, what byte) (State, []Event, error) {
 		if int(unit) < len(s.Units) {
 			u = s.Units[unit]
 		}
-		if liar(u.Worker) && what&0x80 != 0 {
+		switch {
+		case liar(u.Worker) && what&0x80 != 0:
 			c.Update = canon.Sum("a lie")
+		case liar(u.Worker) && what&0x40 != 0:
+			c = planted(s.Lap, unit)
 		}
 		return s.Commit(env, u.Worker, unit, s.Round, u.Attempt, c)
 	case 5: // anybody
@@ -88,9 +91,15 @@ func move(s State, env Env, op, who, what byte) (State, []Event, error) {
 		}
 		return s.Commit(env, member, unit, s.Round, uint32(what>>6), c)
 	case 6, 7:
-		return s.Pass(env, u.Verifier, lap.Round, unit, u.Attempt)
+		if u.Status == Sealed {
+			return unseal(s, env, lap.Round, u)
+		}
+		return pass(s, env, lap.Round, u)
 	case 8:
-		return s.Pass(env, member, s.Round-uint32(what>>7), unit, uint32(what>>6))
+		if what&1 != 0 {
+			return unmask(s, env, lap.Round, unit)
+		}
+		return s.Pass(env, member, s.Round-uint32(what>>7), unit, uint32(what>>6), canon.Sum("seal"))
 	case 9:
 		return s.Challenge(env, u.Verifier, lap.Round, unit, u.Attempt)
 	case 10:
@@ -103,6 +112,9 @@ func move(s State, env Env, op, who, what byte) (State, []Event, error) {
 		}
 		return s.Verdict(env, lap.Round, unit, u.Attempt, lies, loser)
 	case 12:
+		if what&0x10 != 0 {
+			return s.Suspect(env, member, lap.Round, unit, u.Attempt)
+		}
 		return s.Missing(env, member, s.Round, unit, u.Attempt)
 	case 13, 14:
 		return s.Attest(env, s.Round, vote(s, member))

@@ -15,6 +15,12 @@ const (
 	WhyChallenged   = "challenged"    // somebody else challenged the unit before the audit was answered
 	WhyRolledBack   = "rolled_back"   // the round was built on work that a verdict found wrong
 
+	WhyPlanted = "planted" // the worker showed that it had planted the fault
+
+	// Why a verifier is slashed and inactive over an audit that it passed.
+	WhySealUnopened = "seal_unopened" // it did not show that it held the state it had sealed
+	WhyPlantPassed  = "plant_passed"  // the fault was planted, and it passed it
+
 	// Why a dispute ended as it did.
 	WhyWrongWork      = "verdict_wrong_work" // the worker lied
 	WhyFalseChallenge = "false_challenge"    // the worker was right

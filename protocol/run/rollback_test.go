@@ -101,7 +101,9 @@ func TestMessagesOfDroppedRoundsAreStale(t *testing.T) {
 		"commit": func(s State) (State, []Event, error) {
 			return s.Commit(g.env(), now.Worker, 1, 1, was.Attempt, was.Commit)
 		},
-		"pass":      func(s State) (State, []Event, error) { return s.Pass(g.env(), was.Verifier, 1, 1, was.Attempt) },
+		"pass": func(s State) (State, []Event, error) {
+			return s.Pass(g.env(), was.Verifier, 1, 1, was.Attempt, was.Commit.Update)
+		},
 		"challenge": func(s State) (State, []Event, error) { return s.Challenge(g.env(), "v0", 1, 1, was.Attempt) },
 		"verdict": func(s State) (State, []Event, error) {
 			return s.Verdict(g.env(), 1, 1, was.Attempt, true, was.Worker)

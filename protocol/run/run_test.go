@@ -75,7 +75,7 @@ func TestHonestRun(t *testing.T) {
 		t.Fatalf("%d rounds attested and %d final before any audit is answered", g.count(RoundAttested), g.count(RoundFinal))
 	}
 	g.passAll()
-	g.tick(3)
+	g.tick(1)
 	g.phase(Settle) // a challenge may still come
 	g.tick(1)
 	g.phase(Done)
@@ -160,7 +160,9 @@ func TestRefusals(t *testing.T) {
 	g.commit(0)
 	refused("again", ErrDuplicate, commit(owner, 0, 0, 0, nil))
 	pass := func(from string, round, unit, attempt uint32) func(State) (State, []Event, error) {
-		return func(s State) (State, []Event, error) { return s.Pass(g.env(), from, round, unit, attempt) }
+		return func(s State) (State, []Event, error) {
+			return s.Pass(g.env(), from, round, unit, attempt, canon.Sum("seal"))
+		}
 	}
 	challenge := func(from string, round, unit, attempt uint32) func(State) (State, []Event, error) {
 		return func(s State) (State, []Event, error) { return s.Challenge(g.env(), from, round, unit, attempt) }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/protocol/audit"
 )
 
 func terms() Terms {
@@ -38,6 +39,7 @@ func commitment(l Lap, unit uint32) Commitment {
 	for i := range terms().Segments + 1 {
 		c.Segments = append(c.Segments, of(fmt.Sprint("segment", i)))
 	}
+	c.Hidden = audit.Hide(nonce(l.Round, unit), c.Segments)
 	return c
 }
 
@@ -121,9 +123,15 @@ func (g *stage) commitAll() {
 // passAll answers every open audit.
 func (g *stage) passAll() {
 	g.t.Helper()
+	g.sealAll()
+	g.unsealAll()
+}
+
+func (g *stage) sealAll() {
+	g.t.Helper()
 	for _, v := range g.s.Active(Verifier) {
 		for _, a := range g.s.Audits(v) {
-			g.pass(v, a.Round, a.Index)
+			g.seal(v, a.Round, a.Index)
 		}
 	}
 }
@@ -137,10 +145,37 @@ func (g *stage) unit(round, unit uint32) Unit {
 	return l.Units[unit]
 }
 
+// pass answers an audit, and opens the seal.
 func (g *stage) pass(from string, round, unit uint32) {
 	g.t.Helper()
-	attempt := g.unit(round, unit).Attempt
-	g.must(func(s State) (State, []Event, error) { return s.Pass(g.env(), from, round, unit, attempt) })
+	g.seal(from, round, unit)
+	g.unsealAll()
+}
+
+func (g *stage) seal(from string, round, unit uint32) {
+	g.t.Helper()
+	if u := g.unit(round, unit); u.Verifier != from {
+		g.t.Fatalf("unit %d of round %d is audited by %s, not %s", unit, round, u.Verifier, from)
+	}
+	g.must(func(s State) (State, []Event, error) { return pass(s, g.env(), round, g.unit(round, unit)) })
+}
+
+// unsealAll lets blocks pass until it is known where the seals must be opened, and opens those that can be.
+func (g *stage) unsealAll() {
+	g.t.Helper()
+	g.tick(2)
+	g.openAll()
+}
+
+func (g *stage) openAll() {
+	g.t.Helper()
+	for _, l := range g.s.Laps() {
+		for _, u := range l.Units {
+			if u.Status == Sealed && u.Seal == seal(g.s, l.Round, u).Root() {
+				g.must(func(s State) (State, []Event, error) { return unseal(s, g.env(), l.Round, u) })
+			}
+		}
+	}
 }
 
 func (g *stage) challenge(from string, round, unit uint32) {

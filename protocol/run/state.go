@@ -65,15 +65,17 @@ const (
 
 // Member is one party of the run.
 type Member struct {
-	ID     string `cbor:"1,keyasint"` // account address
-	Role   Role   `cbor:"2,keyasint"`
-	Price  uint64 `cbor:"3,keyasint"` // uzen per 10^15 floating-point operations
-	Active bool   `cbor:"4,keyasint"` // false: takes no further part in this run
-	Why    string `cbor:"5,keyasint"` // reason for being inactive
-	Passed uint32 `cbor:"6,keyasint"` // audits passed since the last failure; lowers the audit rate
-	Missed uint32 `cbor:"7,keyasint"` // deadlines of units or audits missed in a row
-	Speed  uint32 `cbor:"8,keyasint"` // smoothed blocks from assignment to commitment, in 1/256 block; 0: not yet measured
-	Silent uint32 `cbor:"9,keyasint"` // deadlines to attest missed in a row
+	ID      string `cbor:"1,keyasint"` // account address
+	Role    Role   `cbor:"2,keyasint"`
+	Price   uint64 `cbor:"3,keyasint"`  // uzen per 10^15 floating-point operations
+	Active  bool   `cbor:"4,keyasint"`  // false: takes no further part in this run
+	Why     string `cbor:"5,keyasint"`  // reason for being inactive
+	Passed  uint32 `cbor:"6,keyasint"`  // audits passed since the last failure; lowers the audit rate
+	Missed  uint32 `cbor:"7,keyasint"`  // deadlines of units or audits missed in a row
+	Speed   uint32 `cbor:"8,keyasint"`  // smoothed blocks from assignment to commitment, in 1/256 block; 0: not yet measured
+	Silent  uint32 `cbor:"9,keyasint"`  // deadlines to attest missed in a row
+	Commits uint32 `cbor:"10,keyasint"` // commitments made
+	Planted uint32 `cbor:"11,keyasint"` // planted faults shown
 }
 
 // Phase of the current round.
@@ -99,23 +101,27 @@ const (
 	Auditing  Status = 3 // a verifier is re-executing it
 	Disputed  Status = 4 // a dispute about it is open
 	Accepted  Status = 5 // nothing is open about it; until its round is final it may be challenged
+	Sealed    Status = 6 // its verifier found it right, and owes the opening of its seal
 )
 
 // Unit is one attempt at a work unit of a round.
 type Unit struct {
-	Index       uint32     `cbor:"1,keyasint"`
-	Status      Status     `cbor:"2,keyasint"`
-	Worker      string     `cbor:"3,keyasint"`
-	Attempt     uint32     `cbor:"4,keyasint"` // never given twice to the same round and index, also not when a round is done over
-	AssignedAt  int64      `cbor:"5,keyasint"` // height from which who has the current duty could be at it
-	Deadline    int64      `cbor:"6,keyasint"` // height by which the current duty (commit or audit) is due
-	Commit      Commitment `cbor:"7,keyasint"`
-	Verifier    string     `cbor:"8,keyasint"`            // of the audit, if one was drawn
-	Audited     bool       `cbor:"9,keyasint"`            // an audit of this attempt was drawn, or is certain to be
-	Passed      bool       `cbor:"10,keyasint"`           // an audit found this attempt right
-	Refused     []string   `cbor:"11,keyasint,omitempty"` // workers who already failed this unit
-	Missing     []string   `cbor:"12,keyasint,omitempty"` // members who reported that the update cannot be fetched
-	Challengers []string   `cbor:"13,keyasint,omitempty"` // Disputed: the first is in the dispute, the others wait for its end
+	Index       uint32       `cbor:"1,keyasint"`
+	Status      Status       `cbor:"2,keyasint"`
+	Worker      string       `cbor:"3,keyasint"`
+	Attempt     uint32       `cbor:"4,keyasint"` // never given twice to the same round and index, also not when a round is done over
+	AssignedAt  int64        `cbor:"5,keyasint"` // height from which who has the current duty could be at it
+	Deadline    int64        `cbor:"6,keyasint"` // height by which the current duty (commit or audit) is due
+	Commit      Commitment   `cbor:"7,keyasint"`
+	Verifier    string       `cbor:"8,keyasint"`            // of the audit, if one was drawn
+	Audited     bool         `cbor:"9,keyasint"`            // an audit of this attempt was drawn, or is certain to be
+	Passed      bool         `cbor:"10,keyasint"`           // an audit found this attempt right
+	Refused     []string     `cbor:"11,keyasint,omitempty"` // workers who already failed this unit
+	Missing     []string     `cbor:"12,keyasint,omitempty"` // members who reported that the update cannot be fetched
+	Challengers []string     `cbor:"13,keyasint,omitempty"` // Disputed: the first is in the dispute, the others wait for its end
+	Suspects    []string     `cbor:"14,keyasint,omitempty"` // members who find the update odd
+	Seal        canon.Digest `cbor:"15,keyasint"`           // Sealed: the verifier's
+	Question    canon.Digest `cbor:"16,keyasint"`           // Sealed: says where the seal must be opened; zero until it is drawn
 }
 
 // Lap is the work of one round that is not final.
@@ -136,6 +142,7 @@ type Commitment struct {
 	Bytes     uint64         `cbor:"4,keyasint"`           // size of the compressed update
 	Loss      int64          `cbor:"5,keyasint"`           // mean training loss of the unit, in millionths
 	Log       string         `cbor:"6,keyasint"`           // CID of the losses of its inner steps; for people, nothing is decided by it
+	Hidden    canon.Digest   `cbor:"7,keyasint"`           // audit.Hide of the right Segments, which differ if a fault is planted; zero once that is shown
 }
 
 // Attestation is what a member signs: the checkpoint after a round, and the updates that made it.

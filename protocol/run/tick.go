@@ -9,6 +9,8 @@ func (s State) Tick(env Env) (State, []Event) {
 	d := s.edit(env)
 	d.lateUnits()
 	d.lateAudits()
+	d.ask()
+	d.lateOpenings()
 	d.draw()
 	d.settle()
 	switch d.Phase {

@@ -24,7 +24,10 @@ func (s State) Commit(env Env, from string, unit uint32, round uint32, attempt u
 	d := s.edit(env)
 	blocks := d.waited(u.AssignedAt)
 	d.Waits = remember(d.Waits, blocks)
-	d.change(from, func(m *Member) { m.measure(blocks) })
+	d.change(from, func(m *Member) {
+		m.measure(blocks)
+		m.Commits++
+	})
 	c.Segments = slices.Clone(c.Segments)
 	d.Units[unit].Status, d.Units[unit].Commit = Committed, c
 	for i := range d.Units { // the worker turns to its next unit
@@ -42,6 +45,8 @@ func (t Terms) fits(c Commitment) error {
 	switch {
 	case len(c.Segments) != int(t.Segments)+1:
 		return fmt.Errorf("%w: %d state roots, wanted %d", ErrBadCommitment, len(c.Segments), t.Segments+1)
+	case c.Hidden.IsZero():
+		return fmt.Errorf("%w: no digest of hidden state roots", ErrBadCommitment)
 	case c.Update.IsZero():
 		return fmt.Errorf("%w: no digest of the update", ErrBadCommitment)
 	case !validCID(c.UpdateCID):
@@ -94,17 +99,7 @@ func (s State) Missing(env Env, from string, round, unit, attempt uint32) (State
 // worker cannot fetch its update. One that is still to be audited waits for that: a verifier does not need the update, so a
 // liar cannot escape its verdict by withholding what it committed to.
 func (d *draft) withheld(i int) {
-	u := d.Units[i]
-	others, reports := 0, 0
-	for _, m := range d.Members {
-		if m.Active && m.ID != u.Worker {
-			others++
-			if slices.Contains(u.Missing, m.ID) {
-				reports++
-			}
-		}
-	}
-	if 2*reports > others {
+	if u := d.Units[i]; d.most(u.Worker, u.Missing) {
 		d.miss(u.Worker, WhyUnavailable)
 		d.reassign(i, WhyUnavailable)
 	}

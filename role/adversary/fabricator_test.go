@@ -16,6 +16,7 @@ import (
 	"github.com/starling-network/starling/exchange/codec"
 	"github.com/starling-network/starling/exchange/outer"
 	"github.com/starling-network/starling/network/blob"
+	"github.com/starling-network/starling/protocol/audit"
 	"github.com/starling-network/starling/protocol/dispute"
 	"github.com/starling-network/starling/protocol/run"
 	"github.com/starling-network/starling/role/adversary"
@@ -41,7 +42,7 @@ func smallEngine(t *testing.T) (*engine.Engine, run.Checkpoint) {
 	manifest := corpus.Manifest(engine.ShardTokens)
 	spec := &train.Spec{
 		Version: 1, Numerics: kernel.Version, Name: "test", Program: step.Digest(), Data: manifest.Digest(),
-		Rounds: 2, Steps: 50, Segment: 25, Units: 2, Batch: 2, Length: 8,
+		Rounds: 2, Steps: 50, Segment: 25, Units: 4, Batch: 2, Length: 8,
 		Rate: train.Rate{Kind: train.Constant, Peak: 1e-3}, Beta1: 0.9, Beta2: 0.95,
 		Exchange: train.Exchange{Codec: codec.Int8, Rule: aggregate.Mean, Outer: outer.SGD, Rate: 1},
 	}
@@ -62,7 +63,7 @@ func TestFabricatedWorkIsRefutedByOneTile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f, err := e.Check(context.Background(), base, 1, "verifier", made.Commit)
+	f, err := e.Check(context.Background(), base, audit.Subject{Verifier: "verifier", Job: "job", Unit: 1}, made.Commit)
 	if err != nil || f.Right || f.Differ != 1 {
 		t.Fatalf("audit of fabricated work: %+v, %v", f, err)
 	}

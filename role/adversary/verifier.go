@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/protocol/audit"
 	"github.com/starling-network/starling/protocol/dispute"
 	"github.com/starling-network/starling/protocol/run"
 	"github.com/starling-network/starling/role"
@@ -17,7 +18,7 @@ type Stamps struct{}
 
 // Play implements Act.
 func (Stamps) Play(c Cast) Step {
-	c.Party.Compute = stamper{c.Honest, func(run.Checkpoint, uint32) canon.Digest { return canon.Sum("starling/invented/seal") }}
+	c.Party.Compute = stamper{c.Honest, func(run.Checkpoint, audit.Subject) canon.Digest { return canon.Sum("starling/invented/seal") }}
 	return c.Step
 }
 
@@ -26,12 +27,13 @@ type CopiesSeal struct{ Of string }
 
 // Play implements Act.
 func (a CopiesSeal) Play(c Cast) Step {
-	c.Party.Compute = stamper{c.Honest, func(base run.Checkpoint, unit uint32) canon.Digest {
-		w, err := c.Honest.Train(context.Background(), base, unit)
+	c.Party.Compute = stamper{c.Honest, func(base run.Checkpoint, s audit.Subject) canon.Digest {
+		w, err := c.Honest.Train(context.Background(), base, s.Unit)
 		if err != nil {
 			return canon.Digest{}
 		}
-		f, _ := c.Honest.Check(context.Background(), base, unit, a.Of, w.Commit)
+		s.Verifier = a.Of
+		f, _ := c.Honest.Check(context.Background(), base, s, w.Commit)
 		return f.Seal
 	}}
 	return c.Step
@@ -39,15 +41,16 @@ func (a CopiesSeal) Play(c Cast) Step {
 
 type stamper struct {
 	Honest
-	seal func(run.Checkpoint, uint32) canon.Digest
+	seal func(run.Checkpoint, audit.Subject) canon.Digest
 }
 
 // Check implements party.Compute.
-func (s stamper) Check(_ context.Context, base run.Checkpoint, unit uint32, _ string, _ run.Commitment) (engine.Finding, error) {
-	return engine.Finding{Right: true, Seal: s.seal(base, unit)}, nil
+func (s stamper) Check(_ context.Context, base run.Checkpoint, at audit.Subject, _ run.Commitment) (engine.Finding, error) {
+	return engine.Finding{Right: true, Seal: s.seal(base, at)}, nil
 }
 
-// Colludes is a verifier that passes what its partner committed to, and audits everybody else.
+// Colludes is a verifier that passes what its partner committed to, with the seal of the right state, and audits everybody
+// else.
 type Colludes struct{ With string }
 
 // Play implements Act.
@@ -80,11 +83,15 @@ type shielded struct {
 }
 
 // Check implements party.Compute.
-func (p *colluder) Check(ctx context.Context, base run.Checkpoint, unit uint32, verifier string, c run.Commitment) (engine.Finding, error) {
-	if slices.Contains(p.units, shielded{base, unit}) {
-		return engine.Finding{Right: true, Seal: canon.Sum("starling/invented/seal")}, nil
+func (p *colluder) Check(ctx context.Context, base run.Checkpoint, s audit.Subject, c run.Commitment) (engine.Finding, error) {
+	if !slices.Contains(p.units, shielded{base, s.Unit}) {
+		return p.Honest.Check(ctx, base, s, c)
 	}
-	return p.Honest.Check(ctx, base, unit, verifier, c)
+	right, err := p.Honest.Train(ctx, base, s.Unit)
+	if err != nil {
+		return engine.Finding{}, err
+	}
+	return p.Honest.Check(ctx, base, s, right.Commit)
 }
 
 // Manner is how a false accusation is carried through.
@@ -136,7 +143,7 @@ type accuser struct {
 }
 
 // Check implements party.Compute.
-func (p accuser) Check(context.Context, run.Checkpoint, uint32, string, run.Commitment) (engine.Finding, error) {
+func (p accuser) Check(context.Context, run.Checkpoint, audit.Subject, run.Commitment) (engine.Finding, error) {
 	return engine.Finding{Differ: p.Segment}, nil
 }
 

@@ -17,11 +17,12 @@ type Aggregator struct {
 	pending  role.Pending
 	held     map[run.Checkpoint]bool   // checkpoints in memory
 	combined map[string]run.Checkpoint // results, by the key of their Advance
+	odd      map[role.Work]bool        // units whose update is odd
 }
 
 // New returns the aggregator of the member with this ID.
 func New(id string) *Aggregator {
-	return &Aggregator{id: id, held: map[run.Checkpoint]bool{}, combined: map[string]run.Checkpoint{}}
+	return &Aggregator{id: id, held: map[run.Checkpoint]bool{}, combined: map[string]run.Checkpoint{}, odd: map[role.Work]bool{}}
 }
 
 // Holds reports whether a checkpoint is in memory.
@@ -33,6 +34,11 @@ func (g *Aggregator) Note(e role.Event) {
 	case role.Block:
 		g.height = e.Height
 		g.forget(e.Run.Base)
+		for w := range g.odd {
+			if w.Round < e.Run.Oldest() {
+				delete(g.odd, w)
+			}
+		}
 	case role.Loaded:
 		g.pending.Done(e.Action)
 		g.held[e.Action.Checkpoint] = true
@@ -40,6 +46,9 @@ func (g *Aggregator) Note(e role.Event) {
 		g.pending.Done(e.Action)
 		g.held[e.Next] = true
 		g.combined[e.Action.Key()] = e.Next
+		for _, i := range e.Odd {
+			g.odd[role.Work{Round: e.Action.Base.Round, Unit: i, Attempt: e.Action.Units[i].Attempt}] = true
+		}
 	case role.Trained:
 		g.pending.Done(e.Action)
 	case role.Checked:
@@ -75,15 +84,32 @@ func (g *Aggregator) Duties(s run.State) []role.Action {
 	if m, ok := s.Member(g.id); !ok || !m.Active || s.Phase == run.Done || s.Phase == run.Halted {
 		return nil
 	}
+	actions := g.suspects(s)
 	if !g.held[s.Base] {
-		return []role.Action{role.Load{Checkpoint: s.Base}}
+		return append(actions, role.Load{Checkpoint: s.Base})
 	}
 	if s.Phase != run.Attest || slices.ContainsFunc(s.Votes, func(v run.Vote) bool { return v.Member == g.id }) {
-		return nil
+		return actions
 	}
 	advance := role.Advance{Base: s.Base, Units: s.Units}
 	if next, ok := g.combined[advance.Key()]; ok {
-		return []role.Action{role.Attest{Next: next, Updates: role.Updates(s.Units)}}
+		return append(actions, role.Attest{Next: next, Updates: role.Updates(s.Units)})
 	}
-	return []role.Action{advance}
+	return append(actions, advance)
+}
+
+// suspects reports the odd updates whose units may still go without an audit.
+func (g *Aggregator) suspects(s run.State) (actions []role.Action) {
+	if s.Terms.AuditPPM == 0 {
+		return nil
+	}
+	for _, l := range s.Laps() {
+		for _, u := range l.Units {
+			work := role.Work{Round: l.Round, Unit: u.Index, Attempt: u.Attempt}
+			if g.odd[work] && u.Status != run.Assigned && !u.Audited && u.Worker != g.id && !slices.Contains(u.Suspects, g.id) {
+				actions = append(actions, role.Suspect{Work: work})
+			}
+		}
+	}
+	return actions
 }

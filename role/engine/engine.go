@@ -11,14 +11,13 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/chain/referee"
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/exchange/codec"
 	"github.com/starling-network/starling/exchange/outer"
+	"github.com/starling-network/starling/exchange/screen"
 	"github.com/starling-network/starling/network/blob"
-	"github.com/starling-network/starling/protocol/audit"
 	"github.com/starling-network/starling/protocol/dispute"
 	"github.com/starling-network/starling/protocol/run"
 )
@@ -35,6 +34,7 @@ type Engine struct {
 	mu        sync.Mutex // guards what follows
 	held      []held     // checkpoints in memory, the one used last at the end
 	witnesses map[disputed]*referee.Witness
+	executed  []executed // for others' commitments, the latest at the end
 }
 
 // New returns the engine of a job. It keeps checkpoints in store, and gets those of others with fetch.
@@ -94,10 +94,10 @@ func (e *Engine) Load(ctx context.Context, name run.Checkpoint, holders []string
 
 // Work is a computed unit: what is committed, and the bytes behind it.
 type Work struct {
-	Commit run.Commitment
+	Commit run.Commitment   // as it is right; what it hides is up to the role
 	Update []byte           // compressed, as it is served
 	Log    []byte           // losses, for people
-	Delta  []*tensor.Tensor // pseudo-gradient per parameter, for the seal
+	End    []*tensor.Tensor // the state at the end, for the seal; three times the size of the model
 }
 
 // Train computes a unit.
@@ -131,76 +131,50 @@ func NewWork(s *train.Spec, base *train.Checkpoint, unit uint32, r *train.Result
 			Segments: r.Segments, Update: u.Root(), UpdateCID: blob.Of(b).String(), Bytes: uint64(len(b)),
 			Loss: int64(sum / float64(len(r.Losses)) * 1e6), Log: blob.Of(log).String(),
 		},
-		Update: b, Log: log, Delta: r.Delta,
+		Update: b, Log: log, End: r.End,
 	}, nil
 }
 
-// Finding is the outcome of executing a unit again.
-type Finding struct {
-	Right  bool
-	Differ uint32       // unless Right: the first segment root that differs; their number: only the update differs
-	Seal   canon.Digest // if Right: keyed with the verifier's identity over the state bytes
-}
-
-// Check executes a unit again and compares it with a commitment.
-func (e *Engine) Check(ctx context.Context, name run.Checkpoint, unit uint32, verifier string, c run.Commitment) (Finding, error) {
-	mine, err := e.Train(ctx, name, unit)
-	if err != nil {
-		return Finding{}, err
-	}
-	return e.Compare(mine, name, unit, verifier, c), nil
-}
-
-// Compare is what a verifier that computed a unit itself finds about a commitment to it.
-func (e *Engine) Compare(mine *Work, name run.Checkpoint, unit uint32, verifier string, c run.Commitment) Finding {
-	for i, want := range mine.Commit.Segments {
-		if i >= len(c.Segments) || c.Segments[i] != want {
-			return Finding{Differ: uint32(i)}
-		}
-	}
-	if c.Update != mine.Commit.Update {
-		return Finding{Differ: uint32(len(mine.Commit.Segments))}
-	}
-	end := c.Segments[len(c.Segments)-1]
-	seal := audit.Seal(verifier, e.job, name.Round, unit, end, func(yield func([]byte) bool) {
-		for _, t := range mine.Delta {
-			if !yield(t.Bytes()) {
-				return
-			}
-		}
-	})
-	return Finding{Right: true, Seal: seal}
+// Advanced is what comes of the updates of a round.
+type Advanced struct {
+	Next run.Checkpoint
+	Odd  []uint32 // units whose update is odd beside the others: a reason to look, and no more
 }
 
 // Advance combines the committed updates of a round. get returns the bytes of the update of a unit; one that is not what
 // its worker committed to is a *BadUpdate.
-func (e *Engine) Advance(ctx context.Context, name run.Checkpoint, units []run.Unit, get func(u run.Unit) ([]byte, error)) (run.Checkpoint, error) {
+func (e *Engine) Advance(ctx context.Context, name run.Checkpoint, units []run.Unit, get func(u run.Unit) ([]byte, error)) (Advanced, error) {
 	base, err := e.Base(name)
 	if err != nil {
-		return run.Checkpoint{}, err
+		return Advanced{}, err
 	}
 	deltas := make([][]*tensor.Tensor, len(units))
 	for i, u := range units {
 		b, err := get(u)
 		if err != nil {
-			return run.Checkpoint{}, err
+			return Advanced{}, err
 		}
 		want := outer.Expect(e.task.Spec, base, u.Index)
 		want.Root = u.Commit.Update
 		if _, deltas[i], err = codec.Unpack(b, want); err != nil {
-			return run.Checkpoint{}, &BadUpdate{u.Index, err}
+			return Advanced{}, &BadUpdate{u.Index, err}
+		}
+	}
+	a := Advanced{}
+	for i, r := range screen.Updates(deltas, screen.Default) {
+		if r.Odd() {
+			a.Odd = append(a.Odd, units[i].Index)
 		}
 	}
 	next, err := outer.Advance(e.task.Spec, base, deltas)
 	if err != nil {
-		return run.Checkpoint{}, err
+		return Advanced{}, err
 	}
-	saved, err := SaveCheckpoint(ctx, e.store, e.job, next)
-	if err != nil {
-		return run.Checkpoint{}, err
+	if a.Next, err = SaveCheckpoint(ctx, e.store, e.job, next); err != nil {
+		return Advanced{}, err
 	}
-	e.Hold(saved, next)
-	return saved, nil
+	e.Hold(a.Next, next)
+	return a, nil
 }
 
 // BadUpdate says that the update of a unit is not what its worker committed to, or cannot be had.

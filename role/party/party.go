@@ -11,7 +11,9 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/network/blob"
+	"github.com/starling-network/starling/protocol/audit"
 	"github.com/starling-network/starling/protocol/dispute"
 	"github.com/starling-network/starling/protocol/run"
 	"github.com/starling-network/starling/role"
@@ -21,7 +23,8 @@ import (
 // Compute is what a party knows about work units: an engine.Engine, or what an adversary makes of one.
 type Compute interface {
 	Train(ctx context.Context, base run.Checkpoint, unit uint32) (*engine.Work, error)
-	Check(ctx context.Context, base run.Checkpoint, unit uint32, verifier string, c run.Commitment) (engine.Finding, error)
+	Check(ctx context.Context, base run.Checkpoint, s audit.Subject, c run.Commitment) (engine.Finding, error)
+	Unseal(ctx context.Context, base run.Checkpoint, s audit.Subject, question canon.Digest) (audit.Opening, error)
 	Opening() []byte
 	Oracle(base run.Checkpoint, g dispute.Game) (dispute.Oracle, error)
 }
@@ -29,13 +32,13 @@ type Compute interface {
 // Lineage is how a party gets from one checkpoint to the next; an engine.Engine, too.
 type Lineage interface {
 	Load(ctx context.Context, c run.Checkpoint, holders []string) error
-	Advance(ctx context.Context, base run.Checkpoint, units []run.Unit, get func(run.Unit) ([]byte, error)) (run.Checkpoint, error)
+	Advance(ctx context.Context, base run.Checkpoint, units []run.Unit, get func(run.Unit) ([]byte, error)) (engine.Advanced, error)
 }
 
 // Chain is how a party speaks on the chain.
 type Chain interface {
 	// Send signs a message and returns when it is in a block, or with the reason why it was refused. It is one of
-	// role.Commit, role.Pass, role.Attest, role.Missing, Challenge and Move.
+	// role.Commit, role.Pass, role.Attest, role.Missing, role.Unmask, role.Suspect, Unseal, Challenge and Move.
 	Send(ctx context.Context, m role.Action) error
 	// Addresses returns where a participant is reached.
 	Addresses(ctx context.Context, id string) ([]string, error)
@@ -59,6 +62,12 @@ type Challenge struct {
 	Opening []byte
 }
 
+// Unseal is a role.Unseal with what it shows.
+type Unseal struct {
+	role.Unseal
+	Opening audit.Opening
+}
+
 // Move is a role.Move with the move to make.
 type Move struct {
 	role.Move
@@ -68,6 +77,7 @@ type Move struct {
 // Party performs the actions of one worker or verifier in one run. It may perform several at a time.
 type Party struct {
 	ID      string // account address
+	Job     string
 	Compute Compute
 	Lineage Lineage
 	Chain   Chain
@@ -103,18 +113,20 @@ func (p *Party) act(ctx context.Context, a role.Action) (role.Event, error) {
 		if err := p.load(ctx, a.Base); err != nil {
 			return nil, err
 		}
-		f, err := p.Compute.Check(ctx, a.Base, a.Work.Unit, p.ID, a.Commit)
+		f, err := p.Compute.Check(ctx, a.Base, p.subject(a.Work), a.Commit)
 		return role.Checked{Action: a, Right: f.Right, Differ: f.Differ, Seal: f.Seal}, err
 	case role.Reveal:
 		return nil, p.reveal(ctx, a)
 	case role.Advance:
 		next, err := p.advance(ctx, a)
-		return role.Advanced{Action: a, Next: next}, err
+		return role.Advanced{Action: a, Next: next.Next, Odd: next.Odd}, err
+	case role.Unseal:
+		return nil, p.unseal(ctx, a)
 	case role.Challenge:
 		return nil, p.Chain.Send(ctx, Challenge{a, p.Compute.Opening()})
 	case role.Move:
 		return nil, p.move(ctx, a)
-	case role.Commit, role.Pass, role.Attest, role.Missing:
+	case role.Commit, role.Pass, role.Attest, role.Missing, role.Unmask, role.Suspect:
 		return nil, p.Chain.Send(ctx, a)
 	}
 	return nil, fmt.Errorf("party: no such action: %T", a)
@@ -141,6 +153,7 @@ func (p *Party) train(ctx context.Context, base run.Checkpoint, w role.Work) (*e
 	if err != nil {
 		return nil, err
 	}
+	done = &engine.Work{Commit: done.Commit, Update: done.Update, Log: done.Log} // without the state
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.hidden == nil {
@@ -182,10 +195,26 @@ func (p *Party) reveal(ctx context.Context, a role.Reveal) error {
 	return err
 }
 
-// advance combines the updates of a round. One that cannot be had, or is not what was committed, is reported.
-func (p *Party) advance(ctx context.Context, a role.Advance) (run.Checkpoint, error) {
+func (p *Party) subject(w role.Work) audit.Subject {
+	return audit.Subject{Verifier: p.ID, Job: p.Job, Round: w.Round, Unit: w.Unit, Attempt: w.Attempt}
+}
+
+// unseal opens a seal. A state that a restart lost is computed again.
+func (p *Party) unseal(ctx context.Context, a role.Unseal) error {
 	if err := p.load(ctx, a.Base); err != nil {
-		return run.Checkpoint{}, err
+		return err
+	}
+	o, err := p.Compute.Unseal(ctx, a.Base, p.subject(a.Work), a.Question)
+	if err != nil {
+		return err
+	}
+	return p.Chain.Send(ctx, Unseal{a, o})
+}
+
+// advance combines the updates of a round. One that cannot be had, or is not what was committed, is reported.
+func (p *Party) advance(ctx context.Context, a role.Advance) (engine.Advanced, error) {
+	if err := p.load(ctx, a.Base); err != nil {
+		return engine.Advanced{}, err
 	}
 	next, err := p.Lineage.Advance(ctx, a.Base, a.Units, func(u run.Unit) ([]byte, error) {
 		holders, err := p.Chain.Addresses(ctx, u.Worker)

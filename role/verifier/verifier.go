@@ -53,6 +53,7 @@ func (v *Verifier) Step(e role.Event) []role.Action {
 		if v.lineage.Holds(e.Run.Base) {
 			actions = append(actions, v.audits(e.Run)...)
 		}
+		actions = append(actions, v.openings(e.Run)...)
 		return v.lineage.Want(append(actions, v.pressure(e)...)...)
 	}
 	return nil
@@ -72,6 +73,7 @@ func (v *Verifier) audits(s run.State) (actions []role.Action) {
 			mine := u.Status == run.Auditing && u.Verifier == v.id
 			open := u.Status == run.Auditing || u.Status == run.Disputed || u.Status == run.Accepted
 			c, known := v.checked[work]
+			known = known && slices.Equal(c.Action.Commit.Segments, u.Commit.Segments) // a planted fault is replaced
 			check := role.Check{Work: work, Base: l.Base, Worker: u.Worker, Commit: u.Commit}
 			switch {
 			case known && !c.Right && open && !slices.Contains(u.Challengers, v.id):
@@ -90,6 +92,19 @@ func (v *Verifier) audits(s run.State) (actions []role.Action) {
 		return actions
 	}
 	return append(actions, spare...)
+}
+
+// openings opens the seals that are asked for, also when it takes no further part in the run.
+func (v *Verifier) openings(s run.State) (actions []role.Action) {
+	for _, l := range s.Laps() {
+		for _, u := range l.Units {
+			if u.Status == run.Sealed && u.Verifier == v.id && !u.Question.IsZero() {
+				work := role.Work{Round: l.Round, Unit: u.Index, Attempt: u.Attempt}
+				actions = append(actions, role.Unseal{Work: work, Base: l.Base, Question: u.Question})
+			}
+		}
+	}
+	return actions
 }
 
 func (v *Verifier) pressure(b role.Block) (actions []role.Action) {

@@ -133,3 +133,41 @@ func TestWatches(t *testing.T) {
 		t.Fatalf("%v", got)
 	}
 }
+
+// A seal is opened where the question points, also by who is out of the run.
+func TestSealIsOpened(t *testing.T) {
+	v := ready(t)
+	s := auditing()
+	s.Units[0].Status, s.Units[0].Seal = run.Sealed, canon.Digest{9}
+	if got := v.Step(role.Block{Height: 2, Run: s}); len(got) != 0 {
+		t.Fatalf("before the question: %v", got)
+	}
+	s.Units[0].Question = canon.Digest{8}
+	s.Members[0].Active = false
+	got := v.Step(role.Block{Height: 3, Run: s})
+	if len(got) != 1 || got[0].(role.Unseal).Question != (canon.Digest{8}) || got[0].(role.Unseal).Base != base {
+		t.Fatalf("asked for the opening: %v", got)
+	}
+}
+
+// When the fault that it found was planted, the verifier looks at the right commitment.
+func TestPlantedFaultIsLookedAtAgain(t *testing.T) {
+	v := ready(t)
+	c := check(t, v)
+	if got := v.Step(role.Checked{Action: c, Differ: 1}); len(got) != 1 || got[0].(role.Challenge).Segment != 1 {
+		t.Fatalf("%v", got)
+	}
+	v.Step(role.Finished{Action: role.Challenge{Work: c.Work, Segment: 1}})
+	shown := auditing()
+	shown.Units[0].Commit.Segments = []canon.Digest{{1}, {2}}
+	got := v.Step(role.Block{Height: 3, Run: shown})
+	if len(got) != 1 || len(got[0].(role.Check).Commit.Segments) != 2 {
+		t.Fatalf("after the plant is shown: %v", got)
+	}
+	if got = v.Step(role.Checked{Action: got[0].(role.Check), Right: true}); len(got) != 1 {
+		t.Fatalf("%v", got)
+	}
+	if _, ok := got[0].(role.Pass); !ok {
+		t.Fatalf("%v", got)
+	}
+}

@@ -5,6 +5,9 @@
 package worker
 
 import (
+	"slices"
+
+	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/protocol/dispute"
 	"github.com/starling-network/starling/protocol/run"
 	"github.com/starling-network/starling/role"
@@ -14,14 +17,24 @@ import (
 // Worker is one worker in one run.
 type Worker struct {
 	id       string
+	secret   canon.Digest // zero: it plants no faults
 	lineage  *aggregator.Aggregator
 	computed map[role.Work]run.Commitment
 	revealed map[role.Work]bool
+	run      run.State // after the latest block
 }
 
 // New returns the worker with this ID.
 func New(id string) *Worker {
 	return &Worker{id: id, lineage: aggregator.New(id), computed: map[role.Work]run.Commitment{}, revealed: map[role.Work]bool{}}
+}
+
+// Planting returns the worker with this ID, which plants faults in a few of its commitments to find out whether its
+// verifiers look. Which ones follows from the secret, which it needs again after a restart.
+func Planting(id string, secret canon.Digest) *Worker {
+	w := New(id)
+	w.secret = secret
+	return w
 }
 
 // Step takes in an event and returns what to do now.
@@ -30,12 +43,13 @@ func (w *Worker) Step(e role.Event) []role.Action {
 	switch e := e.(type) {
 	case role.Trained:
 		w.computed[e.Action.Work] = e.Commit
-		return w.lineage.Want(role.Commit{Work: e.Action.Work, Commit: e.Commit})
+		return w.lineage.Want(w.units(w.run)...)
 	case role.Finished:
 		if a, ok := e.Action.(role.Reveal); ok {
 			w.revealed[a.Work] = true
 		}
 	case role.Block:
+		w.run = e.Run
 		w.forget(e.Run)
 		actions := w.lineage.Duties(e.Run)
 		if w.lineage.Holds(e.Run.Base) {
@@ -71,9 +85,13 @@ func (w *Worker) units(s run.State) (actions []role.Action) {
 			commit, computed := w.computed[work]
 			switch {
 			case u.Status == run.Assigned && computed:
-				actions = append(actions, role.Commit{Work: work, Commit: commit})
+				actions = append(actions, role.Commit{Work: work, Commit: w.masked(s, work, commit)})
 			case u.Status == run.Assigned:
 				actions = append(actions, role.Train{Work: work, Base: l.Base})
+			case w.suspect(s, work, u) && answered(u) && !computed:
+				actions = append(actions, role.Train{Work: work, Base: l.Base})
+			case w.suspect(s, work, u) && answered(u) && !slices.Equal(commit.Segments, u.Commit.Segments):
+				actions = append(actions, role.Unmask{Work: work, Nonce: w.nonce(s, work), Segments: commit.Segments})
 			case (l.Round < s.Round || s.Phase != run.Train) && !w.revealed[work]:
 				actions = append(actions, role.Reveal{Work: work, Base: l.Base, CID: u.Commit.UpdateCID})
 			}
@@ -84,7 +102,7 @@ func (w *Worker) units(s run.State) (actions []role.Action) {
 
 func (w *Worker) defence(b role.Block) (actions []role.Action) {
 	for _, g := range b.Disputes {
-		if g.Config.Asserter == w.id && g.Turn == dispute.Asserter {
+		if g.Config.Asserter == w.id && g.Turn == dispute.Asserter && !w.planted(b.Run, g.Config) {
 			actions = append(actions, role.Moves(b.Run, g)...)
 		}
 	}

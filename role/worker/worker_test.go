@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/protocol/audit"
 	"github.com/starling-network/starling/protocol/dispute"
 	"github.com/starling-network/starling/protocol/run"
 	"github.com/starling-network/starling/role"
@@ -158,4 +159,76 @@ func TestInactiveWorkerHasNoDuties(t *testing.T) {
 	s := state(run.Train, unit(other, run.Assigned, ""))
 	s.Members[0].Active = false
 	want(t, "inactive", w.Step(role.Block{Height: 1, Run: s}))
+}
+
+// planting returns a worker that holds the checkpoint, and the first unit in which it plants a fault.
+func planting(t *testing.T) (w *Worker, s run.State, index uint32) {
+	t.Helper()
+	w = Planting(me, canon.Digest{7})
+	s = state(run.Train)
+	s.Terms.AuditPPM = 1
+	for !audit.Plants(w.nonce(s, role.Work{Unit: index})) {
+		index++
+	}
+	for range index + 1 {
+		s.Units = append(s.Units, unit(other, run.Committed, "theirs"))
+	}
+	for i := range s.Units {
+		s.Units[i].Index = uint32(i)
+	}
+	s.Units[index].Worker, s.Units[index].Status = me, run.Assigned
+	load := w.Step(role.Block{Height: 1, Run: s})
+	w.Step(role.Loaded{Action: load[0].(role.Load)})
+	return w, s, index
+}
+
+// A planted fault is committed, shown when the verifier has answered, and never defended. After a restart the unit is
+// computed again to find out.
+func TestPlantedFaultIsShown(t *testing.T) {
+	roots := []canon.Digest{{1}, {2}, {3}}
+	w, s, at := planting(t)
+	train := w.Step(role.Block{Height: 2, Run: s})
+	want(t, "assigned", train, "Train")
+	commit := w.Step(role.Trained{Action: train[0].(role.Train), Commit: run.Commitment{UpdateCID: "mine", Segments: roots}})
+	want(t, "trained", commit, "Commit")
+	made := commit[0].(role.Commit).Commit
+	nonce := w.nonce(s, role.Work{Unit: at})
+	if made.Hidden != audit.Hide(nonce, roots) || !reflect.DeepEqual(made.Segments, audit.Plant(nonce, roots)) || made.UpdateCID != "mine" {
+		t.Fatalf("commits to %+v", made)
+	}
+	w.Step(role.Finished{Action: commit[0]})
+	s.Phase, s.Votes = run.Attest, []run.Vote{{Member: me}}
+	u := &s.Units[at]
+	u.Status, u.Commit, u.Verifier = run.Auditing, made, "v"
+	reveal := w.Step(role.Block{Height: 3, Run: s})
+	want(t, "under audit", reveal, "Reveal")
+	w.Step(role.Finished{Action: reveal[0]})
+	u.Status, u.Challengers = run.Disputed, []string{"v"}
+	game := dispute.Game{Config: dispute.Config{Asserter: me, Challenger: "v", Unit: at}, Turn: dispute.Asserter}
+	unmask := w.Step(role.Block{Height: 4, Run: s, Disputes: []dispute.Game{game}})
+	want(t, "challenged", unmask, "Unmask")
+	if a := unmask[0].(role.Unmask); a.Nonce != nonce || !reflect.DeepEqual(a.Segments, roots) {
+		t.Fatalf("shows %+v", a)
+	}
+	fresh, _, _ := planting(t)
+	again := fresh.Step(role.Block{Height: 4, Run: s, Disputes: []dispute.Game{game}})
+	want(t, "after a restart", again, "Train")
+	want(t, "computed again", fresh.Step(role.Trained{Action: again[0].(role.Train), Commit: run.Commitment{UpdateCID: "mine", Segments: roots}}), "Unmask")
+}
+
+// Nothing is planted beyond what may be shown, in a job without audits, or without a secret. It looks no different.
+func TestNothingIsPlantedThatMayNotBe(t *testing.T) {
+	roots := []canon.Digest{{1}, {2}, {3}}
+	for name, spoil := range map[string]func(w *Worker, s *run.State){
+		"enough are shown": func(_ *Worker, s *run.State) { s.Members[0].Planted = 2 },
+		"no audits":        func(_ *Worker, s *run.State) { s.Terms.AuditPPM = 0 },
+		"no secret":        func(w *Worker, _ *run.State) { w.secret = canon.Digest{} },
+	} {
+		w, s, at := planting(t)
+		spoil(w, &s)
+		c := w.masked(s, role.Work{Unit: at}, run.Commitment{Segments: roots})
+		if c.Hidden.IsZero() || !reflect.DeepEqual(c.Segments, roots) {
+			t.Errorf("%s: %+v", name, c)
+		}
+	}
 }

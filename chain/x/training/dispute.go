@@ -222,7 +222,7 @@ func (k *Keeper) docket(ctx context.Context, s run.State) error {
 		if s.Phase != run.Halted && s.Challenged(c.Round, c.Unit, c.Attempt, c.Challenger) {
 			continue
 		}
-		g = g.Void(sdk.UnwrapSDKContext(ctx).BlockHeight())
+		g = g.Void(sdk.UnwrapSDKContext(ctx).BlockHeight(), s.Unmasked(c.Round, c.Unit, c.Attempt))
 		if err := errors.Join(k.disputes.Set(ctx, key, g), k.openings.Remove(ctx, key), told(ctx, g)); err != nil {
 			return err
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/starling-network/starling/chain/x/training/runpb"
 	"github.com/starling-network/starling/chain/x/training/trainingpb"
+	"github.com/starling-network/starling/protocol/audit"
 	"github.com/starling-network/starling/protocol/run"
 )
 
@@ -51,13 +52,46 @@ func (k *Keeper) Pass(ctx context.Context, m *trainingpb.MsgPass) (*trainingpb.M
 		return nil, Refusals.Wrap(fmt.Errorf("seal: %w", err))
 	}
 	err = k.step(ctx, m.Job, func(s run.State, env run.Env) (run.State, []run.Event, error) {
-		return s.Pass(env, m.Sender, m.Round, m.Unit, m.Attempt)
+		return s.Pass(env, m.Sender, m.Round, m.Unit, m.Attempt, seal)
 	})
 	if err != nil {
 		return nil, err
 	}
 	key := collections.Join4(m.Job, m.Round, uint64(m.Unit)<<32|uint64(m.Attempt), m.Sender)
 	return &trainingpb.MsgPassResponse{}, k.seals.Set(ctx, key, seal[:])
+}
+
+// Unseal implements trainingpb.MsgServer.
+func (k *Keeper) Unseal(ctx context.Context, m *trainingpb.MsgUnseal) (*trainingpb.MsgUnsealResponse, error) {
+	opening, err := audit.DecodeOpening(m.Opening)
+	if err != nil {
+		return nil, Refusals.Wrap(err)
+	}
+	return &trainingpb.MsgUnsealResponse{}, k.step(ctx, m.Job, func(s run.State, env run.Env) (run.State, []run.Event, error) {
+		return s.Unseal(env, m.Sender, m.Round, m.Unit, m.Attempt, opening, k.rooting)
+	})
+}
+
+// Unmask implements trainingpb.MsgServer. The disputes about the unit are closed without a verdict.
+func (k *Keeper) Unmask(ctx context.Context, m *trainingpb.MsgUnmask) (*trainingpb.MsgUnmaskResponse, error) {
+	nonce, err := runpb.Digest(m.Nonce)
+	if err != nil {
+		return nil, Refusals.Wrap(fmt.Errorf("nonce: %w", err))
+	}
+	segments, err := runpb.Digests(m.Segments)
+	if err != nil {
+		return nil, Refusals.Wrap(err)
+	}
+	return &trainingpb.MsgUnmaskResponse{}, k.step(ctx, m.Job, func(s run.State, env run.Env) (run.State, []run.Event, error) {
+		return s.Unmask(env, m.Sender, m.Round, m.Unit, m.Attempt, nonce, segments)
+	})
+}
+
+// Suspect implements trainingpb.MsgServer.
+func (k *Keeper) Suspect(ctx context.Context, m *trainingpb.MsgSuspect) (*trainingpb.MsgSuspectResponse, error) {
+	return &trainingpb.MsgSuspectResponse{}, k.step(ctx, m.Job, func(s run.State, env run.Env) (run.State, []run.Event, error) {
+		return s.Suspect(env, m.Sender, m.Round, m.Unit, m.Attempt)
+	})
 }
 
 // Missing implements trainingpb.MsgServer.

@@ -16,6 +16,7 @@ import (
 	"github.com/starling-network/starling/chain/adapter"
 	"github.com/starling-network/starling/chain/x/market"
 	"github.com/starling-network/starling/chain/x/training/runpb"
+	"github.com/starling-network/starling/protocol/audit"
 	"github.com/starling-network/starling/protocol/dispute"
 	rules "github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/registry"
@@ -56,6 +57,9 @@ var Refusals = &adapter.Refusals{Space: Name, List: []adapter.Refusal{
 	{Code: 21, Rule: dispute.ErrLate, Fix: "The dispute is lost by silence; move within the deadline next time."},
 	{Code: 22, Rule: dispute.ErrMove, Fix: "Read the dispute and make the move of its stage."},
 	{Code: 23, Rule: dispute.ErrEncoding, Fix: "Send the canonical bytes of exactly one move."},
+	{Code: 24, Rule: run.ErrBadOpening, Fix: "Open the seal of the state that the commitment is about, at the place that the unit's question gives."},
+	{Code: 25, Rule: audit.ErrOpening, Fix: "Send the canonical bytes of one opening."},
+	{Code: 26, Rule: run.ErrBadPlant, Fix: "Show the nonce and the state roots that the commitment hides, and plant fewer faults."},
 }}
 
 // Market is who ordered a run, and the budget that pays for it.
@@ -92,6 +96,7 @@ type Keeper struct {
 	beacon   Beacon
 	accounts Accounts
 	referee  Referee
+	rooting  audit.Rooting
 
 	runs     collections.Map[string, run.State]
 	active   collections.KeySet[string] // neither done nor halted
@@ -107,11 +112,11 @@ type Keeper struct {
 type sealKey = collections.Quad[string, uint32, uint64, string]
 
 // NewKeeper returns a keeper over a store of its own.
-func NewKeeper(s store.KVStoreService, market Market, registry Registry, beacon Beacon, accounts Accounts, referee Referee) (*Keeper, error) {
+func NewKeeper(s store.KVStoreService, market Market, registry Registry, beacon Beacon, accounts Accounts, referee Referee, rooting audit.Rooting) (*Keeper, error) {
 	b := collections.NewSchemaBuilder(s)
 	job, u32, u64 := collections.StringKey, collections.Uint32Key, collections.Uint64Key
 	k := &Keeper{
-		market: market, registry: registry, beacon: beacon, accounts: accounts, referee: referee,
+		market: market, registry: registry, beacon: beacon, accounts: accounts, referee: referee, rooting: rooting,
 		runs:     collections.NewMap(b, collections.NewPrefix(0), "runs", job, adapter.Record[run.State]()),
 		active:   collections.NewKeySet(b, collections.NewPrefix(1), "active", job),
 		lineage:  collections.NewMap(b, collections.NewPrefix(2), "lineage", collections.PairKeyCodec(job, u32), adapter.Record[run.Entry]()),

@@ -58,22 +58,40 @@ func (c Commitment) Rule() (run.Commitment, error) {
 	if err != nil {
 		return run.Commitment{}, fmt.Errorf("update: %w", err)
 	}
-	r := run.Commitment{Update: update, UpdateCID: c.UpdateCID, Bytes: c.Bytes, Loss: c.Loss, Log: c.Log}
-	for i, b := range c.Segments {
+	hidden, err := Digest(c.Hidden)
+	if err != nil {
+		return run.Commitment{}, fmt.Errorf("hidden state roots: %w", err)
+	}
+	segments, err := Digests(c.Segments)
+	if err != nil {
+		return run.Commitment{}, err
+	}
+	return run.Commitment{Segments: segments, Update: update, UpdateCID: c.UpdateCID, Bytes: c.Bytes, Loss: c.Loss, Log: c.Log, Hidden: hidden}, nil
+}
+
+// Digests reads state roots.
+func Digests(list [][]byte) (roots []canon.Digest, err error) {
+	for i, b := range list {
 		root, err := Digest(b)
 		if err != nil {
-			return run.Commitment{}, fmt.Errorf("state root %d: %w", i, err)
+			return nil, fmt.Errorf("state root %d: %w", i, err)
 		}
-		r.Segments = append(r.Segments, root)
+		roots = append(roots, root)
 	}
-	return r, nil
+	return roots, nil
 }
 
 // FromCommitment is the inverse of Commitment.Rule.
 func FromCommitment(c run.Commitment) Commitment {
-	m := Commitment{Update: c.Update[:], UpdateCID: c.UpdateCID, Bytes: c.Bytes, Loss: c.Loss, Log: c.Log}
-	for _, root := range c.Segments {
-		m.Segments = append(m.Segments, root[:])
+	return Commitment{
+		Segments: FromDigests(c.Segments), Update: c.Update[:], UpdateCID: c.UpdateCID, Bytes: c.Bytes, Loss: c.Loss, Log: c.Log, Hidden: c.Hidden[:],
 	}
-	return m
+}
+
+// FromDigests is the inverse of Digests.
+func FromDigests(roots []canon.Digest) (list [][]byte) {
+	for _, root := range roots {
+		list = append(list, root[:])
+	}
+	return list
 }

@@ -157,7 +157,7 @@ type MsgPass struct {
 	Job    string `protobuf:"bytes,2,opt,name=job,proto3" json:"job,omitempty"`
 	Round  uint32 `protobuf:"varint,3,opt,name=round,proto3" json:"round,omitempty"`
 	Unit   uint32 `protobuf:"varint,4,opt,name=unit,proto3" json:"unit,omitempty"`
-	// Digest keyed with the verifier's identity over the state bytes, 32 bytes.
+	// Root of the state at the end of the unit over leaves that are keyed with the verifier's identity, 32 bytes.
 	Seal    []byte `protobuf:"bytes,5,opt,name=seal,proto3" json:"seal,omitempty"`
 	Attempt uint32 `protobuf:"varint,6,opt,name=attempt,proto3" json:"attempt,omitempty"`
 }
@@ -273,6 +273,369 @@ func (m *MsgPassResponse) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_MsgPassResponse proto.InternalMessageInfo
 
+type MsgUnseal struct {
+	Sender  string `protobuf:"bytes,1,opt,name=sender,proto3" json:"sender,omitempty"`
+	Job     string `protobuf:"bytes,2,opt,name=job,proto3" json:"job,omitempty"`
+	Round   uint32 `protobuf:"varint,3,opt,name=round,proto3" json:"round,omitempty"`
+	Unit    uint32 `protobuf:"varint,4,opt,name=unit,proto3" json:"unit,omitempty"`
+	Attempt uint32 `protobuf:"varint,5,opt,name=attempt,proto3" json:"attempt,omitempty"`
+	// Canonical CBOR of protocol/audit.Opening.
+	Opening []byte `protobuf:"bytes,6,opt,name=opening,proto3" json:"opening,omitempty"`
+}
+
+func (m *MsgUnseal) Reset()         { *m = MsgUnseal{} }
+func (m *MsgUnseal) String() string { return proto.CompactTextString(m) }
+func (*MsgUnseal) ProtoMessage()    {}
+func (*MsgUnseal) Descriptor() ([]byte, []int) {
+	return fileDescriptor_db31fe6410c79dbf, []int{4}
+}
+func (m *MsgUnseal) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *MsgUnseal) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_MsgUnseal.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *MsgUnseal) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_MsgUnseal.Merge(m, src)
+}
+func (m *MsgUnseal) XXX_Size() int {
+	return m.Size()
+}
+func (m *MsgUnseal) XXX_DiscardUnknown() {
+	xxx_messageInfo_MsgUnseal.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_MsgUnseal proto.InternalMessageInfo
+
+func (m *MsgUnseal) GetSender() string {
+	if m != nil {
+		return m.Sender
+	}
+	return ""
+}
+
+func (m *MsgUnseal) GetJob() string {
+	if m != nil {
+		return m.Job
+	}
+	return ""
+}
+
+func (m *MsgUnseal) GetRound() uint32 {
+	if m != nil {
+		return m.Round
+	}
+	return 0
+}
+
+func (m *MsgUnseal) GetUnit() uint32 {
+	if m != nil {
+		return m.Unit
+	}
+	return 0
+}
+
+func (m *MsgUnseal) GetAttempt() uint32 {
+	if m != nil {
+		return m.Attempt
+	}
+	return 0
+}
+
+func (m *MsgUnseal) GetOpening() []byte {
+	if m != nil {
+		return m.Opening
+	}
+	return nil
+}
+
+type MsgUnsealResponse struct {
+}
+
+func (m *MsgUnsealResponse) Reset()         { *m = MsgUnsealResponse{} }
+func (m *MsgUnsealResponse) String() string { return proto.CompactTextString(m) }
+func (*MsgUnsealResponse) ProtoMessage()    {}
+func (*MsgUnsealResponse) Descriptor() ([]byte, []int) {
+	return fileDescriptor_db31fe6410c79dbf, []int{5}
+}
+func (m *MsgUnsealResponse) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *MsgUnsealResponse) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_MsgUnsealResponse.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *MsgUnsealResponse) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_MsgUnsealResponse.Merge(m, src)
+}
+func (m *MsgUnsealResponse) XXX_Size() int {
+	return m.Size()
+}
+func (m *MsgUnsealResponse) XXX_DiscardUnknown() {
+	xxx_messageInfo_MsgUnsealResponse.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_MsgUnsealResponse proto.InternalMessageInfo
+
+type MsgUnmask struct {
+	Sender  string `protobuf:"bytes,1,opt,name=sender,proto3" json:"sender,omitempty"`
+	Job     string `protobuf:"bytes,2,opt,name=job,proto3" json:"job,omitempty"`
+	Round   uint32 `protobuf:"varint,3,opt,name=round,proto3" json:"round,omitempty"`
+	Unit    uint32 `protobuf:"varint,4,opt,name=unit,proto3" json:"unit,omitempty"`
+	Attempt uint32 `protobuf:"varint,5,opt,name=attempt,proto3" json:"attempt,omitempty"`
+	// What the roots were hidden under, 32 bytes.
+	Nonce []byte `protobuf:"bytes,6,opt,name=nonce,proto3" json:"nonce,omitempty"`
+	// The right state roots, 32 bytes each, as many as were committed.
+	Segments [][]byte `protobuf:"bytes,7,rep,name=segments,proto3" json:"segments,omitempty"`
+}
+
+func (m *MsgUnmask) Reset()         { *m = MsgUnmask{} }
+func (m *MsgUnmask) String() string { return proto.CompactTextString(m) }
+func (*MsgUnmask) ProtoMessage()    {}
+func (*MsgUnmask) Descriptor() ([]byte, []int) {
+	return fileDescriptor_db31fe6410c79dbf, []int{6}
+}
+func (m *MsgUnmask) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *MsgUnmask) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_MsgUnmask.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *MsgUnmask) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_MsgUnmask.Merge(m, src)
+}
+func (m *MsgUnmask) XXX_Size() int {
+	return m.Size()
+}
+func (m *MsgUnmask) XXX_DiscardUnknown() {
+	xxx_messageInfo_MsgUnmask.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_MsgUnmask proto.InternalMessageInfo
+
+func (m *MsgUnmask) GetSender() string {
+	if m != nil {
+		return m.Sender
+	}
+	return ""
+}
+
+func (m *MsgUnmask) GetJob() string {
+	if m != nil {
+		return m.Job
+	}
+	return ""
+}
+
+func (m *MsgUnmask) GetRound() uint32 {
+	if m != nil {
+		return m.Round
+	}
+	return 0
+}
+
+func (m *MsgUnmask) GetUnit() uint32 {
+	if m != nil {
+		return m.Unit
+	}
+	return 0
+}
+
+func (m *MsgUnmask) GetAttempt() uint32 {
+	if m != nil {
+		return m.Attempt
+	}
+	return 0
+}
+
+func (m *MsgUnmask) GetNonce() []byte {
+	if m != nil {
+		return m.Nonce
+	}
+	return nil
+}
+
+func (m *MsgUnmask) GetSegments() [][]byte {
+	if m != nil {
+		return m.Segments
+	}
+	return nil
+}
+
+type MsgUnmaskResponse struct {
+}
+
+func (m *MsgUnmaskResponse) Reset()         { *m = MsgUnmaskResponse{} }
+func (m *MsgUnmaskResponse) String() string { return proto.CompactTextString(m) }
+func (*MsgUnmaskResponse) ProtoMessage()    {}
+func (*MsgUnmaskResponse) Descriptor() ([]byte, []int) {
+	return fileDescriptor_db31fe6410c79dbf, []int{7}
+}
+func (m *MsgUnmaskResponse) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *MsgUnmaskResponse) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_MsgUnmaskResponse.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *MsgUnmaskResponse) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_MsgUnmaskResponse.Merge(m, src)
+}
+func (m *MsgUnmaskResponse) XXX_Size() int {
+	return m.Size()
+}
+func (m *MsgUnmaskResponse) XXX_DiscardUnknown() {
+	xxx_messageInfo_MsgUnmaskResponse.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_MsgUnmaskResponse proto.InternalMessageInfo
+
+type MsgSuspect struct {
+	Sender  string `protobuf:"bytes,1,opt,name=sender,proto3" json:"sender,omitempty"`
+	Job     string `protobuf:"bytes,2,opt,name=job,proto3" json:"job,omitempty"`
+	Round   uint32 `protobuf:"varint,3,opt,name=round,proto3" json:"round,omitempty"`
+	Unit    uint32 `protobuf:"varint,4,opt,name=unit,proto3" json:"unit,omitempty"`
+	Attempt uint32 `protobuf:"varint,5,opt,name=attempt,proto3" json:"attempt,omitempty"`
+}
+
+func (m *MsgSuspect) Reset()         { *m = MsgSuspect{} }
+func (m *MsgSuspect) String() string { return proto.CompactTextString(m) }
+func (*MsgSuspect) ProtoMessage()    {}
+func (*MsgSuspect) Descriptor() ([]byte, []int) {
+	return fileDescriptor_db31fe6410c79dbf, []int{8}
+}
+func (m *MsgSuspect) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *MsgSuspect) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_MsgSuspect.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *MsgSuspect) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_MsgSuspect.Merge(m, src)
+}
+func (m *MsgSuspect) XXX_Size() int {
+	return m.Size()
+}
+func (m *MsgSuspect) XXX_DiscardUnknown() {
+	xxx_messageInfo_MsgSuspect.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_MsgSuspect proto.InternalMessageInfo
+
+func (m *MsgSuspect) GetSender() string {
+	if m != nil {
+		return m.Sender
+	}
+	return ""
+}
+
+func (m *MsgSuspect) GetJob() string {
+	if m != nil {
+		return m.Job
+	}
+	return ""
+}
+
+func (m *MsgSuspect) GetRound() uint32 {
+	if m != nil {
+		return m.Round
+	}
+	return 0
+}
+
+func (m *MsgSuspect) GetUnit() uint32 {
+	if m != nil {
+		return m.Unit
+	}
+	return 0
+}
+
+func (m *MsgSuspect) GetAttempt() uint32 {
+	if m != nil {
+		return m.Attempt
+	}
+	return 0
+}
+
+type MsgSuspectResponse struct {
+}
+
+func (m *MsgSuspectResponse) Reset()         { *m = MsgSuspectResponse{} }
+func (m *MsgSuspectResponse) String() string { return proto.CompactTextString(m) }
+func (*MsgSuspectResponse) ProtoMessage()    {}
+func (*MsgSuspectResponse) Descriptor() ([]byte, []int) {
+	return fileDescriptor_db31fe6410c79dbf, []int{9}
+}
+func (m *MsgSuspectResponse) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *MsgSuspectResponse) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_MsgSuspectResponse.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *MsgSuspectResponse) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_MsgSuspectResponse.Merge(m, src)
+}
+func (m *MsgSuspectResponse) XXX_Size() int {
+	return m.Size()
+}
+func (m *MsgSuspectResponse) XXX_DiscardUnknown() {
+	xxx_messageInfo_MsgSuspectResponse.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_MsgSuspectResponse proto.InternalMessageInfo
+
 type MsgChallenge struct {
 	Sender string `protobuf:"bytes,1,opt,name=sender,proto3" json:"sender,omitempty"`
 	Job    string `protobuf:"bytes,2,opt,name=job,proto3" json:"job,omitempty"`
@@ -289,7 +652,7 @@ func (m *MsgChallenge) Reset()         { *m = MsgChallenge{} }
 func (m *MsgChallenge) String() string { return proto.CompactTextString(m) }
 func (*MsgChallenge) ProtoMessage()    {}
 func (*MsgChallenge) Descriptor() ([]byte, []int) {
-	return fileDescriptor_db31fe6410c79dbf, []int{4}
+	return fileDescriptor_db31fe6410c79dbf, []int{10}
 }
 func (m *MsgChallenge) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -374,7 +737,7 @@ func (m *MsgChallengeResponse) Reset()         { *m = MsgChallengeResponse{} }
 func (m *MsgChallengeResponse) String() string { return proto.CompactTextString(m) }
 func (*MsgChallengeResponse) ProtoMessage()    {}
 func (*MsgChallengeResponse) Descriptor() ([]byte, []int) {
-	return fileDescriptor_db31fe6410c79dbf, []int{5}
+	return fileDescriptor_db31fe6410c79dbf, []int{11}
 }
 func (m *MsgChallengeResponse) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -417,7 +780,7 @@ func (m *MsgMove) Reset()         { *m = MsgMove{} }
 func (m *MsgMove) String() string { return proto.CompactTextString(m) }
 func (*MsgMove) ProtoMessage()    {}
 func (*MsgMove) Descriptor() ([]byte, []int) {
-	return fileDescriptor_db31fe6410c79dbf, []int{6}
+	return fileDescriptor_db31fe6410c79dbf, []int{12}
 }
 func (m *MsgMove) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -495,7 +858,7 @@ func (m *MsgMoveResponse) Reset()         { *m = MsgMoveResponse{} }
 func (m *MsgMoveResponse) String() string { return proto.CompactTextString(m) }
 func (*MsgMoveResponse) ProtoMessage()    {}
 func (*MsgMoveResponse) Descriptor() ([]byte, []int) {
-	return fileDescriptor_db31fe6410c79dbf, []int{7}
+	return fileDescriptor_db31fe6410c79dbf, []int{13}
 }
 func (m *MsgMoveResponse) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -536,7 +899,7 @@ func (m *MsgMissing) Reset()         { *m = MsgMissing{} }
 func (m *MsgMissing) String() string { return proto.CompactTextString(m) }
 func (*MsgMissing) ProtoMessage()    {}
 func (*MsgMissing) Descriptor() ([]byte, []int) {
-	return fileDescriptor_db31fe6410c79dbf, []int{8}
+	return fileDescriptor_db31fe6410c79dbf, []int{14}
 }
 func (m *MsgMissing) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -607,7 +970,7 @@ func (m *MsgMissingResponse) Reset()         { *m = MsgMissingResponse{} }
 func (m *MsgMissingResponse) String() string { return proto.CompactTextString(m) }
 func (*MsgMissingResponse) ProtoMessage()    {}
 func (*MsgMissingResponse) Descriptor() ([]byte, []int) {
-	return fileDescriptor_db31fe6410c79dbf, []int{9}
+	return fileDescriptor_db31fe6410c79dbf, []int{15}
 }
 func (m *MsgMissingResponse) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -653,7 +1016,7 @@ func (m *MsgAttest) Reset()         { *m = MsgAttest{} }
 func (m *MsgAttest) String() string { return proto.CompactTextString(m) }
 func (*MsgAttest) ProtoMessage()    {}
 func (*MsgAttest) Descriptor() ([]byte, []int) {
-	return fileDescriptor_db31fe6410c79dbf, []int{10}
+	return fileDescriptor_db31fe6410c79dbf, []int{16}
 }
 func (m *MsgAttest) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -731,7 +1094,7 @@ func (m *MsgAttestResponse) Reset()         { *m = MsgAttestResponse{} }
 func (m *MsgAttestResponse) String() string { return proto.CompactTextString(m) }
 func (*MsgAttestResponse) ProtoMessage()    {}
 func (*MsgAttestResponse) Descriptor() ([]byte, []int) {
-	return fileDescriptor_db31fe6410c79dbf, []int{11}
+	return fileDescriptor_db31fe6410c79dbf, []int{17}
 }
 func (m *MsgAttestResponse) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -765,6 +1128,12 @@ func init() {
 	proto.RegisterType((*MsgCommitResponse)(nil), "starling.training.v1.MsgCommitResponse")
 	proto.RegisterType((*MsgPass)(nil), "starling.training.v1.MsgPass")
 	proto.RegisterType((*MsgPassResponse)(nil), "starling.training.v1.MsgPassResponse")
+	proto.RegisterType((*MsgUnseal)(nil), "starling.training.v1.MsgUnseal")
+	proto.RegisterType((*MsgUnsealResponse)(nil), "starling.training.v1.MsgUnsealResponse")
+	proto.RegisterType((*MsgUnmask)(nil), "starling.training.v1.MsgUnmask")
+	proto.RegisterType((*MsgUnmaskResponse)(nil), "starling.training.v1.MsgUnmaskResponse")
+	proto.RegisterType((*MsgSuspect)(nil), "starling.training.v1.MsgSuspect")
+	proto.RegisterType((*MsgSuspectResponse)(nil), "starling.training.v1.MsgSuspectResponse")
 	proto.RegisterType((*MsgChallenge)(nil), "starling.training.v1.MsgChallenge")
 	proto.RegisterType((*MsgChallengeResponse)(nil), "starling.training.v1.MsgChallengeResponse")
 	proto.RegisterType((*MsgMove)(nil), "starling.training.v1.MsgMove")
@@ -778,49 +1147,56 @@ func init() {
 func init() { proto.RegisterFile("starling/training/v1/tx.proto", fileDescriptor_db31fe6410c79dbf) }
 
 var fileDescriptor_db31fe6410c79dbf = []byte{
-	// 660 bytes of a gzipped FileDescriptorProto
-	0x1f, 0x8b, 0x08, 0x00, 0x00, 0x00, 0x00, 0x00, 0x02, 0xff, 0xcc, 0x55, 0xcf, 0x6e, 0xd3, 0x30,
-	0x1c, 0x6e, 0x68, 0xd7, 0xaa, 0xbf, 0x15, 0xc1, 0x4c, 0x05, 0x59, 0x60, 0x5d, 0x55, 0x09, 0x51,
-	0x4d, 0x5a, 0xc2, 0xc6, 0x8d, 0x13, 0xeb, 0xb8, 0x20, 0x51, 0x09, 0x05, 0x71, 0x19, 0x07, 0x94,
-	0xb6, 0x96, 0x17, 0x68, 0xec, 0xca, 0x76, 0xcb, 0xb8, 0x21, 0xc4, 0x03, 0xf0, 0x0a, 0xbc, 0xc1,
-	0x84, 0xb8, 0x73, 0xdd, 0x71, 0xe2, 0x02, 0xa7, 0x09, 0xb5, 0x87, 0xbd, 0x06, 0xb2, 0x13, 0xa7,
-	0x29, 0x5a, 0x3b, 0x71, 0xa0, 0xe2, 0xf6, 0xfb, 0xf3, 0xd9, 0xf9, 0x3e, 0x7f, 0xf6, 0x2f, 0xb0,
-	0x21, 0x64, 0xc0, 0xfb, 0x21, 0x25, 0x9e, 0xe4, 0x41, 0x48, 0x55, 0x30, 0xda, 0xf1, 0xe4, 0x91,
-	0x3b, 0xe0, 0x4c, 0x32, 0x54, 0x35, 0x6d, 0xd7, 0xb4, 0xdd, 0xd1, 0x8e, 0x73, 0xab, 0xcb, 0x44,
-	0xc4, 0x84, 0x17, 0x09, 0x8d, 0x8e, 0x04, 0x89, 0xe1, 0xce, 0x7a, 0xdc, 0x78, 0xa5, 0x33, 0x2f,
-	0x4e, 0x92, 0x56, 0x95, 0x30, 0xc2, 0xe2, 0xba, 0x8a, 0xcc, 0x82, 0xf4, 0xf3, 0x7c, 0x48, 0xd5,
-	0x5e, 0x7c, 0x48, 0xe3, 0x56, 0x63, 0x62, 0x41, 0xb9, 0x2d, 0xc8, 0x3e, 0x8b, 0xa2, 0x50, 0xa2,
-	0xfb, 0x50, 0x14, 0x98, 0xf6, 0x30, 0xb7, 0xad, 0xba, 0xd5, 0x2c, 0xb7, 0xec, 0xef, 0x5f, 0xb7,
-	0xab, 0xc9, 0x07, 0xf6, 0x7a, 0x3d, 0x8e, 0x85, 0x78, 0x2e, 0x79, 0x48, 0x89, 0x9f, 0xe0, 0xd0,
-	0x75, 0xc8, 0xbf, 0x66, 0x1d, 0xfb, 0x8a, 0x82, 0xfb, 0x2a, 0x44, 0x55, 0x58, 0xe1, 0x6c, 0x48,
-	0x7b, 0x76, 0xbe, 0x6e, 0x35, 0xaf, 0xfa, 0x71, 0x82, 0x10, 0x14, 0x86, 0x34, 0x94, 0x76, 0x41,
-	0x17, 0x75, 0x8c, 0x6c, 0x28, 0x05, 0x52, 0xe2, 0x68, 0x20, 0xed, 0x15, 0x5d, 0x36, 0x29, 0xda,
-	0x03, 0xe8, 0x6a, 0x46, 0x11, 0xa6, 0xd2, 0x2e, 0xd6, 0xad, 0xe6, 0xea, 0xee, 0x6d, 0x37, 0x3d,
-	0x25, 0x45, 0x7f, 0xb4, 0xe3, 0xee, 0xa7, 0x90, 0x56, 0xe1, 0xe4, 0x6c, 0x33, 0xe7, 0x67, 0x16,
-	0x3d, 0x5c, 0xfd, 0x70, 0x7e, 0xbc, 0x95, 0xb0, 0x6c, 0xdc, 0x80, 0xb5, 0x54, 0xa4, 0x8f, 0xc5,
-	0x80, 0x51, 0x81, 0x1b, 0x5f, 0x2c, 0x28, 0xb5, 0x05, 0x79, 0x16, 0x08, 0xb1, 0x64, 0xe1, 0x08,
-	0x0a, 0x02, 0x07, 0x7d, 0xad, 0xba, 0xe2, 0xeb, 0x38, 0x7b, 0x18, 0xc5, 0x99, 0xc3, 0x98, 0x55,
-	0xb2, 0x06, 0xd7, 0x12, 0xce, 0xa9, 0x8e, 0x1f, 0x16, 0x54, 0x94, 0xba, 0xc3, 0xa0, 0xdf, 0xc7,
-	0x94, 0xe0, 0xe5, 0xbb, 0x28, 0x30, 0xd1, 0x46, 0x25, 0x2e, 0x26, 0xa9, 0xea, 0xb0, 0x01, 0x56,
-	0xd7, 0x59, 0x4b, 0xaa, 0xf8, 0x26, 0xcd, 0x8a, 0x2d, 0x2d, 0x10, 0x7b, 0x13, 0xaa, 0x59, 0x61,
-	0x7f, 0x3a, 0xd7, 0x66, 0x23, 0xbc, 0x7c, 0xe7, 0x3a, 0xac, 0xf7, 0xce, 0x38, 0xa7, 0xe2, 0xbf,
-	0x73, 0x4e, 0x71, 0x4e, 0x75, 0x7c, 0xb6, 0x00, 0x54, 0x2d, 0x14, 0x42, 0x9d, 0xca, 0x7f, 0xf2,
-	0xfa, 0x66, 0x69, 0x57, 0x01, 0x4d, 0x29, 0xa6, 0xcc, 0xbf, 0xc5, 0x63, 0x63, 0x4f, 0x4a, 0x2c,
-	0xfe, 0xf1, 0xd8, 0xe0, 0x8c, 0xc5, 0xc4, 0x2b, 0xbe, 0x8e, 0xd1, 0x3a, 0xe4, 0xbb, 0x61, 0x4f,
-	0x93, 0x2e, 0xb7, 0x4a, 0xe3, 0xb3, 0xcd, 0xfc, 0xfe, 0x93, 0xc7, 0xbe, 0xaa, 0xa1, 0x3b, 0x50,
-	0x16, 0x21, 0xa1, 0x81, 0x1c, 0x72, 0x9c, 0xdc, 0xb9, 0x69, 0xe1, 0xa2, 0x91, 0x10, 0x0b, 0x30,
-	0xb2, 0x76, 0x3f, 0x16, 0x20, 0xdf, 0x16, 0x04, 0xf9, 0x50, 0x4c, 0x26, 0xe2, 0xa6, 0x7b, 0xd1,
-	0x6c, 0x76, 0xd3, 0x69, 0xe2, 0xdc, 0xbb, 0x04, 0x60, 0xf6, 0x46, 0x4f, 0xa1, 0xa0, 0x47, 0xcd,
-	0xc6, 0xdc, 0x05, 0xaa, 0xed, 0xdc, 0x5d, 0xd8, 0x4e, 0x77, 0x7b, 0x09, 0xe5, 0xe9, 0x83, 0x6f,
-	0xcc, 0xe7, 0x60, 0x30, 0xce, 0xd6, 0xe5, 0x98, 0x2c, 0x55, 0xfd, 0xb6, 0xe6, 0x53, 0x55, 0xed,
-	0x05, 0x54, 0xb3, 0xb7, 0x1c, 0xbd, 0x80, 0x92, 0xb9, 0xe1, 0xf5, 0xf9, 0x2b, 0x62, 0x84, 0xd3,
-	0xbc, 0x0c, 0x91, 0x6e, 0xeb, 0x43, 0x31, 0xb9, 0x7e, 0xf3, 0x3d, 0x8a, 0x01, 0x0b, 0x3c, 0x9a,
-	0xf5, 0xdf, 0x59, 0x79, 0x7f, 0x7e, 0xbc, 0x65, 0xb5, 0x0e, 0x4e, 0xc6, 0x35, 0xeb, 0x74, 0x5c,
-	0xb3, 0x7e, 0x8d, 0x6b, 0xd6, 0xa7, 0x49, 0x2d, 0x77, 0x3a, 0xa9, 0xe5, 0x7e, 0x4e, 0x6a, 0xb9,
-	0x83, 0x47, 0x24, 0x94, 0x87, 0xc3, 0x8e, 0xdb, 0x65, 0x91, 0x67, 0xf6, 0xdc, 0xa6, 0x58, 0xbe,
-	0x65, 0xfc, 0x4d, 0x5a, 0xf0, 0xba, 0x87, 0x41, 0x48, 0xbd, 0xa3, 0xe9, 0xcf, 0xde, 0x04, 0x83,
-	0x4e, 0xa7, 0xa8, 0xff, 0xbb, 0x0f, 0x7e, 0x07, 0x00, 0x00, 0xff, 0xff, 0x5f, 0x56, 0x9e, 0x2b,
-	0x13, 0x08, 0x00, 0x00,
+	// 771 bytes of a gzipped FileDescriptorProto
+	0x1f, 0x8b, 0x08, 0x00, 0x00, 0x00, 0x00, 0x00, 0x02, 0xff, 0xcc, 0x56, 0xcd, 0x6e, 0xd3, 0x40,
+	0x10, 0x8e, 0xc9, 0x1f, 0xd9, 0x06, 0x41, 0x97, 0x08, 0x5c, 0x43, 0xd3, 0x28, 0x12, 0x22, 0xaa,
+	0x54, 0x87, 0x96, 0x1b, 0x27, 0x9a, 0x72, 0x41, 0x22, 0x12, 0x72, 0xd5, 0x4b, 0x39, 0x20, 0x27,
+	0x59, 0xb9, 0xa6, 0xf1, 0x6e, 0xe4, 0xdd, 0x84, 0x72, 0x43, 0xf0, 0x02, 0xbc, 0x02, 0x6f, 0x50,
+	0x21, 0x4e, 0x5c, 0xb8, 0xf6, 0x58, 0xf5, 0x02, 0xa7, 0x0a, 0x25, 0x87, 0xbe, 0x06, 0xda, 0x3f,
+	0xc7, 0xa9, 0x62, 0x57, 0x1c, 0xa8, 0x72, 0x9b, 0xd9, 0xf9, 0x3c, 0xfe, 0xbe, 0xf1, 0xce, 0x8c,
+	0xc1, 0x2a, 0x65, 0x6e, 0xd8, 0xf7, 0xb1, 0xd7, 0x64, 0xa1, 0xeb, 0x63, 0x6e, 0x8c, 0x36, 0x9b,
+	0xec, 0xc8, 0x1e, 0x84, 0x84, 0x11, 0x58, 0xd1, 0x61, 0x5b, 0x87, 0xed, 0xd1, 0xa6, 0x75, 0xbf,
+	0x4b, 0x68, 0x40, 0x68, 0x33, 0xa0, 0x02, 0x1d, 0x50, 0x4f, 0xc2, 0xad, 0x15, 0x19, 0x78, 0x2b,
+	0xbc, 0xa6, 0x74, 0x54, 0xa8, 0xe2, 0x11, 0x8f, 0xc8, 0x73, 0x6e, 0xe9, 0x07, 0xa2, 0xd7, 0x87,
+	0x43, 0xcc, 0x73, 0x85, 0x43, 0x2c, 0x43, 0xf5, 0x89, 0x01, 0x4a, 0x6d, 0xea, 0xed, 0x90, 0x20,
+	0xf0, 0x19, 0x7c, 0x02, 0x0a, 0x14, 0xe1, 0x1e, 0x0a, 0x4d, 0xa3, 0x66, 0x34, 0x4a, 0x2d, 0xf3,
+	0xec, 0xfb, 0x46, 0x45, 0xbd, 0x60, 0xbb, 0xd7, 0x0b, 0x11, 0xa5, 0xbb, 0x2c, 0xf4, 0xb1, 0xe7,
+	0x28, 0x1c, 0xbc, 0x03, 0xb2, 0xef, 0x48, 0xc7, 0xbc, 0xc1, 0xe1, 0x0e, 0x37, 0x61, 0x05, 0xe4,
+	0x43, 0x32, 0xc4, 0x3d, 0x33, 0x5b, 0x33, 0x1a, 0xb7, 0x1c, 0xe9, 0x40, 0x08, 0x72, 0x43, 0xec,
+	0x33, 0x33, 0x27, 0x0e, 0x85, 0x0d, 0x4d, 0x50, 0x74, 0x19, 0x43, 0xc1, 0x80, 0x99, 0x79, 0x71,
+	0xac, 0x5d, 0xb8, 0x0d, 0x40, 0x57, 0x30, 0x0a, 0x10, 0x66, 0x66, 0xa1, 0x66, 0x34, 0x96, 0xb6,
+	0x1e, 0xd8, 0x51, 0x95, 0x38, 0xfd, 0xd1, 0xa6, 0xbd, 0x13, 0x41, 0x5a, 0xb9, 0x93, 0xf3, 0xb5,
+	0x8c, 0x13, 0x7b, 0xe8, 0xd9, 0xd2, 0xa7, 0x8b, 0xe3, 0x75, 0xc5, 0xb2, 0x7e, 0x17, 0x2c, 0x47,
+	0x22, 0x1d, 0x44, 0x07, 0x04, 0x53, 0x54, 0xff, 0x66, 0x80, 0x62, 0x9b, 0x7a, 0xaf, 0x5d, 0x4a,
+	0xaf, 0x59, 0x38, 0x04, 0x39, 0x8a, 0xdc, 0xbe, 0x50, 0x5d, 0x76, 0x84, 0x1d, 0x2f, 0x46, 0x61,
+	0xa6, 0x18, 0xb3, 0x4a, 0x96, 0xc1, 0x6d, 0xc5, 0x39, 0xd2, 0xf1, 0x43, 0x7e, 0xc2, 0x3d, 0x2c,
+	0xf2, 0x2c, 0xca, 0x27, 0x34, 0x41, 0x91, 0x0c, 0x10, 0xbf, 0xcb, 0x42, 0x4f, 0xd9, 0xd1, 0xee,
+	0xbc, 0x2f, 0x23, 0xb9, 0x47, 0x8a, 0xce, 0xb4, 0xa2, 0xc0, 0xa5, 0x87, 0x0b, 0xa3, 0xa8, 0x02,
+	0xf2, 0x98, 0xe0, 0x2e, 0x52, 0x7a, 0xa4, 0x03, 0x2d, 0x70, 0x93, 0x22, 0x8f, 0x5f, 0x39, 0x6a,
+	0x16, 0x6b, 0xd9, 0x46, 0xd9, 0x89, 0xfc, 0xf9, 0x4a, 0xb9, 0xa6, 0x48, 0xe9, 0x57, 0x03, 0x80,
+	0x36, 0xf5, 0x76, 0x87, 0x74, 0x80, 0xba, 0x0b, 0xd3, 0x7f, 0xb3, 0xc4, 0x2b, 0x00, 0x4e, 0x29,
+	0x46, 0xcc, 0x7f, 0x19, 0xa0, 0xcc, 0x7b, 0xea, 0xc0, 0xed, 0xf7, 0x11, 0xf6, 0xd0, 0xf5, 0x73,
+	0x57, 0x65, 0xd6, 0xdc, 0x95, 0x9b, 0x7c, 0xf1, 0xe2, 0x7a, 0x8b, 0x29, 0x7a, 0xef, 0x81, 0x4a,
+	0x5c, 0xd8, 0xe5, 0x79, 0xd1, 0x26, 0x23, 0x74, 0xfd, 0xf3, 0xa2, 0x43, 0x7a, 0x1f, 0xf4, 0xbc,
+	0xe0, 0xf6, 0xbf, 0xcd, 0x0b, 0xce, 0xf9, 0xf2, 0x9d, 0x6b, 0xfb, 0x94, 0xf2, 0xaa, 0x2c, 0xf0,
+	0x9d, 0x53, 0x14, 0x23, 0xe6, 0x3f, 0xe5, 0x5c, 0xd8, 0x66, 0x0c, 0xd1, 0xff, 0xdc, 0x2c, 0x21,
+	0x21, 0x92, 0x78, 0xd9, 0x11, 0x36, 0x5c, 0x01, 0xd9, 0xae, 0xdf, 0x13, 0xa4, 0x4b, 0xad, 0xe2,
+	0xf8, 0x7c, 0x2d, 0xbb, 0xf3, 0xf2, 0x85, 0xc3, 0xcf, 0xe0, 0x43, 0x50, 0xa2, 0xbe, 0x87, 0x5d,
+	0x36, 0x0c, 0xf5, 0x70, 0x98, 0x1e, 0xcc, 0x1b, 0x02, 0x52, 0x80, 0x96, 0xb5, 0xf5, 0xb9, 0x00,
+	0xb2, 0x6d, 0xea, 0x41, 0x07, 0x14, 0xd4, 0x1e, 0x5e, 0xb3, 0xe7, 0xfd, 0x11, 0xd8, 0xd1, 0x0e,
+	0xb3, 0x1e, 0x5f, 0x01, 0xd0, 0xb9, 0xe1, 0x2b, 0x90, 0x13, 0x0b, 0x6e, 0x35, 0xf1, 0x01, 0x1e,
+	0xb6, 0x1e, 0xa5, 0x86, 0xa3, 0x6c, 0x6f, 0x40, 0x69, 0xda, 0xf0, 0xf5, 0x64, 0x0e, 0x1a, 0x63,
+	0xad, 0x5f, 0x8d, 0x89, 0x53, 0x15, 0xbd, 0x95, 0x4c, 0x95, 0x87, 0x53, 0xa8, 0xc6, 0x6f, 0x39,
+	0x2f, 0xa6, 0xda, 0x88, 0xc9, 0xc5, 0x94, 0x80, 0x94, 0x62, 0xce, 0xee, 0x25, 0x99, 0x53, 0xec,
+	0xa4, 0xb4, 0x9c, 0x1c, 0x90, 0x9a, 0x33, 0xbe, 0x01, 0xe0, 0x1e, 0x28, 0xea, 0xe9, 0x5f, 0x4b,
+	0x7c, 0x46, 0x21, 0xac, 0xc6, 0x55, 0x88, 0x78, 0x5a, 0xdd, 0xe0, 0xc9, 0x69, 0x15, 0x22, 0x25,
+	0xed, 0xa5, 0x0e, 0xe4, 0x15, 0x50, 0xdd, 0x97, 0x5c, 0x01, 0x09, 0x48, 0xa9, 0xc0, 0xec, 0xf5,
+	0xb7, 0xf2, 0x1f, 0x2f, 0x8e, 0xd7, 0x8d, 0xd6, 0xfe, 0xc9, 0xb8, 0x6a, 0x9c, 0x8e, 0xab, 0xc6,
+	0x9f, 0x71, 0xd5, 0xf8, 0x32, 0xa9, 0x66, 0x4e, 0x27, 0xd5, 0xcc, 0xef, 0x49, 0x35, 0xb3, 0xff,
+	0xdc, 0xf3, 0xd9, 0xc1, 0xb0, 0x63, 0x77, 0x49, 0xd0, 0xd4, 0x39, 0x37, 0x30, 0x62, 0xef, 0x49,
+	0x78, 0x18, 0x1d, 0x34, 0xbb, 0x07, 0xae, 0x8f, 0x9b, 0x47, 0xd3, 0x3f, 0x6c, 0x6d, 0x0c, 0x3a,
+	0x9d, 0x82, 0xf8, 0xd9, 0x7d, 0xfa, 0x37, 0x00, 0x00, 0xff, 0xff, 0xc8, 0x4f, 0xbb, 0x70, 0x88,
+	0x0b, 0x00, 0x00,
 }
 
 // Reference imports to suppress errors if they are not otherwise used.
@@ -844,6 +1220,12 @@ type MsgClient interface {
 	Challenge(ctx context.Context, in *MsgChallenge, opts ...grpc.CallOption) (*MsgChallengeResponse, error)
 	// Move is one move of a party of a dispute.
 	Move(ctx context.Context, in *MsgMove, opts ...grpc.CallOption) (*MsgMoveResponse, error)
+	// Unseal shows that the verifier of a unit held the state that it sealed.
+	Unseal(ctx context.Context, in *MsgUnseal, opts ...grpc.CallOption) (*MsgUnsealResponse, error)
+	// Unmask shows that the worker of a unit planted a fault in its commitment.
+	Unmask(ctx context.Context, in *MsgUnmask, opts ...grpc.CallOption) (*MsgUnmaskResponse, error)
+	// Suspect says that a member finds the update of a unit odd.
+	Suspect(ctx context.Context, in *MsgSuspect, opts ...grpc.CallOption) (*MsgSuspectResponse, error)
 	// Missing says that a member cannot fetch the update of a unit.
 	Missing(ctx context.Context, in *MsgMissing, opts ...grpc.CallOption) (*MsgMissingResponse, error)
 	// Attest signs the checkpoint after the current round.
@@ -894,6 +1276,33 @@ func (c *msgClient) Move(ctx context.Context, in *MsgMove, opts ...grpc.CallOpti
 	return out, nil
 }
 
+func (c *msgClient) Unseal(ctx context.Context, in *MsgUnseal, opts ...grpc.CallOption) (*MsgUnsealResponse, error) {
+	out := new(MsgUnsealResponse)
+	err := c.cc.Invoke(ctx, "/starling.training.v1.Msg/Unseal", in, out, opts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *msgClient) Unmask(ctx context.Context, in *MsgUnmask, opts ...grpc.CallOption) (*MsgUnmaskResponse, error) {
+	out := new(MsgUnmaskResponse)
+	err := c.cc.Invoke(ctx, "/starling.training.v1.Msg/Unmask", in, out, opts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *msgClient) Suspect(ctx context.Context, in *MsgSuspect, opts ...grpc.CallOption) (*MsgSuspectResponse, error) {
+	out := new(MsgSuspectResponse)
+	err := c.cc.Invoke(ctx, "/starling.training.v1.Msg/Suspect", in, out, opts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *msgClient) Missing(ctx context.Context, in *MsgMissing, opts ...grpc.CallOption) (*MsgMissingResponse, error) {
 	out := new(MsgMissingResponse)
 	err := c.cc.Invoke(ctx, "/starling.training.v1.Msg/Missing", in, out, opts...)
@@ -923,6 +1332,12 @@ type MsgServer interface {
 	Challenge(context.Context, *MsgChallenge) (*MsgChallengeResponse, error)
 	// Move is one move of a party of a dispute.
 	Move(context.Context, *MsgMove) (*MsgMoveResponse, error)
+	// Unseal shows that the verifier of a unit held the state that it sealed.
+	Unseal(context.Context, *MsgUnseal) (*MsgUnsealResponse, error)
+	// Unmask shows that the worker of a unit planted a fault in its commitment.
+	Unmask(context.Context, *MsgUnmask) (*MsgUnmaskResponse, error)
+	// Suspect says that a member finds the update of a unit odd.
+	Suspect(context.Context, *MsgSuspect) (*MsgSuspectResponse, error)
 	// Missing says that a member cannot fetch the update of a unit.
 	Missing(context.Context, *MsgMissing) (*MsgMissingResponse, error)
 	// Attest signs the checkpoint after the current round.
@@ -944,6 +1359,15 @@ func (*UnimplementedMsgServer) Challenge(ctx context.Context, req *MsgChallenge)
 }
 func (*UnimplementedMsgServer) Move(ctx context.Context, req *MsgMove) (*MsgMoveResponse, error) {
 	return nil, status.Errorf(codes.Unimplemented, "method Move not implemented")
+}
+func (*UnimplementedMsgServer) Unseal(ctx context.Context, req *MsgUnseal) (*MsgUnsealResponse, error) {
+	return nil, status.Errorf(codes.Unimplemented, "method Unseal not implemented")
+}
+func (*UnimplementedMsgServer) Unmask(ctx context.Context, req *MsgUnmask) (*MsgUnmaskResponse, error) {
+	return nil, status.Errorf(codes.Unimplemented, "method Unmask not implemented")
+}
+func (*UnimplementedMsgServer) Suspect(ctx context.Context, req *MsgSuspect) (*MsgSuspectResponse, error) {
+	return nil, status.Errorf(codes.Unimplemented, "method Suspect not implemented")
 }
 func (*UnimplementedMsgServer) Missing(ctx context.Context, req *MsgMissing) (*MsgMissingResponse, error) {
 	return nil, status.Errorf(codes.Unimplemented, "method Missing not implemented")
@@ -1028,6 +1452,60 @@ func _Msg_Move_Handler(srv interface{}, ctx context.Context, dec func(interface{
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Msg_Unseal_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(MsgUnseal)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(MsgServer).Unseal(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: "/starling.training.v1.Msg/Unseal",
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(MsgServer).Unseal(ctx, req.(*MsgUnseal))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Msg_Unmask_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(MsgUnmask)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(MsgServer).Unmask(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: "/starling.training.v1.Msg/Unmask",
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(MsgServer).Unmask(ctx, req.(*MsgUnmask))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Msg_Suspect_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(MsgSuspect)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(MsgServer).Suspect(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: "/starling.training.v1.Msg/Suspect",
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(MsgServer).Suspect(ctx, req.(*MsgSuspect))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _Msg_Missing_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(MsgMissing)
 	if err := dec(in); err != nil {
@@ -1084,6 +1562,18 @@ var _Msg_serviceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Move",
 			Handler:    _Msg_Move_Handler,
+		},
+		{
+			MethodName: "Unseal",
+			Handler:    _Msg_Unseal_Handler,
+		},
+		{
+			MethodName: "Unmask",
+			Handler:    _Msg_Unmask_Handler,
+		},
+		{
+			MethodName: "Suspect",
+			Handler:    _Msg_Suspect_Handler,
 		},
 		{
 			MethodName: "Missing",
@@ -1258,6 +1748,254 @@ func (m *MsgPassResponse) MarshalTo(dAtA []byte) (int, error) {
 }
 
 func (m *MsgPassResponse) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	return len(dAtA) - i, nil
+}
+
+func (m *MsgUnseal) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *MsgUnseal) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *MsgUnseal) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	if len(m.Opening) > 0 {
+		i -= len(m.Opening)
+		copy(dAtA[i:], m.Opening)
+		i = encodeVarintTx(dAtA, i, uint64(len(m.Opening)))
+		i--
+		dAtA[i] = 0x32
+	}
+	if m.Attempt != 0 {
+		i = encodeVarintTx(dAtA, i, uint64(m.Attempt))
+		i--
+		dAtA[i] = 0x28
+	}
+	if m.Unit != 0 {
+		i = encodeVarintTx(dAtA, i, uint64(m.Unit))
+		i--
+		dAtA[i] = 0x20
+	}
+	if m.Round != 0 {
+		i = encodeVarintTx(dAtA, i, uint64(m.Round))
+		i--
+		dAtA[i] = 0x18
+	}
+	if len(m.Job) > 0 {
+		i -= len(m.Job)
+		copy(dAtA[i:], m.Job)
+		i = encodeVarintTx(dAtA, i, uint64(len(m.Job)))
+		i--
+		dAtA[i] = 0x12
+	}
+	if len(m.Sender) > 0 {
+		i -= len(m.Sender)
+		copy(dAtA[i:], m.Sender)
+		i = encodeVarintTx(dAtA, i, uint64(len(m.Sender)))
+		i--
+		dAtA[i] = 0xa
+	}
+	return len(dAtA) - i, nil
+}
+
+func (m *MsgUnsealResponse) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *MsgUnsealResponse) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *MsgUnsealResponse) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	return len(dAtA) - i, nil
+}
+
+func (m *MsgUnmask) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *MsgUnmask) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *MsgUnmask) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	if len(m.Segments) > 0 {
+		for iNdEx := len(m.Segments) - 1; iNdEx >= 0; iNdEx-- {
+			i -= len(m.Segments[iNdEx])
+			copy(dAtA[i:], m.Segments[iNdEx])
+			i = encodeVarintTx(dAtA, i, uint64(len(m.Segments[iNdEx])))
+			i--
+			dAtA[i] = 0x3a
+		}
+	}
+	if len(m.Nonce) > 0 {
+		i -= len(m.Nonce)
+		copy(dAtA[i:], m.Nonce)
+		i = encodeVarintTx(dAtA, i, uint64(len(m.Nonce)))
+		i--
+		dAtA[i] = 0x32
+	}
+	if m.Attempt != 0 {
+		i = encodeVarintTx(dAtA, i, uint64(m.Attempt))
+		i--
+		dAtA[i] = 0x28
+	}
+	if m.Unit != 0 {
+		i = encodeVarintTx(dAtA, i, uint64(m.Unit))
+		i--
+		dAtA[i] = 0x20
+	}
+	if m.Round != 0 {
+		i = encodeVarintTx(dAtA, i, uint64(m.Round))
+		i--
+		dAtA[i] = 0x18
+	}
+	if len(m.Job) > 0 {
+		i -= len(m.Job)
+		copy(dAtA[i:], m.Job)
+		i = encodeVarintTx(dAtA, i, uint64(len(m.Job)))
+		i--
+		dAtA[i] = 0x12
+	}
+	if len(m.Sender) > 0 {
+		i -= len(m.Sender)
+		copy(dAtA[i:], m.Sender)
+		i = encodeVarintTx(dAtA, i, uint64(len(m.Sender)))
+		i--
+		dAtA[i] = 0xa
+	}
+	return len(dAtA) - i, nil
+}
+
+func (m *MsgUnmaskResponse) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *MsgUnmaskResponse) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *MsgUnmaskResponse) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	return len(dAtA) - i, nil
+}
+
+func (m *MsgSuspect) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *MsgSuspect) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *MsgSuspect) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	if m.Attempt != 0 {
+		i = encodeVarintTx(dAtA, i, uint64(m.Attempt))
+		i--
+		dAtA[i] = 0x28
+	}
+	if m.Unit != 0 {
+		i = encodeVarintTx(dAtA, i, uint64(m.Unit))
+		i--
+		dAtA[i] = 0x20
+	}
+	if m.Round != 0 {
+		i = encodeVarintTx(dAtA, i, uint64(m.Round))
+		i--
+		dAtA[i] = 0x18
+	}
+	if len(m.Job) > 0 {
+		i -= len(m.Job)
+		copy(dAtA[i:], m.Job)
+		i = encodeVarintTx(dAtA, i, uint64(len(m.Job)))
+		i--
+		dAtA[i] = 0x12
+	}
+	if len(m.Sender) > 0 {
+		i -= len(m.Sender)
+		copy(dAtA[i:], m.Sender)
+		i = encodeVarintTx(dAtA, i, uint64(len(m.Sender)))
+		i--
+		dAtA[i] = 0xa
+	}
+	return len(dAtA) - i, nil
+}
+
+func (m *MsgSuspectResponse) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *MsgSuspectResponse) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *MsgSuspectResponse) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	i := len(dAtA)
 	_ = i
 	var l int
@@ -1674,6 +2412,125 @@ func (m *MsgPass) Size() (n int) {
 }
 
 func (m *MsgPassResponse) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	return n
+}
+
+func (m *MsgUnseal) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	l = len(m.Sender)
+	if l > 0 {
+		n += 1 + l + sovTx(uint64(l))
+	}
+	l = len(m.Job)
+	if l > 0 {
+		n += 1 + l + sovTx(uint64(l))
+	}
+	if m.Round != 0 {
+		n += 1 + sovTx(uint64(m.Round))
+	}
+	if m.Unit != 0 {
+		n += 1 + sovTx(uint64(m.Unit))
+	}
+	if m.Attempt != 0 {
+		n += 1 + sovTx(uint64(m.Attempt))
+	}
+	l = len(m.Opening)
+	if l > 0 {
+		n += 1 + l + sovTx(uint64(l))
+	}
+	return n
+}
+
+func (m *MsgUnsealResponse) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	return n
+}
+
+func (m *MsgUnmask) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	l = len(m.Sender)
+	if l > 0 {
+		n += 1 + l + sovTx(uint64(l))
+	}
+	l = len(m.Job)
+	if l > 0 {
+		n += 1 + l + sovTx(uint64(l))
+	}
+	if m.Round != 0 {
+		n += 1 + sovTx(uint64(m.Round))
+	}
+	if m.Unit != 0 {
+		n += 1 + sovTx(uint64(m.Unit))
+	}
+	if m.Attempt != 0 {
+		n += 1 + sovTx(uint64(m.Attempt))
+	}
+	l = len(m.Nonce)
+	if l > 0 {
+		n += 1 + l + sovTx(uint64(l))
+	}
+	if len(m.Segments) > 0 {
+		for _, b := range m.Segments {
+			l = len(b)
+			n += 1 + l + sovTx(uint64(l))
+		}
+	}
+	return n
+}
+
+func (m *MsgUnmaskResponse) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	return n
+}
+
+func (m *MsgSuspect) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	l = len(m.Sender)
+	if l > 0 {
+		n += 1 + l + sovTx(uint64(l))
+	}
+	l = len(m.Job)
+	if l > 0 {
+		n += 1 + l + sovTx(uint64(l))
+	}
+	if m.Round != 0 {
+		n += 1 + sovTx(uint64(m.Round))
+	}
+	if m.Unit != 0 {
+		n += 1 + sovTx(uint64(m.Unit))
+	}
+	if m.Attempt != 0 {
+		n += 1 + sovTx(uint64(m.Attempt))
+	}
+	return n
+}
+
+func (m *MsgSuspectResponse) Size() (n int) {
 	if m == nil {
 		return 0
 	}
@@ -2331,6 +3188,769 @@ func (m *MsgPassResponse) Unmarshal(dAtA []byte) error {
 		}
 		if fieldNum <= 0 {
 			return fmt.Errorf("proto: MsgPassResponse: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		default:
+			iNdEx = preIndex
+			skippy, err := skipTx(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthTx
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *MsgUnseal) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowTx
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: MsgUnseal: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: MsgUnseal: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		case 1:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Sender", wireType)
+			}
+			var stringLen uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowTx
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				stringLen |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			intStringLen := int(stringLen)
+			if intStringLen < 0 {
+				return ErrInvalidLengthTx
+			}
+			postIndex := iNdEx + intStringLen
+			if postIndex < 0 {
+				return ErrInvalidLengthTx
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Sender = string(dAtA[iNdEx:postIndex])
+			iNdEx = postIndex
+		case 2:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Job", wireType)
+			}
+			var stringLen uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowTx
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				stringLen |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			intStringLen := int(stringLen)
+			if intStringLen < 0 {
+				return ErrInvalidLengthTx
+			}
+			postIndex := iNdEx + intStringLen
+			if postIndex < 0 {
+				return ErrInvalidLengthTx
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Job = string(dAtA[iNdEx:postIndex])
+			iNdEx = postIndex
+		case 3:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Round", wireType)
+			}
+			m.Round = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowTx
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.Round |= uint32(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 4:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Unit", wireType)
+			}
+			m.Unit = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowTx
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.Unit |= uint32(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 5:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Attempt", wireType)
+			}
+			m.Attempt = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowTx
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.Attempt |= uint32(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 6:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Opening", wireType)
+			}
+			var byteLen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowTx
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				byteLen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if byteLen < 0 {
+				return ErrInvalidLengthTx
+			}
+			postIndex := iNdEx + byteLen
+			if postIndex < 0 {
+				return ErrInvalidLengthTx
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Opening = append(m.Opening[:0], dAtA[iNdEx:postIndex]...)
+			if m.Opening == nil {
+				m.Opening = []byte{}
+			}
+			iNdEx = postIndex
+		default:
+			iNdEx = preIndex
+			skippy, err := skipTx(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthTx
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *MsgUnsealResponse) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowTx
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: MsgUnsealResponse: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: MsgUnsealResponse: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		default:
+			iNdEx = preIndex
+			skippy, err := skipTx(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthTx
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *MsgUnmask) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowTx
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: MsgUnmask: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: MsgUnmask: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		case 1:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Sender", wireType)
+			}
+			var stringLen uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowTx
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				stringLen |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			intStringLen := int(stringLen)
+			if intStringLen < 0 {
+				return ErrInvalidLengthTx
+			}
+			postIndex := iNdEx + intStringLen
+			if postIndex < 0 {
+				return ErrInvalidLengthTx
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Sender = string(dAtA[iNdEx:postIndex])
+			iNdEx = postIndex
+		case 2:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Job", wireType)
+			}
+			var stringLen uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowTx
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				stringLen |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			intStringLen := int(stringLen)
+			if intStringLen < 0 {
+				return ErrInvalidLengthTx
+			}
+			postIndex := iNdEx + intStringLen
+			if postIndex < 0 {
+				return ErrInvalidLengthTx
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Job = string(dAtA[iNdEx:postIndex])
+			iNdEx = postIndex
+		case 3:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Round", wireType)
+			}
+			m.Round = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowTx
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.Round |= uint32(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 4:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Unit", wireType)
+			}
+			m.Unit = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowTx
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.Unit |= uint32(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 5:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Attempt", wireType)
+			}
+			m.Attempt = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowTx
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.Attempt |= uint32(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 6:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Nonce", wireType)
+			}
+			var byteLen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowTx
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				byteLen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if byteLen < 0 {
+				return ErrInvalidLengthTx
+			}
+			postIndex := iNdEx + byteLen
+			if postIndex < 0 {
+				return ErrInvalidLengthTx
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Nonce = append(m.Nonce[:0], dAtA[iNdEx:postIndex]...)
+			if m.Nonce == nil {
+				m.Nonce = []byte{}
+			}
+			iNdEx = postIndex
+		case 7:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Segments", wireType)
+			}
+			var byteLen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowTx
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				byteLen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if byteLen < 0 {
+				return ErrInvalidLengthTx
+			}
+			postIndex := iNdEx + byteLen
+			if postIndex < 0 {
+				return ErrInvalidLengthTx
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Segments = append(m.Segments, make([]byte, postIndex-iNdEx))
+			copy(m.Segments[len(m.Segments)-1], dAtA[iNdEx:postIndex])
+			iNdEx = postIndex
+		default:
+			iNdEx = preIndex
+			skippy, err := skipTx(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthTx
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *MsgUnmaskResponse) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowTx
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: MsgUnmaskResponse: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: MsgUnmaskResponse: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		default:
+			iNdEx = preIndex
+			skippy, err := skipTx(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthTx
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *MsgSuspect) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowTx
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: MsgSuspect: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: MsgSuspect: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		case 1:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Sender", wireType)
+			}
+			var stringLen uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowTx
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				stringLen |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			intStringLen := int(stringLen)
+			if intStringLen < 0 {
+				return ErrInvalidLengthTx
+			}
+			postIndex := iNdEx + intStringLen
+			if postIndex < 0 {
+				return ErrInvalidLengthTx
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Sender = string(dAtA[iNdEx:postIndex])
+			iNdEx = postIndex
+		case 2:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Job", wireType)
+			}
+			var stringLen uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowTx
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				stringLen |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			intStringLen := int(stringLen)
+			if intStringLen < 0 {
+				return ErrInvalidLengthTx
+			}
+			postIndex := iNdEx + intStringLen
+			if postIndex < 0 {
+				return ErrInvalidLengthTx
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Job = string(dAtA[iNdEx:postIndex])
+			iNdEx = postIndex
+		case 3:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Round", wireType)
+			}
+			m.Round = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowTx
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.Round |= uint32(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 4:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Unit", wireType)
+			}
+			m.Unit = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowTx
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.Unit |= uint32(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 5:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Attempt", wireType)
+			}
+			m.Attempt = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowTx
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.Attempt |= uint32(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		default:
+			iNdEx = preIndex
+			skippy, err := skipTx(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthTx
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *MsgSuspectResponse) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowTx
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: MsgSuspectResponse: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: MsgSuspectResponse: illegal tag %d (wire type %d)", fieldNum, wire)
 		}
 		switch fieldNum {
 		default:

@@ -1,0 +1,69 @@
+package referee
+
+import (
+	"fmt"
+
+	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/compute/tensor"
+	"github.com/starling-network/starling/compute/train"
+)
+
+// Rooting is how the roots of inner states come about, for the openings of seals. It needs to know nothing of the job.
+type Rooting struct{}
+
+// Tensor implements audit.Rooting.
+func (Rooting) Tensor(shape []byte, tiles int, tree canon.Digest) (canon.Digest, error) {
+	var s tensor.Shape
+	if err := canon.Unmarshal(shape, &s); err != nil {
+		return canon.Digest{}, err
+	}
+	if err := s.Check(tiles * tensor.LeafBytes); err != nil {
+		return canon.Digest{}, err
+	}
+	if s.Leaves() != tiles {
+		return canon.Digest{}, fmt.Errorf("referee: a tensor %v has %d tiles, not %d", s, s.Leaves(), tiles)
+	}
+	return tensor.RootOf(s, tree), nil
+}
+
+// State implements audit.Rooting.
+func (Rooting) State(step uint32, tensors canon.Digest) canon.Digest {
+	return train.StateRootOf(step, tensors)
+}
+
+// Sealed is an inner state that is sealed, as a source of openings.
+type Sealed struct {
+	step    uint32
+	tensors []*tensor.Tensor
+	trees   []*canon.Tree
+}
+
+// NewSealed takes the state after some inner steps, its tensors in the order of train.StateRoot.
+func NewSealed(step uint32, tensors []*tensor.Tensor) *Sealed {
+	s := &Sealed{step: step, tensors: tensors}
+	for _, t := range tensors {
+		s.trees = append(s.trees, t.Tree())
+	}
+	return s
+}
+
+// Trees are the trees of the tensors over their tiles.
+func (s *Sealed) Trees() []*canon.Tree { return s.trees }
+
+// Roots implements audit.Source.
+func (s *Sealed) Roots() []canon.Digest {
+	roots := make([]canon.Digest, len(s.tensors))
+	for i, t := range s.tensors {
+		roots[i] = tensor.RootOf(t.Shape, s.trees[i].Root())
+	}
+	return roots
+}
+
+// Shape implements audit.Source.
+func (s *Sealed) Shape(i int) []byte { return canon.MustMarshal(s.tensors[i].Shape) }
+
+// Tile implements audit.Source.
+func (s *Sealed) Tile(i, j int) []byte { return s.tensors[i].Leaf(j) }
+
+// Step implements audit.Source.
+func (s *Sealed) Step() uint32 { return s.step }

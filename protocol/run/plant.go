@@ -1,0 +1,75 @@
+package run
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/protocol/audit"
+)
+
+// Unmask shows that a worker planted a fault in a commitment, when the question of it is answered: the roots that were
+// hidden take the place of the planted ones. Who had passed the unit is slashed, who challenged it loses nothing, and if it
+// was audited the audit goes on with the right roots. The update was right all along, so nothing that was built on it
+// changes. Also who takes no further part in the run may show it.
+func (s State) Unmask(env Env, from string, round, unit, attempt uint32, nonce canon.Digest, segments []canon.Digest) (State, []Event, error) {
+	if s.over() {
+		return s, nil, fmt.Errorf("%w: %s", ErrHalted, s.Terms.Job)
+	}
+	u, err := s.find(round, unit, attempt)
+	m, _ := s.Member(from)
+	switch {
+	case err != nil:
+		return s, nil, err
+	case u.Worker != from:
+		return s, nil, fmt.Errorf("%w: unit %d is %s's", ErrNotYours, unit, u.Worker)
+	case u.Status != Sealed && u.Status != Accepted && u.Status != Disputed:
+		return s, nil, fmt.Errorf("%w: unit %d is not answered yet", ErrWrongPhase, unit)
+	case len(segments) != len(u.Commit.Segments) || audit.Hide(nonce, segments) != u.Commit.Hidden:
+		return s, nil, fmt.Errorf("%w: this was not hidden in the commitment", ErrBadPlant)
+	case slices.Equal(segments, u.Commit.Segments) || !slices.Equal(audit.Plant(nonce, segments), u.Commit.Segments):
+		return s, nil, fmt.Errorf("%w: what was committed is not what is planted in this", ErrBadPlant)
+	case m.Planted >= audit.MayPlant(m.Commits):
+		return s, nil, fmt.Errorf("%w: %d planted in %d commitments", ErrBadPlant, m.Planted, m.Commits)
+	}
+	d := s.edit(env)
+	d.change(from, func(m *Member) { m.Planted++ })
+	d.emit(Event{Kind: PlantShown, Round: round, Unit: unit, Who: from})
+	d.unmasked(d.lap(round), int(unit), segments)
+	after, events := d.done()
+	return after, events, nil
+}
+
+// Unmasked reports whether the worker of an attempt at a unit has shown that it had planted a fault in it.
+func (s State) Unmasked(round, unit, attempt uint32) bool {
+	u, err := s.find(round, unit, attempt)
+	return err == nil && len(u.Commit.Segments) > 0 && u.Commit.Hidden.IsZero()
+}
+
+func (d *draft) unmasked(l *Lap, i int, segments []canon.Digest) {
+	u := &l.Units[i]
+	u.Commit.Segments, u.Commit.Hidden = slices.Clone(segments), canon.Digest{}
+	answered := u.Status == Sealed || u.Passed
+	caught := false
+	for _, id := range u.Challengers {
+		if id == u.Verifier && !answered {
+			caught = true
+			continue
+		}
+		d.unanswered(l, i, id, WhyPlanted)
+	}
+	u.Challengers = nil
+	switch {
+	case answered:
+		if m, _ := d.Member(u.Verifier); !worthless(m) {
+			d.broken(l, i, WhyPlantPassed)
+		}
+		d.audit(l, i)
+	case caught: // its audit goes on, and with it what it is owed
+		u.Status, u.AssignedAt, u.Deadline = Auditing, d.env.Height, d.due(u.Verifier, d.AuditDeadline())
+	case u.Audited && u.Status == Disputed:
+		d.audit(l, i)
+	default:
+		u.Status = Accepted
+	}
+}

@@ -1,0 +1,89 @@
+package run
+
+import (
+	"fmt"
+
+	"github.com/starling-network/starling/protocol/audit"
+)
+
+// openingPatience is how many deadlines of an audit a verifier has to open a seal. It may first have to finish what it
+// computes, and to compute the state again; silence costs it its stake, so the honest must never run out of time.
+const openingPatience = 4
+
+// Subject is the audit that the seal of a unit answers.
+func (s State) Subject(round uint32, u Unit) audit.Subject {
+	return audit.Subject{Verifier: u.Verifier, Job: s.Terms.Job, Round: round, Unit: u.Index, Attempt: u.Attempt}
+}
+
+// ask draws where the seals of earlier blocks must be opened.
+func (d *draft) ask() {
+	if d.env.Beacon.IsZero() {
+		return
+	}
+	for _, l := range d.laps() {
+		for i := range l.Units {
+			if u := &l.Units[i]; u.Status == Sealed && u.Question.IsZero() && d.env.Height > u.AssignedAt {
+				u.Question = audit.Question(d.env.Beacon, d.Subject(l.Round, *u))
+				u.AssignedAt, u.Deadline = d.env.Height, d.due(u.Verifier, openingPatience*d.AuditDeadline())
+			}
+		}
+	}
+}
+
+// Unseal shows that the verifier of a unit held the state that it sealed. It ends the audit. Also who takes no further part
+// in the run owes it.
+func (s State) Unseal(env Env, from string, round, unit, attempt uint32, o audit.Opening, r audit.Rooting) (State, []Event, error) {
+	if s.over() {
+		return s, nil, fmt.Errorf("%w: %s", ErrHalted, s.Terms.Job)
+	}
+	u, err := s.find(round, unit, attempt)
+	switch {
+	case err != nil:
+		return s, nil, err
+	case u.Status != Sealed || u.Question.IsZero():
+		return s, nil, fmt.Errorf("%w: no seal of unit %d waits to be opened", ErrWrongPhase, unit)
+	case u.Verifier != from:
+		return s, nil, fmt.Errorf("%w: unit %d is sealed by %s", ErrNotYours, unit, u.Verifier)
+	}
+	if err := o.Check(s.Subject(round, u), u.Commit.Segments[len(u.Commit.Segments)-1], u.Seal, u.Question, r); err != nil {
+		return s, nil, fmt.Errorf("%w: %w", ErrBadOpening, err)
+	}
+	d := s.edit(env)
+	l := d.lap(round)
+	l.Units[unit].Passed = true
+	d.change(u.Worker, func(m *Member) { m.Passed++ })
+	d.emit(Event{Kind: AuditPassed, Round: round, Unit: unit, Who: from, Other: u.Worker})
+	d.accept(l, int(unit))
+	after, events := d.done()
+	return after, events, nil
+}
+
+// lateOpenings excludes the verifiers that did not open a seal in time: they had not computed what they passed. Their other
+// seals are worth nothing.
+func (d *draft) lateOpenings() {
+	for _, l := range d.laps() {
+		for i, u := range l.Units {
+			if u.Status == Sealed && !u.Question.IsZero() && d.env.Height > u.Deadline {
+				if m, _ := d.Member(u.Verifier); !worthless(m) {
+					d.broken(l, i, WhySealUnopened)
+					d.audit(l, i)
+				}
+			}
+		}
+	}
+}
+
+// worthless reports whether a verifier was found not to look at what it passes.
+func worthless(m Member) bool { return m.Why == WhySealUnopened || m.Why == WhyPlantPassed }
+
+// broken says that the audit of a unit was none. Its verifier takes no further part.
+func (d *draft) broken(l *Lap, i int, why string) {
+	u := l.Units[i]
+	l.Units[i].Passed = false
+	if u.Status == Sealed {
+		d.unanswered(l, i, u.Verifier, why)
+	}
+	d.emit(Event{Kind: AuditBroken, Round: l.Round, Unit: u.Index, Who: u.Verifier, Other: u.Worker, Why: why})
+	d.leave(u.Verifier, why)
+	d.change(u.Verifier, func(m *Member) { m.Why = why })
+}

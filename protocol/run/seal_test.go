@@ -1,0 +1,275 @@
+package run
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/protocol/audit"
+)
+
+// held is the state at the end of any unit: one tensor of one tile. It is also the rooting under which that state has the
+// root that is committed to.
+type held struct{ root canon.Digest }
+
+var tile = []byte("tile")
+
+func (held) Roots() []canon.Digest {
+	return []canon.Digest{canon.NewTree(canon.Leaves([][]byte{tile})).Root()}
+}
+func (held) Shape(int) []byte                                                { return nil }
+func (held) Tile(int, int) []byte                                            { return tile }
+func (held) Step() uint32                                                    { return 0 }
+func (held) Tensor(_ []byte, _ int, tree canon.Digest) (canon.Digest, error) { return tree, nil }
+func (h held) State(uint32, canon.Digest) canon.Digest                       { return h.root }
+
+func seal(s State, round uint32, u Unit) *audit.Seal {
+	return audit.NewSeal(s.Subject(round, u), []*canon.Tree{canon.NewTree(canon.Leaves([][]byte{tile}))})
+}
+
+// pass is an honest verifier's answer to an audit.
+func pass(s State, env Env, round uint32, u Unit) (State, []Event, error) {
+	return s.Pass(env, u.Verifier, round, u.Index, u.Attempt, seal(s, round, u).Root())
+}
+
+// unseal is an honest verifier's opening of its seal.
+func unseal(s State, env Env, round uint32, u Unit) (State, []Event, error) {
+	o, _ := seal(s, round, u).Open(u.Question, held{})
+	var h held
+	if n := len(u.Commit.Segments); n > 0 {
+		h.root = u.Commit.Segments[n-1]
+	}
+	return s.Unseal(env, u.Verifier, round, u.Index, u.Attempt, o, h)
+}
+
+// nonce is what every worker of the tests hides its state roots under.
+func nonce(round, unit uint32) canon.Digest {
+	return audit.Nonce(canon.Sum("secret"), "job", round, unit, 0)
+}
+
+// planted is the commitment of a worker that plants a fault in a unit.
+func planted(l Lap, unit uint32) Commitment {
+	c := commitment(l, unit)
+	c.Segments = audit.Plant(nonce(l.Round, unit), c.Segments)
+	return c
+}
+
+func (g *stage) unmask(round, unit uint32) {
+	g.t.Helper()
+	g.must(func(s State) (State, []Event, error) { return unmask(s, g.env(), round, unit) })
+}
+
+func unmask(s State, env Env, round, unit uint32) (State, []Event, error) {
+	l, _ := s.At(round)
+	var u Unit
+	if int(unit) < len(l.Units) {
+		u = l.Units[unit]
+	}
+	return s.Unmask(env, u.Worker, round, unit, u.Attempt, nonce(round, unit), commitment(l, unit).Segments)
+}
+
+// plant brings a fresh round to its audits, in which the worker of unit 1 has planted a fault.
+func (g *stage) plant() {
+	g.t.Helper()
+	g.tick(1)
+	u := g.s.Units[1]
+	g.must(func(s State) (State, []Event, error) { return s.Commit(g.env(), u.Worker, 1, 0, 0, planted(s.Lap, 1)) })
+	g.commitAll()
+	g.tick(2)
+}
+
+func TestVerifierThatDoesNotOpenItsSealIsOut(t *testing.T) {
+	g := begin(t, long(), crew(3, 2))
+	g.toAudits()
+	u := g.unit(0, 0)
+	if err := g.do(func(s State) (State, []Event, error) { return s.Pass(g.env(), u.Verifier, 0, 0, 0, canon.Digest{}) }); Code(err) != "bad_opening" {
+		t.Errorf("no seal: %v", err)
+	}
+	g.must(func(s State) (State, []Event, error) {
+		return s.Pass(g.env(), u.Verifier, 0, 0, 0, canon.Sum("rubber stamp"))
+	})
+	if err := g.do(func(s State) (State, []Event, error) { return unseal(s, g.env(), 0, g.unit(0, 0)) }); Code(err) != "wrong_phase" {
+		t.Errorf("before the question: %v", err)
+	}
+	g.tick(2)
+	if g.unit(0, 0).Question.IsZero() {
+		t.Fatal("nothing is asked")
+	}
+	if err := g.do(func(s State) (State, []Event, error) { return unseal(s, g.env(), 0, g.unit(0, 0)) }); Code(err) != "bad_opening" {
+		t.Errorf("a seal of nothing: %v", err)
+	}
+	if err := g.do(func(s State) (State, []Event, error) { return s.Challenge(g.env(), u.Verifier, 0, 0, 0) }); Code(err) != "wrong_phase" {
+		t.Errorf("second thoughts: %v", err)
+	}
+	for g.count(AuditBroken) == 0 && g.height < 1000 {
+		g.tick(1)
+		for _, v := range g.s.Active(Verifier) {
+			for _, a := range g.s.Audits(v) {
+				if v != u.Verifier {
+					g.pass(v, a.Round, a.Index)
+				}
+			}
+		}
+	}
+	m, _ := g.s.Member(u.Verifier)
+	if m.Active || m.Why != WhySealUnopened {
+		t.Errorf("%+v", m)
+	}
+	if again := g.unit(0, 0); again.Verifier == u.Verifier || again.Status != Auditing && again.Status != Accepted {
+		t.Errorf("its audit: %+v", again)
+	}
+	g.finish()
+}
+
+// A planted fault, found, passed or not looked at, changes neither the end of the run nor anything for who is honest.
+func TestPlantedFaults(t *testing.T) {
+	honest := begin(t, long(), crew(3, 2))
+	honest.finish()
+	for name, c := range map[string]struct {
+		answer func(g *stage, u Unit)
+		broken string
+	}{
+		"found": {func(g *stage, u Unit) { g.challenge(u.Verifier, 0, 1) }, ""},
+		"passed and not yet opened": {func(g *stage, u Unit) {
+			g.must(func(s State) (State, []Event, error) { return pass(s, g.env(), 0, g.unit(0, 1)) })
+		}, WhyPlantPassed},
+		"passed": {func(g *stage, u Unit) { g.pass(u.Verifier, 0, 1) }, WhyPlantPassed},
+		"found by another": {func(g *stage, u Unit) {
+			other := map[string]string{"v0": "v1", "v1": "v0"}[u.Verifier]
+			g.challenge(other, 0, 1)
+		}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := begin(t, long(), crew(3, 2))
+			g.plant()
+			u := g.unit(0, 1)
+			if err := g.do(func(s State) (State, []Event, error) { return unmask(s, g.env(), 0, 1) }); Code(err) != "wrong_phase" {
+				t.Errorf("before the answer: %v", err)
+			}
+			c.answer(g, u)
+			g.unmask(0, 1)
+			after := g.unit(0, 1)
+			if !slices.Equal(after.Commit.Segments, commitment(g.s.Laps()[0], 1).Segments) || after.Status != Auditing {
+				t.Errorf("the unit: %+v", after)
+			}
+			if c.broken == "" && name == "found" && after.Verifier != u.Verifier {
+				t.Error("the audit does not go on")
+			}
+			if err := g.do(func(s State) (State, []Event, error) { return unmask(s, g.env(), 0, 1) }); err == nil {
+				t.Error("unmasked twice")
+			}
+			m, _ := g.s.Member(u.Verifier)
+			if m.Active != (c.broken == "") || m.Why != c.broken {
+				t.Errorf("its verifier: %+v", m)
+			}
+			if w, _ := g.s.Member(u.Worker); !w.Active || w.Planted != 1 {
+				t.Errorf("its worker: %+v", w)
+			}
+			g.finish()
+			if g.s.Base != honest.s.Base {
+				t.Error("the plant changed the end of the run")
+			}
+		})
+	}
+}
+
+func TestPlantThatNobodyLooksAt(t *testing.T) {
+	terms := long()
+	terms.AuditPPM = 0
+	g := begin(t, terms, crew(3, 2))
+	g.plant()
+	g.tick(1)
+	g.unmask(0, 1)
+	if u := g.unit(0, 1); u.Status != Accepted || !slices.Equal(u.Commit.Segments, commitment(g.s.Laps()[0], 1).Segments) {
+		t.Errorf("%+v", u)
+	}
+	g.finish()
+}
+
+// What was not hidden as it is planted is no plant, and excuses nothing.
+func TestLiesAreNoPlants(t *testing.T) {
+	for name, c := range map[string]struct {
+		commit func(l Lap) Commitment
+		show   func(l Lap) []canon.Digest
+	}{
+		"another root is wrong": {func(l Lap) Commitment {
+			c := planted(l, 1)
+			c.Segments[0] = canon.Sum("a lie")
+			return c
+		}, func(l Lap) []canon.Digest { return commitment(l, 1).Segments }},
+		"nothing is wrong":    {func(l Lap) Commitment { return commitment(l, 1) }, func(l Lap) []canon.Digest { return commitment(l, 1).Segments }},
+		"hidden after":        {func(l Lap) Commitment { return planted(l, 1) }, func(l Lap) []canon.Digest { return planted(l, 1).Segments }},
+		"roots are left out":  {func(l Lap) Commitment { return planted(l, 1) }, func(l Lap) []canon.Digest { return commitment(l, 1).Segments[1:] }},
+		"other roots instead": {func(l Lap) Commitment { return planted(l, 1) }, func(l Lap) []canon.Digest { return commitment(l, 2).Segments }},
+	} {
+		g := begin(t, long(), crew(3, 2))
+		g.tick(1)
+		u := g.s.Units[1]
+		g.must(func(s State) (State, []Event, error) { return s.Commit(g.env(), u.Worker, 1, 0, 0, c.commit(s.Lap)) })
+		g.commitAll()
+		g.tick(2)
+		g.challenge(g.unit(0, 1).Verifier, 0, 1)
+		err := g.do(func(s State) (State, []Event, error) {
+			return s.Unmask(g.env(), u.Worker, 0, 1, 0, nonce(0, 1), c.show(s.Laps()[0]))
+		})
+		if Code(err) != "bad_plant" {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	g := begin(t, long(), crew(3, 2))
+	g.plant()
+	g.challenge(g.unit(0, 1).Verifier, 0, 1)
+	for i := range g.s.Members {
+		g.s.Members[i].Planted = audit.MayPlant(g.s.Members[i].Commits)
+	}
+	if err := g.do(func(s State) (State, []Event, error) { return unmask(s, g.env(), 0, 1) }); Code(err) != "bad_plant" {
+		t.Errorf("too many: %v", err)
+	}
+	other := "w0"
+	if g.unit(0, 1).Worker == other {
+		other = "w1"
+	}
+	if err := g.do(func(s State) (State, []Event, error) {
+		return s.Unmask(g.env(), other, 0, 1, 0, nonce(0, 1), commitment(s.Laps()[0], 1).Segments)
+	}); Code(err) != "not_yours" {
+		t.Errorf("another's: %v", err)
+	}
+}
+
+// A unit that more than half of the others find odd is audited for certain, also after the draw passed it over.
+func TestSuspectedUnitIsAudited(t *testing.T) {
+	terms := long()
+	terms.AuditPPM = 1
+	g := begin(t, terms, crew(4, 1))
+	for i := range g.s.Members {
+		g.s.Members[i].Passed = 40 // nobody is new
+	}
+	g.tick(1)
+	g.commitAll()
+	g.tick(2)
+	u := g.unit(0, 2)
+	if u.Status != Accepted {
+		t.Fatalf("drawn: %+v", u)
+	}
+	if err := g.do(func(s State) (State, []Event, error) { return s.Suspect(g.env(), u.Worker, 0, 2, 0) }); Code(err) != "not_yours" {
+		t.Errorf("own: %v", err)
+	}
+	said := 0
+	for _, m := range g.s.Members {
+		if m.ID == u.Worker {
+			continue
+		}
+		if g.unit(0, 2).Status != Accepted && said < 3 {
+			t.Fatalf("audited after %d of 4 reports", said)
+		}
+		g.must(func(s State) (State, []Event, error) { return s.Suspect(g.env(), m.ID, 0, 2, 0) })
+		said++
+		if err := g.do(func(s State) (State, []Event, error) { return s.Suspect(g.env(), m.ID, 0, 2, 0) }); Code(err) != "duplicate" {
+			t.Errorf("twice: %v", err)
+		}
+	}
+	if u := g.unit(0, 2); u.Status != Auditing || g.count(UnitSuspected) != 1 {
+		t.Errorf("after %d reports: %+v", said, u)
+	}
+	g.finish()
+}

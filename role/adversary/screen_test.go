@@ -1,0 +1,73 @@
+package adversary_test
+
+import (
+	"context"
+	"slices"
+	"testing"
+
+	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/chain/referee"
+	"github.com/starling-network/starling/protocol/audit"
+	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/role/adversary"
+)
+
+// Updates of real training are not odd beside each other; one that is made up is.
+func TestFabricatedUpdateIsOdd(t *testing.T) {
+	e, base := smallEngine(t)
+	liar := adversary.Fabricator{Honest: e}
+	for name, c := range map[string]struct {
+		lies int
+		odd  []uint32
+	}{"honest": {-1, nil}, "liar": {2, []uint32{2}}} {
+		var units []run.Unit
+		updates := map[uint32][]byte{}
+		for i := range uint32(4) {
+			train := e.Train
+			if int(i) == c.lies {
+				train = liar.Train
+			}
+			w, err := train(context.Background(), base, i)
+			if err != nil {
+				t.Fatal(err)
+			}
+			units = append(units, run.Unit{Index: i, Commit: w.Commit})
+			updates[i] = w.Update
+		}
+		a, err := e.Advance(context.Background(), base, units, func(u run.Unit) ([]byte, error) { return updates[u.Index], nil })
+		if err != nil || !slices.Equal(a.Odd, c.odd) {
+			t.Errorf("%s: odd are %v, want %v (%v)", name, a.Odd, c.odd, err)
+		}
+	}
+}
+
+// The seal of an executed unit opens under the root that its worker committed to, also when the state has to be computed
+// again.
+func TestSealOfAnExecutedUnit(t *testing.T) {
+	e, base := smallEngine(t)
+	var first audit.Subject
+	var sealed canon.Digest
+	var commit run.Commitment
+	for unit := range uint32(4) {
+		w, err := e.Train(context.Background(), base, unit)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := audit.Subject{Verifier: "vic", Job: "job", Unit: unit}
+		f, err := e.Check(context.Background(), base, s, w.Commit)
+		if err != nil || !f.Right {
+			t.Fatalf("unit %d: %+v, %v", unit, f, err)
+		}
+		if unit == 0 {
+			first, sealed, commit = s, f.Seal, w.Commit
+		}
+	}
+	question := audit.Question(canon.Sum("beacon"), first)
+	o, err := e.Unseal(context.Background(), base, first, question)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := o.Check(first, commit.Segments[len(commit.Segments)-1], sealed, question, referee.Rooting{}); err != nil {
+		t.Error(err)
+	}
+}

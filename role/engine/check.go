@@ -1,0 +1,88 @@
+package engine
+
+import (
+	"context"
+	"slices"
+
+	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/chain/referee"
+	"github.com/starling-network/starling/protocol/audit"
+	"github.com/starling-network/starling/protocol/run"
+)
+
+// maxExecuted is how many units that were executed for others' commitments stay in memory, for the opening of their seals,
+// and for the roots that a planted fault hid.
+const maxExecuted = 2
+
+// executed is a unit that was executed again.
+type executed struct {
+	base run.Checkpoint
+	unit uint32
+	work *Work
+}
+
+// again executes a unit, unless that was done a moment ago.
+func (e *Engine) again(ctx context.Context, base run.Checkpoint, unit uint32) (*Work, error) {
+	e.mu.Lock()
+	i := slices.IndexFunc(e.executed, func(x executed) bool { return x.base == base && x.unit == unit })
+	if i >= 0 {
+		defer e.mu.Unlock()
+		return e.executed[i].work, nil
+	}
+	e.mu.Unlock()
+	w, err := e.Train(ctx, base, unit)
+	if err != nil {
+		return nil, err
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.executed = append(e.executed, executed{base, unit, w})
+	e.executed = slices.Delete(e.executed, 0, max(0, len(e.executed)-maxExecuted))
+	return w, nil
+}
+
+// Finding is the outcome of executing a unit again.
+type Finding struct {
+	Right  bool
+	Differ uint32       // unless Right: the first segment root that differs; their number: only the update differs
+	Seal   canon.Digest // if Right: root of the state at the end over leaves keyed with the verifier's identity
+}
+
+// Check executes a unit again and compares it with a commitment.
+func (e *Engine) Check(ctx context.Context, base run.Checkpoint, s audit.Subject, c run.Commitment) (Finding, error) {
+	mine, err := e.again(ctx, base, s.Unit)
+	if err != nil {
+		return Finding{}, err
+	}
+	return e.Compare(mine, s, c), nil
+}
+
+// Compare compares the work of a unit with a commitment.
+func (e *Engine) Compare(mine *Work, s audit.Subject, c run.Commitment) Finding {
+	for i, want := range mine.Commit.Segments {
+		if i >= len(c.Segments) || c.Segments[i] != want {
+			return Finding{Differ: uint32(i)}
+		}
+	}
+	if c.Update != mine.Commit.Update {
+		return Finding{Differ: uint32(len(mine.Commit.Segments))}
+	}
+	return Finding{Right: true, Seal: audit.NewSeal(s, e.sealed(mine).Trees()).Root()}
+}
+
+// Unseal opens the seal of a unit that Check found right.
+func (e *Engine) Unseal(ctx context.Context, base run.Checkpoint, s audit.Subject, question canon.Digest) (audit.Opening, error) {
+	mine, err := e.again(ctx, base, s.Unit)
+	if err != nil {
+		return audit.Opening{}, err
+	}
+	return e.Answer(mine, s, question)
+}
+
+// Answer opens the seal of the work of a unit.
+func (e *Engine) Answer(mine *Work, s audit.Subject, question canon.Digest) (audit.Opening, error) {
+	end := e.sealed(mine)
+	return audit.NewSeal(s, end.Trees()).Open(question, end)
+}
+
+func (e *Engine) sealed(w *Work) *referee.Sealed { return referee.NewSealed(e.task.Spec.Steps, w.End) }

@@ -1,0 +1,60 @@
+package worker
+
+import (
+	"slices"
+
+	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/protocol/audit"
+	"github.com/starling-network/starling/protocol/dispute"
+	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/role"
+)
+
+func (w *Worker) nonce(s run.State, at role.Work) canon.Digest {
+	return audit.Nonce(w.secret, s.Terms.Job, at.Round, at.Unit, at.Attempt)
+}
+
+// masked is what is committed for a result: it hides the right state roots, and shows others if a fault is planted.
+func (w *Worker) masked(s run.State, at role.Work, c run.Commitment) run.Commitment {
+	nonce := w.nonce(s, at)
+	c.Hidden = audit.Hide(nonce, c.Segments)
+	if w.plants(s, nonce) {
+		c.Segments = audit.Plant(nonce, c.Segments)
+	}
+	return c
+}
+
+// plants reports whether to plant a fault: by chance, and never more of them than it may show.
+func (w *Worker) plants(s run.State, nonce canon.Digest) bool {
+	if w.secret.IsZero() || s.Terms.AuditPPM == 0 || !audit.Plants(nonce) {
+		return false
+	}
+	m, _ := s.Member(w.id)
+	planted := m.Planted
+	for _, l := range s.Laps() {
+		for _, u := range l.Units {
+			if u.Worker == w.id && w.suspect(s, role.Work{Round: l.Round, Unit: u.Index, Attempt: u.Attempt}, u) {
+				planted++
+			}
+		}
+	}
+	return planted < audit.MayPlant(m.Commits)
+}
+
+// suspect reports whether a fault may be planted in what it committed for a unit. Whether one is, the right roots tell.
+func (w *Worker) suspect(s run.State, at role.Work, u run.Unit) bool {
+	return u.Status != run.Assigned && !u.Commit.Hidden.IsZero() && !w.secret.IsZero() && audit.Plants(w.nonce(s, at))
+}
+
+// answered reports whether the verifier of a unit can no longer learn from it that a fault was planted.
+func answered(u run.Unit) bool {
+	return u.Status == run.Sealed || u.Status == run.Accepted || u.Status == run.Disputed
+}
+
+// planted reports whether a dispute is about a fault that it planted, as far as it knows.
+func (w *Worker) planted(s run.State, c dispute.Config) bool {
+	at := role.Work{Round: c.Round, Unit: c.Unit, Attempt: c.Attempt}
+	d, ok := s.Playing(c.Round, c.Unit, c.Attempt, c.Challenger)
+	right, computed := w.computed[at]
+	return ok && w.suspect(s, at, d.Unit) && (!computed || !slices.Equal(right.Segments, d.Commit.Segments))
+}
