@@ -26,7 +26,7 @@ func main() {
 
 	for name, body := range map[string]func(io.Writer){
 		"matmul_amd64.s": writeGemm, "matmul512_amd64.s": writeGemm512, "math_amd64.s": writeMath,
-		"elementwise_amd64.s": writeElementwise, "row_amd64.s": writeRow,
+		"elementwise_amd64.s": writeElementwise, "matmul_row_amd64.s": writeRow,
 	} {
 		var assembly bytes.Buffer
 		assembly.WriteString(header)
