@@ -99,7 +99,7 @@ func (c *cli) runTrain(ctx context.Context, path string, f trainFlags) error {
 	})
 	progress.Done()
 	if err != nil {
-		return interrupted(ctx, trainError(err), fmt.Sprintf("starling train %s%s --resume", path, dirFlag(f.dir)))
+		return interrupted(ctx, trainError(err), fmt.Sprintf("starling train %s%s --resume", path, f.again()))
 	}
 	if c.output == outputJSON {
 		return terminal.PrintJSON(os.Stdout, summary)
@@ -116,11 +116,15 @@ func update(p node.Progress) terminal.Update {
 	}
 }
 
-func dirFlag(dir string) string {
-	if dir == "" {
-		return ""
+// again are the flags with which a run is gone on with.
+func (f trainFlags) again() string {
+	var flags strings.Builder
+	for _, x := range []struct{ name, value string }{{"dir", f.dir}, {"network", f.network}, {"home", f.home}} {
+		if x.value != "" {
+			fmt.Fprintf(&flags, " --%s %s", x.name, x.value)
+		}
 	}
-	return " --dir " + dir
+	return flags.String()
 }
 
 // agree settles what to do with what the output folder holds.
