@@ -43,15 +43,6 @@ func combine(t testing.TB, r Rule, updates []Update) []float32 {
 	return out[0].F32()
 }
 
-func byName(t testing.TB, name string, trim float64) Rule {
-	t.Helper()
-	r, ok := ByName(name, trim)
-	if !ok || !Known(name) {
-		t.Fatalf("no rule %q", name)
-	}
-	return r
-}
-
 var rules = []struct {
 	name string
 	Rule
