@@ -23,7 +23,7 @@ func (b *Blueprint) publish(ctx context.Context, store blob.Store, r *runFile) (
 		out.Shards = append(out.Shards, put(s))
 	}
 	if len(b.Frozen) > 0 {
-		frozen, e := engine.SaveFrozen(ctx, store, b.JobID(), train.Frozen(b.Step), b.Frozen)
+		frozen, e := engine.SaveFrozen(ctx, store, b.JobID(), b.Spec.Frozen, train.Frozen(b.Step), b.Frozen)
 		if e != nil {
 			return "", genesis, e
 		}

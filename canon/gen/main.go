@@ -118,3 +118,29 @@ func (a *assembler) epilogue() {
 	a.op("VZEROUPPER")
 	a.op("RET\n")
 }
+
+// shuffler transposes words between registers, with one register to spare.
+type shuffler struct {
+	*assembler
+	free string
+}
+
+// mix replaces x and y by two shuffles of them.
+func (s *shuffler) mix(x, y *string, low, high string) {
+	s.op("%s %s, %s, %s", low, *y, *x, s.free)
+	s.op("%s %s, %s, %s", high, *y, *x, *x)
+	*x, *y, s.free = s.free, *x, *y
+}
+
+// quadruples transposes the blocks of four words that four rows each have side by side: after it row 4g+c holds, in each
+// quarter q of 128 bits, word 4q+c of the messages 4g..4g+3.
+func (s *shuffler) quadruples(rows []string) {
+	for i := 0; i < len(rows); i += 2 {
+		s.mix(&rows[i], &rows[i+1], "VPUNPCKLDQ", "VPUNPCKHDQ")
+	}
+	for i := 0; i < len(rows); i += 4 {
+		s.mix(&rows[i], &rows[i+2], "VPUNPCKLQDQ", "VPUNPCKHQDQ")
+		s.mix(&rows[i+1], &rows[i+3], "VPUNPCKLQDQ", "VPUNPCKHQDQ")
+		rows[i+1], rows[i+2] = rows[i+2], rows[i+1]
+	}
+}

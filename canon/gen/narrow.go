@@ -41,24 +41,10 @@ func (n *narrow) load(half int) {
 		n.op("VMOVDQU %d(AX)(DX*1), %s", 32*half, rows[i])
 		n.op("VPSHUFB %s, %s, %s", mask, rows[i], rows[i])
 	}
-	free := "Y8"
-	// mix replaces x and y by two shuffles of them.
-	mix := func(x, y *string, low, high string) {
-		n.op("%s %s, %s, %s", low, *y, *x, free)
-		n.op("%s %s, %s, %s", high, *y, *x, *x)
-		*x, *y, free = free, *x, *y
-	}
-	for i := 0; i < 8; i += 2 {
-		mix(&rows[i], &rows[i+1], "VPUNPCKLDQ", "VPUNPCKHDQ")
-	}
-	for i := 0; i < 8; i += 4 {
-		mix(&rows[i], &rows[i+2], "VPUNPCKLQDQ", "VPUNPCKHQDQ")
-		mix(&rows[i+1], &rows[i+3], "VPUNPCKLQDQ", "VPUNPCKHQDQ")
-		rows[i+1], rows[i+2] = rows[i+2], rows[i+1]
-	}
-	// Row 4g+c holds, in each half q, word 4q+c of messages 4g..4g+3.
+	s := shuffler{n.assembler, "Y8"}
+	s.quadruples(rows[:])
 	for c := range 4 {
-		mix(&rows[c], &rows[4+c], "VPERM2I128 $0x20,", "VPERM2I128 $0x31,")
+		s.mix(&rows[c], &rows[4+c], "VPERM2I128 $0x20,", "VPERM2I128 $0x31,")
 		n.op("VMOVDQU %s, %s", rows[c], word(8*half+c))
 		n.op("VMOVDQU %s, %s", rows[4+c], word(8*half+4+c))
 	}

@@ -39,28 +39,14 @@ func (w *wide) load() {
 		w.op("VMOVDQU32 (AX)(DX*1), %s", rows[i])
 		w.op("VPSHUFB %s, %s, %s", mask, rows[i], rows[i])
 	}
-	free := "Z25"
-	// mix replaces x and y by two shuffles of them.
-	mix := func(x, y *string, low, high string) {
-		w.op("%s %s, %s, %s", low, *y, *x, free)
-		w.op("%s %s, %s, %s", high, *y, *x, *x)
-		*x, *y, free = free, *x, *y
-	}
-	for i := 0; i < 16; i += 2 {
-		mix(&rows[i], &rows[i+1], "VPUNPCKLDQ", "VPUNPCKHDQ")
-	}
-	for i := 0; i < 16; i += 4 {
-		mix(&rows[i], &rows[i+2], "VPUNPCKLQDQ", "VPUNPCKHQDQ")
-		mix(&rows[i+1], &rows[i+3], "VPUNPCKLQDQ", "VPUNPCKHQDQ")
-		rows[i+1], rows[i+2] = rows[i+2], rows[i+1]
-	}
-	// Row 4g+c holds, in each quarter q, word 4q+c of messages 4g..4g+3.
+	s := shuffler{w.assembler, "Z25"}
+	s.quadruples(rows[:])
 	for c := range 4 {
 		a, b, d, e := &rows[c], &rows[4+c], &rows[8+c], &rows[12+c]
-		mix(a, b, "VSHUFI32X4 $0x44,", "VSHUFI32X4 $0xee,")
-		mix(d, e, "VSHUFI32X4 $0x44,", "VSHUFI32X4 $0xee,")
-		mix(a, d, "VSHUFI32X4 $0x88,", "VSHUFI32X4 $0xdd,")
-		mix(b, e, "VSHUFI32X4 $0x88,", "VSHUFI32X4 $0xdd,")
+		s.mix(a, b, "VSHUFI32X4 $0x44,", "VSHUFI32X4 $0xee,")
+		s.mix(d, e, "VSHUFI32X4 $0x44,", "VSHUFI32X4 $0xee,")
+		s.mix(a, d, "VSHUFI32X4 $0x88,", "VSHUFI32X4 $0xdd,")
+		s.mix(b, e, "VSHUFI32X4 $0x88,", "VSHUFI32X4 $0xdd,")
 		w.words[c], w.words[4+c], w.words[8+c], w.words[12+c] = *a, *d, *b, *e
 	}
 }

@@ -104,22 +104,13 @@ func (r *Referee) start(c dispute.Claim, payload []byte) (dispute.Ruling, error)
 // startRoot is the root of the first inner state: the parameters of the checkpoint, and moments of zero.
 func (r *Referee) startRoot(params []canon.Digest) canon.Digest {
 	roots := append([]canon.Digest{}, params...)
-	shapes := r.shapes()
+	shapes := r.step.InputShapes()
 	for _, prefix := range []string{train.First, train.Second} {
 		for _, n := range r.names {
 			roots = append(roots, zeroRoot(shapes[prefix+n]))
 		}
 	}
 	return train.StateRoot(0, roots)
-}
-
-// shapes of the inputs by name.
-func (r *Referee) shapes() map[string]tensor.Shape {
-	out := map[string]tensor.Shape{}
-	for _, in := range r.step.Inputs() {
-		out[in.Name] = in.Shape
-	}
-	return out
 }
 
 func (r *Referee) isCheckpoint(c dispute.Claim, roots []canon.Digest) error {

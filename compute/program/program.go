@@ -79,6 +79,15 @@ func (p *Program) Inputs() []InputInfo {
 	return in
 }
 
+// InputShapes returns the shapes of the inputs by name.
+func (p *Program) InputShapes() map[string]tensor.Shape {
+	shapes := make(map[string]tensor.Shape)
+	for _, in := range p.Inputs() {
+		shapes[in.Name] = in.Shape
+	}
+	return shapes
+}
+
 // Encode returns the canonical bytes.
 func (p *Program) Encode() []byte { return canon.MustMarshal(p) }
 

@@ -110,10 +110,7 @@ func CheckProgram(s *Spec, p *program.Program) error {
 	if d := p.Digest(); d != s.Program {
 		return fmt.Errorf("%w: names program %s, given %s", ErrSpec, s.Program.Short(), d.Short())
 	}
-	shapes := map[string]tensor.Shape{}
-	for _, in := range p.Inputs() {
-		shapes[in.Name] = in.Shape
-	}
+	shapes := p.InputShapes()
 	tokens := tensor.Shape{DType: tensor.Int32, Dims: []int{int(s.Batch), int(s.Length) + 1}}
 	if !shapes["tokens"].Equal(tokens) {
 		return fmt.Errorf("%w: the program's tokens are %v, not %v", ErrSpec, shapes["tokens"], tokens)

@@ -49,10 +49,7 @@ func parameter(name, prefix string) (string, bool) {
 
 // sameParameters reports why a checkpoint is not one of the program's.
 func sameParameters(c *train.Checkpoint, p *program.Program) error {
-	shapes := map[string]tensor.Shape{}
-	for _, in := range p.Inputs() {
-		shapes[in.Name] = in.Shape
-	}
+	shapes := p.InputShapes()
 	names := train.Params(p)
 	if len(names) != len(c.Names) {
 		return fmt.Errorf("engine: the checkpoint has %d parameters, the program %d", len(c.Names), len(names))

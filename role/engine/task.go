@@ -94,14 +94,15 @@ func newTask(specBytes, programBytes, manifestBytes []byte, shards func(i int) (
 	return &train.Task{Spec: spec, Step: p, Exec: exec, Corpus: corpus}, nil
 }
 
-// SaveFrozen stores the tensors that a job reads and does not train, with their names in the step, and returns the CID.
-func SaveFrozen(ctx context.Context, store blob.Store, jobID string, names []string, frozen []*tensor.Tensor) (string, error) {
+// SaveFrozen stores the tensors that a job reads and does not train, with their names in the step and their root
+// (train.FrozenRoot), and returns the CID.
+func SaveFrozen(ctx context.Context, store blob.Store, jobID string, root canon.Digest, names []string, frozen []*tensor.Tensor) (string, error) {
 	tensors, inputs := map[string]*tensor.Tensor{}, make([]string, len(names))
 	for i, n := range names {
 		inputs[i] = train.Param + n
 		tensors[inputs[i]] = frozen[i]
 	}
-	m := checkpoint.Manifest{Job: jobID, StateRoot: train.FrozenRoot(train.Roots(frozen))}
+	m := checkpoint.Manifest{Job: jobID, StateRoot: root}
 	id, err := checkpoint.Save(ctx, store, m, inputs, tensors)
 	return id.String(), err
 }
@@ -120,10 +121,7 @@ func loadFrozen(ctx context.Context, cid string, t *train.Task, get func(ctx con
 	if err != nil {
 		return nil, err
 	}
-	shapes := map[string]tensor.Shape{}
-	for _, in := range t.Step.Inputs() {
-		shapes[in.Name] = in.Shape
-	}
+	shapes := t.Step.InputShapes()
 	frozen := make([]*tensor.Tensor, len(names))
 	for i, n := range names {
 		in := train.Param + n
