@@ -4,8 +4,8 @@
 // (`ipfs add --cid-version=1 --raw-leaves --chunker=size-1048576 --max-file-links=1024`) and any IPFS node can verify
 // it. A blob is whole or absent: nothing here shows half of one.
 //
-// The package moves no bytes between machines (network/peer does), gives blobs no names and no meaning, and never
-// decides what to keep.
+// The package moves no bytes between machines (network/peer and network/ipfs do), gives blobs no names and no meaning,
+// and does not know which of them somebody needs: a Bounded store is told.
 package blob
 
 import (
@@ -29,16 +29,17 @@ var (
 	ErrTooLarge   = fmt.Errorf("blob larger than %d bytes", int64(MaxBytes))
 	ErrBusy       = errors.New("blob is already being assembled")
 	ErrIncomplete = errors.New("leaves are missing")
+	ErrFull       = errors.New("no room for the blob")
 )
 
 // Store keeps blobs. All methods may be called concurrently and are idempotent. Package blobtest holds the conformance
 // suite of every implementation.
 type Store interface {
 	// Put stores data and returns Of(data). When it returns, the blob survives the death of the process. Data is not
-	// retained. Putting a blob that is stored but damaged repairs it.
+	// retained. Putting a blob that is stored but damaged repairs it. ErrFull if there is no room.
 	Put(ctx context.Context, data []byte) (CID, error)
-	// Get returns the whole blob, which then belongs to the caller: ErrNotFound if it is absent, ErrCorrupt if what is
-	// stored is not the blob any more.
+	// Get returns the whole blob, which then belongs to the caller: ErrNotFound if it is absent, ErrCorrupt if what was
+	// stored is not the blob any more. Whoever reads that first makes the blob absent.
 	Get(ctx context.Context, c CID) ([]byte, error)
 	// Has reports whether the blob is stored, without reading it.
 	Has(ctx context.Context, c CID) (bool, error)
@@ -46,6 +47,8 @@ type Store interface {
 	Delete(ctx context.Context, c CID) error
 	// List returns the stored blobs, sorted by their text form.
 	List(ctx context.Context) ([]CID, error)
+	// Find returns the places of an IPFS block, leaf or inner node, in the stored blobs; one place in each blob.
+	Find(block CID) []Place
 	Leaves
 }
 
@@ -55,7 +58,8 @@ type Leaves interface {
 	// Open reads a stored blob leaf by leaf; errors as Get.
 	Open(ctx context.Context, c CID) (Reader, error)
 	// Assemble takes a blob of two leaves or more in any order. A durable store returns with the leaves that an
-	// unfinished assembly left. ErrBusy while another assembly of the same blob is open.
+	// unfinished assembly left, or that are whole in a blob that was found damaged. ErrBusy while another assembly of the
+	// same blob is open.
 	Assemble(ctx context.Context, m *Manifest) (Assembly, error)
 }
 
@@ -71,7 +75,8 @@ type Reader interface {
 type Assembly interface {
 	// Missing returns the leaves still needed, ascending.
 	Missing() []int
-	// Put adds leaf i, which is not retained: ErrCorrupt if it is not that leaf, and then nothing is kept.
+	// Put adds leaf i, which is not retained: ErrCorrupt if it is not that leaf, and then nothing is kept; ErrFull if
+	// there is no room.
 	Put(i int, leaf []byte) error
 	// Commit makes the complete blob visible, as durably as Store.Put does: ErrIncomplete if leaves are missing.
 	Commit(ctx context.Context) error

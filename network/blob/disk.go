@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
+	"time"
 )
 
 // Names of the files beside a blob's own, which is named by its CID.
@@ -22,16 +24,23 @@ const (
 
 // Disk is a Store in one folder, a file for each blob. A file appears under its CID by a rename after it was written
 // and synced, so a process that dies at any moment leaves whole blobs, and leftovers that the next one uses or
-// removes. One process uses a folder at a time.
+// removes. A blob that is found damaged becomes an unfinished assembly, so that what is whole of it is used again. One
+// process uses a folder at a time.
 type Disk struct {
-	dir  string
-	mu   sync.Mutex
+	*index
+	dir string
+
+	mu   sync.Mutex   // also held while a blob appears or is set aside
 	open map[CID]bool // being assembled
 }
 
 var _ Store = (*Disk)(nil)
 
-// OpenDisk opens the store in dir, which is created if need be, and removes what interrupted Puts left.
+// staleAfter is how long what an unfinished assembly left is kept for the next.
+const staleAfter = 7 * 24 * time.Hour
+
+// OpenDisk opens the store in dir, which is created if need be, and removes what interrupted Puts left, and assemblies that
+// nobody went on with for a week.
 func OpenDisk(dir string) (*Disk, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("blob: open store: %w", err)
@@ -41,13 +50,39 @@ func OpenDisk(dir string) (*Disk, error) {
 		return nil, fmt.Errorf("blob: open store: %w", err)
 	}
 	for _, e := range entries {
-		if strings.HasSuffix(e.Name(), tempSuffix) {
+		if strings.HasSuffix(e.Name(), tempSuffix) || strings.HasSuffix(e.Name(), partSuffix) && stale(e) {
 			if err := os.Remove(filepath.Join(dir, e.Name())); err != nil {
 				return nil, fmt.Errorf("blob: open store: %w", err)
 			}
 		}
 	}
-	return &Disk{dir: dir, open: map[CID]bool{}}, nil
+	s := &Disk{index: newIndex(), dir: dir, open: map[CID]bool{}}
+	return s, s.survey()
+}
+
+func stale(e fs.DirEntry) bool {
+	info, err := e.Info()
+	return err == nil && time.Since(info.ModTime()) > staleAfter
+}
+
+// survey makes the blocks of all stored blobs known.
+func (s *Disk) survey() error {
+	list, err := s.List(context.Background())
+	if err != nil {
+		return err
+	}
+	for _, c := range list {
+		r, err := s.Open(context.Background(), c)
+		if errors.Is(err, ErrCorrupt) {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("blob: open store: %w", err)
+		}
+		s.add(r.Manifest())
+		_ = r.Close()
+	}
+	return nil
 }
 
 func (s *Disk) path(c CID, suffix string) string { return filepath.Join(s.dir, c.String()+suffix) }
@@ -67,6 +102,7 @@ func (s *Disk) Put(ctx context.Context, data []byte) (CID, error) {
 	if err := s.write(s.path(m.Root, ""), data); err != nil {
 		return CID{}, err
 	}
+	s.add(m)
 	return m.Root, nil
 }
 
@@ -80,9 +116,34 @@ func (s *Disk) Get(ctx context.Context, c CID) ([]byte, error) {
 		return nil, readError(c, err)
 	}
 	if !Of(data).Equals(c) {
-		return nil, fmt.Errorf("blob: %s: %w", c, ErrCorrupt)
+		return nil, s.damaged(c)
 	}
 	return data, nil
+}
+
+// damaged sets aside a blob of which something was read that does not belong to it, unless it was repaired meanwhile, and
+// returns ErrCorrupt. What is whole of it is found by the next Assemble.
+func (s *Disk) damaged(c CID) error {
+	err := fmt.Errorf("blob: %s: %w", c, ErrCorrupt)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	path := s.path(c, "")
+	if data, e := os.ReadFile(path); e == nil && Of(data).Equals(c) {
+		return err
+	}
+	s.remove(c)
+	if IsLeaf(c) || s.open[c] {
+		return errors.Join(err, absent(os.Remove(path)))
+	}
+	return errors.Join(err, absent(os.Rename(path, s.path(c, partSuffix))))
+}
+
+// absent forgives that a file is not there.
+func absent(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
 }
 
 // Has implements Store.
@@ -102,8 +163,9 @@ func (s *Disk) Delete(ctx context.Context, c CID) error {
 	if err := checkUse(ctx, c); err != nil {
 		return err
 	}
+	s.remove(c)
 	for _, suffix := range []string{"", leavesSuffix, partSuffix} {
-		if err := os.Remove(s.path(c, suffix)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := absent(os.Remove(s.path(c, suffix))); err != nil {
 			return fmt.Errorf("blob: delete: %w", err)
 		}
 	}
@@ -140,7 +202,7 @@ func (s *Disk) Open(ctx context.Context, c CID) (Reader, error) {
 		_ = f.Close()
 		return nil, err
 	}
-	return &diskReader{f, m}, nil
+	return &diskReader{s, f, m}, nil
 }
 
 // manifest returns the manifest of the stored file f.
@@ -154,7 +216,7 @@ func (s *Disk) manifest(ctx context.Context, f *os.File, c CID) (*Manifest, erro
 		return nil, err
 	}
 	if m.Size != info.Size() || m.Size > int64(len(m.Leaves))*LeafBytes {
-		return nil, fmt.Errorf("blob: %s: file of %d bytes: %w", c, info.Size(), ErrCorrupt)
+		return nil, s.damaged(c)
 	}
 	return m, nil
 }
@@ -177,6 +239,7 @@ func (s *Disk) leaves(ctx context.Context, c CID, size int64) (*Manifest, error)
 }
 
 type diskReader struct {
+	store    *Disk
 	file     *os.File
 	manifest *Manifest
 }
@@ -195,7 +258,7 @@ func (r *diskReader) Leaf(dst []byte, i int) ([]byte, error) {
 		return nil, readError(r.manifest.Root, err)
 	}
 	if err := r.manifest.Check(i, leaf); err != nil {
-		return nil, err
+		return nil, errors.Join(err, r.store.damaged(r.manifest.Root))
 	}
 	return dst[:len(dst)+n], nil
 }
@@ -250,7 +313,7 @@ func (s *Disk) writeLeaves(m *Manifest) error {
 func (s *Disk) write(path string, data []byte) error {
 	f, err := os.CreateTemp(s.dir, "*"+tempSuffix)
 	if err != nil {
-		return fmt.Errorf("blob: put: %w", err)
+		return fmt.Errorf("blob: put: %w", full(err))
 	}
 	_, err = f.Write(data)
 	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
@@ -258,14 +321,25 @@ func (s *Disk) write(path string, data []byte) error {
 	}
 	if err != nil {
 		_ = os.Remove(f.Name())
-		return fmt.Errorf("blob: put: %w", err)
+		return fmt.Errorf("blob: put: %w", full(err))
 	}
 	return nil
 }
 
+// full tells ErrFull from other errors of writing.
+func full(err error) error {
+	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+		return fmt.Errorf("%w: %w", ErrFull, err)
+	}
+	return err
+}
+
 // publish renames a synced file to its final name and syncs the folder.
 func (s *Disk) publish(from, to string) error {
-	if err := os.Rename(from, to); err != nil {
+	s.mu.Lock()
+	err := os.Rename(from, to)
+	s.mu.Unlock()
+	if err != nil {
 		return err
 	}
 	dir, err := os.Open(s.dir)

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/starling-network/starling/network/blob"
 	"github.com/starling-network/starling/network/blob/blobtest"
@@ -64,11 +65,22 @@ func TestDiskCorrupt(t *testing.T) {
 				data := blobtest.Data(2, size)
 				c := put(t, s, data)
 				rewrite(t, filepath.Join(dir, c.String()), damage)
-				if got, err := s.Get(t.Context(), c); !errors.Is(err, blob.ErrCorrupt) || got != nil {
-					t.Errorf("Get: %d bytes, %v", len(got), err)
+				read := map[bool]func() error{
+					true:  func() error { _, err := s.Get(t.Context(), c); return err },
+					false: func() error { return readAll(t, s, c) },
 				}
-				if err := readAll(t, s, c); !errors.Is(err, blob.ErrCorrupt) {
-					t.Errorf("reading leaves: %v", err)
+				for _, whole := range []bool{true, false} {
+					if err := read[whole](); !errors.Is(err, blob.ErrCorrupt) {
+						t.Errorf("reading, whole %v: %v", whole, err)
+					}
+					if err := read[whole](); !errors.Is(err, blob.ErrNotFound) {
+						t.Errorf("reading again, whole %v: %v", whole, err)
+					}
+					if has, err := s.Has(t.Context(), c); has || err != nil || len(s.Find(c)) != 0 {
+						t.Errorf("a damaged blob is there: %v, %v, %v", has, err, s.Find(c))
+					}
+					put(t, s, data)
+					rewrite(t, filepath.Join(dir, c.String()), damage)
 				}
 				put(t, s, data)
 				wantBlob(t, s, data)
@@ -206,8 +218,50 @@ func TestDiskResume(t *testing.T) {
 	}
 }
 
-// TestDiskFull stands for any failure to write: the folder is gone.
-func TestDiskFull(t *testing.T) {
+// TestDiskSalvage damages one leaf of a blob: the others are used again.
+func TestDiskSalvage(t *testing.T) {
+	dir := t.TempDir()
+	s := openDisk(t, dir)
+	data := blobtest.Data(6, 4*blob.LeafBytes)
+	m := blob.Describe(data)
+	put(t, s, data)
+	rewrite(t, filepath.Join(dir, m.Root.String()), func(b []byte) []byte { b[2*blob.LeafBytes+5] ^= 1; return b })
+	if err := readAll(t, s, m.Root); !errors.Is(err, blob.ErrCorrupt) {
+		t.Fatal(err)
+	}
+	a, err := s.Assemble(t.Context(), m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := a.Missing(); !slices.Equal(got, []int{2}) {
+		t.Fatalf("missing: %v", got)
+	}
+	if err := errors.Join(a.Put(2, data[2*blob.LeafBytes:3*blob.LeafBytes]), a.Commit(t.Context()), a.Close()); err != nil {
+		t.Fatal(err)
+	}
+	wantBlob(t, s, data)
+}
+
+// TestDiskStale opens a folder with an assembly that was abandoned long ago.
+func TestDiskStale(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, blob.Of(blobtest.Data(1, 2*blob.LeafBytes)).String()+".part")
+	for age, want := range map[time.Duration]int{time.Hour: 1, 8 * 24 * time.Hour: 0} {
+		if err := os.WriteFile(path, nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chtimes(path, time.Now().Add(-age), time.Now().Add(-age)); err != nil {
+			t.Fatal(err)
+		}
+		openDisk(t, dir)
+		if left, _ := os.ReadDir(dir); len(left) != want {
+			t.Errorf("%d files left after %v", len(left), age)
+		}
+	}
+}
+
+// TestDiskGone stands for any failure to write: the folder is gone.
+func TestDiskGone(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "store")
 	s := openDisk(t, dir)
 	if err := os.RemoveAll(dir); err != nil {

@@ -102,25 +102,35 @@ type node struct {
 	total uint64 // bytes of the blocks below it, its own included
 }
 
-// rootOf builds the DAG over the leaves, level by level, and returns its root.
-func rootOf(size int64, leaves []canon.Digest) CID {
-	level := make([]node, len(leaves))
+// rootOf builds the DAG over the leaves and returns its root.
+func rootOf(size int64, leaves []canon.Digest) CID { return walk(size, leaves, nil) }
+
+// walk builds the DAG over the leaves, level by level, and returns its root. visit, unless nil, sees every block: a leaf
+// (level 0), whose bytes are not known here, or an inner node.
+func walk(size int64, leaves []canon.Digest, visit func(c CID, level, i int, block []byte)) CID {
+	if visit == nil {
+		visit = func(CID, int, int, []byte) {}
+	}
+	nodes := make([]node, len(leaves))
 	for i, d := range leaves {
 		n := uint64(min(LeafBytes, size-int64(i)*LeafBytes))
-		level[i] = node{leafCID(d), n, n}
+		nodes[i] = node{leafCID(d), n, n}
+		visit(nodes[i].cid, 0, i, nil)
 	}
-	for len(level) > 1 {
-		above := make([]node, 0, (len(level)+Links-1)/Links)
-		for lo := 0; lo < len(level); lo += Links {
-			above = append(above, parentOf(level[lo:min(lo+Links, len(level))]))
+	for level := 1; len(nodes) > 1; level++ {
+		above := make([]node, 0, (len(nodes)+Links-1)/Links)
+		for lo := 0; lo < len(nodes); lo += Links {
+			parent, block := parentOf(nodes[lo:min(lo+Links, len(nodes))])
+			visit(parent.cid, level, len(above), block)
+			above = append(above, parent)
 		}
-		level = above
+		nodes = above
 	}
-	return level[0].cid
+	return nodes[0].cid
 }
 
 // parentOf builds one inner node: a dag-pb block holding a UnixFS file header.
-func parentOf(children []node) node {
+func parentOf(children []node) (node, []byte) {
 	file := unixfs.NewFSNode(unixfs.TFile)
 	block := new(merkledag.ProtoNode)
 	must(block.SetCidBuilder(merkledag.V1CidPrefix()))
@@ -133,7 +143,7 @@ func parentOf(children []node) node {
 	block.SetData(header)
 	total, err := block.Size()
 	must(err)
-	return node{block.Cid(), file.FileSize(), total}
+	return node{block.Cid(), file.FileSize(), total}, block.RawData()
 }
 
 // must guards calls that fail only on input this package never makes.

@@ -10,6 +10,7 @@ import (
 
 // Memory is a Store in memory, gone with the process.
 type Memory struct {
+	*index
 	mu    sync.Mutex
 	blobs map[CID]memoryBlob
 	open  map[CID]bool // being assembled
@@ -24,7 +25,7 @@ var _ Store = (*Memory)(nil)
 
 // NewMemory returns an empty store.
 func NewMemory() *Memory {
-	return &Memory{blobs: map[CID]memoryBlob{}, open: map[CID]bool{}}
+	return &Memory{index: newIndex(), blobs: map[CID]memoryBlob{}, open: map[CID]bool{}}
 }
 
 // Put implements Store.
@@ -37,6 +38,7 @@ func (s *Memory) Put(ctx context.Context, data []byte) (CID, error) {
 	defer s.mu.Unlock()
 	if _, ok := s.blobs[m.Root]; !ok {
 		s.blobs[m.Root] = memoryBlob{m, slices.Clone(data)}
+		s.add(m)
 	}
 	return m.Root, nil
 }
@@ -66,6 +68,7 @@ func (s *Memory) Delete(ctx context.Context, c CID) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.blobs, c)
+	s.remove(c)
 	return nil
 }
 
@@ -151,6 +154,7 @@ func (a *memoryAssembly) Commit(ctx context.Context) error {
 	a.store.mu.Lock()
 	defer a.store.mu.Unlock()
 	a.store.blobs[a.manifest.Root] = memoryBlob{a.manifest, a.data}
+	a.store.add(a.manifest)
 	return nil
 }
 

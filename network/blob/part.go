@@ -19,7 +19,7 @@ type diskAssembly struct {
 func (s *Disk) resume(ctx context.Context, m *Manifest) (*diskAssembly, error) {
 	f, err := os.OpenFile(s.path(m.Root, partSuffix), os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
-		return nil, fmt.Errorf("blob: assemble: %w", err)
+		return nil, fmt.Errorf("blob: assemble: %w", full(err))
 	}
 	a := &diskAssembly{newProgress(m), s, f}
 	if err := a.scan(ctx); err != nil {
@@ -57,7 +57,7 @@ func (a *diskAssembly) scan(ctx context.Context) error {
 func (a *diskAssembly) Put(i int, leaf []byte) error {
 	return a.put(i, leaf, func() error {
 		if _, err := a.file.WriteAt(leaf, int64(i)*LeafBytes); err != nil {
-			return fmt.Errorf("blob: %s: %w", a.manifest.Root, err)
+			return fmt.Errorf("blob: %s: %w", a.manifest.Root, full(err))
 		}
 		return nil
 	})
@@ -75,8 +75,9 @@ func (a *diskAssembly) Commit(ctx context.Context) error {
 		err = a.store.publish(a.file.Name(), a.store.path(a.manifest.Root, ""))
 	}
 	if err != nil {
-		return fmt.Errorf("blob: %s: %w", a.manifest.Root, err)
+		return fmt.Errorf("blob: %s: %w", a.manifest.Root, full(err))
 	}
+	a.store.add(a.manifest)
 	return nil
 }
 

@@ -63,7 +63,7 @@ func (h *Host) Fetch(ctx context.Context, c blob.CID, from []string) ([]byte, er
 		}
 		ended, first := h.takeOff(c)
 		if first {
-			err = h.download(ctx, c, from, errors.Is(err, blob.ErrCorrupt))
+			err = h.download(ctx, c, from)
 			h.land(c)
 			if err != nil {
 				return nil, err
@@ -100,16 +100,11 @@ func fetchError(ctx context.Context, c blob.CID) error {
 	return fmt.Errorf("peer: fetch %s: %w", c, context.Cause(ctx))
 }
 
-// download fetches a blob into the store. If the stored one is damaged, it is removed first.
-func (h *Host) download(ctx context.Context, c blob.CID, from []string, damaged bool) error {
+// download fetches a blob into the store.
+func (h *Host) download(ctx context.Context, c blob.CID, from []string) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer context.AfterFunc(h.ctx, func() { cancel(ErrClosed) })()
-	if damaged {
-		if err := h.config.Store.Delete(ctx, c); err != nil {
-			return err
-		}
-	}
 	d := &download{host: h, cid: c, failed: map[ID]error{}}
 	d.resolve(from)
 	if blob.IsLeaf(c) {

@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"io"
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -206,26 +208,35 @@ func TestResume(t *testing.T) {
 	}
 }
 
-// TestRepair fetches a blob whose stored copy is damaged.
+// TestRepair damages a blob on the disk of its holder. Whoever asks for it is sent elsewhere, and the holder, once it has
+// noticed, fetches the leaf that it lost and no more.
 func TestRepair(t *testing.T) {
-	data := blobtest.Data(17, 2*blob.LeafBytes+1)
-	sink := start(t, Config{Store: damaged{Store: blob.NewMemory(), once: new(bool)}})
-	put(t, sink, data)
-	wantFetch(t, sink, data, addrs(holder(t, data)))
-}
-
-// damaged is a store whose first Get finds the blob corrupt.
-type damaged struct {
-	blob.Store
-	once *bool
-}
-
-func (d damaged) Get(ctx context.Context, c blob.CID) ([]byte, error) {
-	if !*d.once {
-		*d.once = true
-		return nil, blob.ErrCorrupt
+	data := blobtest.Data(17, 6*blob.LeafBytes+1)
+	dir := t.TempDir()
+	disk, err := blob.OpenDisk(dir)
+	if err != nil {
+		t.Fatal(err)
 	}
-	return d.Store.Get(ctx, c)
+	holed := start(t, Config{Store: disk})
+	path := filepath.Join(dir, put(t, holed, data).String())
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b[3*blob.LeafBytes]++
+	if err := os.WriteFile(path, b, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	sink, whole := start(t, Config{}), holder(t, data)
+	if _, err := sink.Fetch(t.Context(), blob.Of(data), addrs(holed)); err == nil || errors.Is(err, ErrHostile) {
+		t.Fatalf("Fetch of a damaged blob: %v", err)
+	}
+	wantFetch(t, sink, data, addrs(holed, whole))
+	wantFetch(t, holed, data, addrs(whole))
+	stop(t, holed)
+	if _, received := holed.Traffic(); received > 2*blob.LeafBytes {
+		t.Errorf("%d bytes came to repair one leaf", received)
+	}
 }
 
 // TestStoreFails checks that a failure of our own store is not blamed on the peer.

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/ipfs/boxo/ipld/merkledag"
 	"github.com/starling-network/starling/network/blob"
 )
 
@@ -46,6 +47,7 @@ func Run(t *testing.T, open func(t *testing.T) blob.Store) {
 		{"Open", opens},
 		{"Assemble", assemble},
 		{"AssembleRefuses", assembleRefuses},
+		{"Blocks", blocks},
 		{"Concurrent", concurrent},
 	} {
 		t.Run(c.name, func(t *testing.T) { c.test(t, open(t)) })
@@ -287,6 +289,67 @@ func assembleRefuses(t *testing.T, s blob.Store) {
 	if _, err := s.Assemble(t.Context(), blob.Describe(data[:10])); err == nil {
 		t.Error("a blob of one leaf was assembled")
 	}
+}
+
+// blocks walks the DAG of stored blobs as an IPFS client does, from the root.
+func blocks(t *testing.T, s blob.Store) {
+	shared := Data(9, blob.LeafBytes) // first leaf of both blobs
+	one, two := append(bytes.Clone(shared), 1), append(bytes.Clone(shared), 2)
+	wide := bytes.Repeat([]byte{7}, 3*blob.LeafBytes) // of equal leaves
+	for _, data := range [][]byte{nil, []byte("leaf"), one, two, wide} {
+		c, err := s.Put(t.Context(), data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := file(t, s, c); !bytes.Equal(got, data) {
+			t.Errorf("the DAG of %d bytes holds %d", len(data), len(got))
+		}
+	}
+	if got := s.Find(blob.Of(shared)); len(got) != 2 {
+		t.Errorf("a leaf of two blobs is at %v", got)
+	}
+	if err := s.Delete(t.Context(), blob.Of(one)); err != nil {
+		t.Fatal(err)
+	}
+	if got := s.Find(blob.Of(shared)); len(got) != 1 || !got[0].Root.Equals(blob.Of(two)) {
+		t.Errorf("a leaf of one blob that is left is at %v", got)
+	}
+	if got := s.Find(blob.Of(one)); len(got) != 0 {
+		t.Errorf("the root of a deleted blob is at %v", got)
+	}
+	file(t, s, blob.Of(two))
+}
+
+// file reads the UnixFS file below a block.
+func file(t *testing.T, s blob.Store, c blob.CID) []byte {
+	t.Helper()
+	places := s.Find(c)
+	if len(places) == 0 {
+		t.Fatalf("no block %s", c)
+	}
+	block, err := blob.Block(t.Context(), s, places[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if size, err := blob.BlockSize(t.Context(), s, places[0]); err != nil || size != len(block) {
+		t.Errorf("a block of %d bytes has size %d, %v", len(block), size, err)
+	}
+	sum, err := c.Prefix().Sum(block)
+	if err != nil || !sum.Equals(c) {
+		t.Fatalf("block %s has the CID %s, %v", c, sum, err)
+	}
+	if blob.IsLeaf(c) {
+		return block
+	}
+	node, err := merkledag.DecodeProtobuf(block)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var data []byte
+	for _, link := range node.Links() {
+		data = append(data, file(t, s, link.Cid)...)
+	}
+	return data
 }
 
 func concurrent(t *testing.T, s blob.Store) {

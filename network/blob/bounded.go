@@ -1,0 +1,286 @@
+package blob
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+)
+
+// Bounded is a Store that keeps within a number of bytes. To make room, for the bound or because the disk is full, it drops
+// the blobs that were not used for the longest time, but never one that is pinned. Blobs are used by Put, Get, Open and
+// Commit; those that were there at the start count as used before all others.
+type Bounded struct {
+	Store
+	quota int64 // bytes of blobs
+
+	mu    sync.Mutex
+	held  map[CID]*holding
+	bytes int64 // of held, and of what is on its way in
+	clock uint64
+	pins  map[string][]CID // by who needs them
+}
+
+type holding struct {
+	size int64
+	used uint64 // clock
+}
+
+// NewBounded bounds a store that nobody else writes to. quota is in bytes, beyond 0.
+func NewBounded(ctx context.Context, s Store, quota int64) (*Bounded, error) {
+	b := &Bounded{Store: s, quota: quota, held: map[CID]*holding{}, pins: map[string][]CID{}}
+	list, err := s.List(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range list {
+		if err := b.note(ctx, c); err != nil && !errors.Is(err, ErrCorrupt) {
+			return nil, err
+		}
+	}
+	return b, nil
+}
+
+// note enters a stored blob.
+func (b *Bounded) note(ctx context.Context, c CID) error {
+	r, err := b.Store.Open(ctx, c)
+	if err != nil {
+		return err
+	}
+	b.mu.Lock()
+	b.keep(c, r.Manifest().Size)
+	b.mu.Unlock()
+	return r.Close()
+}
+
+// keep enters a blob as used now.
+func (b *Bounded) keep(c CID, size int64) {
+	b.clock++
+	if h := b.held[c]; h != nil {
+		h.used = b.clock
+		return
+	}
+	b.held[c] = &holding{size, b.clock}
+	b.bytes += size
+}
+
+func (b *Bounded) forget(c CID) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if h := b.held[c]; h != nil {
+		b.bytes -= h.size
+		delete(b.held, c)
+	}
+}
+
+// touch marks a blob as used, or as gone if that is what the error of using it says.
+func (b *Bounded) touch(c CID, err error) {
+	if errors.Is(err, ErrNotFound) || errors.Is(err, ErrCorrupt) {
+		b.forget(c)
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if h := b.held[c]; h != nil {
+		b.clock++
+		h.used = b.clock
+	}
+}
+
+// Pin says which blobs an owner, such as a run, needs from now on instead of those that it named before; they need not be
+// stored yet. A pinned blob is not dropped. The owner with none is forgotten.
+func (b *Bounded) Pin(owner string, needed []CID) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.pins[owner] = slices.Clone(needed)
+	if len(needed) == 0 {
+		delete(b.pins, owner)
+	}
+}
+
+// Bytes returns how many bytes of blobs are stored or on their way in, and how many may be.
+func (b *Bounded) Bytes() (held, quota int64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.bytes, b.quota
+}
+
+// Put implements Store.
+func (b *Bounded) Put(ctx context.Context, data []byte) (c CID, err error) {
+	r, err := b.reserve(ctx, int64(len(data)))
+	if err != nil {
+		return CID{}, err
+	}
+	defer r.free()
+	err = b.insist(ctx, func() error {
+		c, err = b.Store.Put(ctx, data)
+		return err
+	})
+	if err == nil {
+		r.fill(c)
+	}
+	return c, err
+}
+
+// Get implements Store.
+func (b *Bounded) Get(ctx context.Context, c CID) ([]byte, error) {
+	data, err := b.Store.Get(ctx, c)
+	b.touch(c, err)
+	return data, err
+}
+
+// Open implements Store.
+func (b *Bounded) Open(ctx context.Context, c CID) (Reader, error) {
+	r, err := b.Store.Open(ctx, c)
+	b.touch(c, err)
+	if err != nil {
+		return nil, err
+	}
+	return boundedReader{r, b}, nil
+}
+
+type boundedReader struct {
+	Reader
+	store *Bounded
+}
+
+func (r boundedReader) Leaf(dst []byte, i int) ([]byte, error) {
+	leaf, err := r.Reader.Leaf(dst, i)
+	if errors.Is(err, ErrCorrupt) {
+		r.store.forget(r.Manifest().Root)
+	}
+	return leaf, err
+}
+
+// Delete implements Store. It deletes pinned blobs, too.
+func (b *Bounded) Delete(ctx context.Context, c CID) error {
+	err := b.Store.Delete(ctx, c)
+	if err == nil {
+		b.forget(c)
+	}
+	return err
+}
+
+// Assemble implements Store. It makes room for the whole blob.
+func (b *Bounded) Assemble(ctx context.Context, m *Manifest) (Assembly, error) {
+	r, err := b.reserve(ctx, m.Size)
+	if err != nil {
+		return nil, err
+	}
+	a, err := b.Store.Assemble(ctx, m)
+	if err != nil {
+		r.free()
+		return nil, err
+	}
+	return &boundedAssembly{a, r, m.Root}, nil
+}
+
+type boundedAssembly struct {
+	Assembly
+	room *room
+	root CID
+}
+
+func (a *boundedAssembly) Put(i int, leaf []byte) error {
+	return a.room.store.insist(context.Background(), func() error { return a.Assembly.Put(i, leaf) })
+}
+
+func (a *boundedAssembly) Commit(ctx context.Context) error {
+	err := a.Assembly.Commit(ctx)
+	if err == nil {
+		a.room.fill(a.root)
+	}
+	return err
+}
+
+func (a *boundedAssembly) Close() error {
+	a.room.free()
+	return a.Assembly.Close()
+}
+
+// room is what is kept free for a blob that comes in.
+type room struct {
+	store *Bounded
+	size  int64
+	gone  bool // given back, or taken by the blob
+}
+
+// reserve makes room for a blob, until free or fill.
+func (b *Bounded) reserve(ctx context.Context, size int64) (*room, error) {
+	for {
+		b.mu.Lock()
+		fits := b.bytes+size <= b.quota
+		if fits {
+			b.bytes += size
+		}
+		b.mu.Unlock()
+		if fits {
+			return &room{store: b, size: size}, nil
+		}
+		if err := b.drop(ctx); err != nil {
+			return nil, fmt.Errorf("blob: %d more bytes: %w", size, err)
+		}
+	}
+}
+
+func (r *room) free() {
+	r.store.mu.Lock()
+	defer r.store.mu.Unlock()
+	r.release()
+}
+
+// fill puts a stored blob into the room.
+func (r *room) fill(c CID) {
+	r.store.mu.Lock()
+	defer r.store.mu.Unlock()
+	r.release()
+	r.store.keep(c, r.size)
+}
+
+func (r *room) release() {
+	if !r.gone {
+		r.gone = true
+		r.store.bytes -= r.size
+	}
+}
+
+// insist writes, and drops blobs while the disk is full.
+func (b *Bounded) insist(ctx context.Context, write func() error) error {
+	for {
+		err := write()
+		if !errors.Is(err, ErrFull) {
+			return err
+		}
+		if e := b.drop(ctx); e != nil {
+			return err
+		}
+	}
+}
+
+// drop deletes the blob that was not used for the longest time: ErrFull if every one is pinned.
+func (b *Bounded) drop(ctx context.Context) error {
+	c, ok := b.oldest()
+	if !ok {
+		held, quota := b.Bytes()
+		return fmt.Errorf("%d of %d bytes are taken by what is pinned or coming in: %w", held, quota, ErrFull)
+	}
+	return b.Delete(ctx, c)
+}
+
+func (b *Bounded) oldest() (found CID, ok bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	pinned := map[CID]bool{}
+	for _, list := range b.pins {
+		for _, c := range list {
+			pinned[c] = true
+		}
+	}
+	for c, h := range b.held {
+		if !pinned[c] && (!ok || h.used < b.held[found].used) {
+			found, ok = c, true
+		}
+	}
+	return found, ok
+}

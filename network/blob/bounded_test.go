@@ -1,0 +1,122 @@
+package blob_test
+
+import (
+	"errors"
+	"math/rand/v2"
+	"path/filepath"
+	"testing"
+
+	"github.com/starling-network/starling/network/blob"
+	"github.com/starling-network/starling/network/blob/blobtest"
+)
+
+func bounded(t *testing.T, s blob.Store, quota int64) *blob.Bounded {
+	t.Helper()
+	b, err := blob.NewBounded(t.Context(), s, quota)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func TestBounded(t *testing.T) {
+	blobtest.Run(t, func(t *testing.T) blob.Store { return bounded(t, openDisk(t, t.TempDir()), 1<<30) })
+}
+
+func wantStored(t *testing.T, s blob.Store, want map[string]bool, blobs map[string][]byte) {
+	t.Helper()
+	for name, data := range blobs {
+		if has, err := s.Has(t.Context(), blob.Of(data)); err != nil || has != want[name] {
+			t.Errorf("%s is stored: %v, %v", name, has, err)
+		}
+	}
+}
+
+// TestBoundedOrder drops what was not used for the longest time, and nothing that is pinned.
+func TestBoundedOrder(t *testing.T) {
+	b := bounded(t, blob.NewMemory(), 300)
+	blobs := map[string][]byte{}
+	for i, name := range []string{"a", "b", "c", "d", "e"} {
+		blobs[name] = blobtest.Data(uint64(i), 100)
+	}
+	for _, name := range []string{"a", "b", "c"} {
+		put(t, b, blobs[name])
+	}
+	wantBlob(t, b, blobs["a"]) // used after b
+	put(t, b, blobs["d"])
+	wantStored(t, b, map[string]bool{"a": true, "c": true, "d": true}, blobs)
+
+	b.Pin("one", []blob.CID{blob.Of(blobs["c"]), blob.Of(blobs["a"])})
+	b.Pin("two", []blob.CID{blob.Of(blobs["a"])})
+	put(t, b, blobs["e"])
+	wantStored(t, b, map[string]bool{"a": true, "c": true, "e": true}, blobs)
+
+	b.Pin("one", []blob.CID{blob.Of(blobs["e"])}) // a is still needed by two
+	put(t, b, blobs["b"])
+	wantStored(t, b, map[string]bool{"a": true, "b": true, "e": true}, blobs)
+
+	b.Pin("one", []blob.CID{blob.Of(blobs["e"]), blob.Of(blobs["b"])})
+	if _, err := b.Put(t.Context(), blobs["c"]); !errors.Is(err, blob.ErrFull) {
+		t.Errorf("Put where all is pinned: %v", err)
+	}
+	if _, err := b.Assemble(t.Context(), blob.Describe(blobtest.Data(1, 2*blob.LeafBytes))); !errors.Is(err, blob.ErrFull) {
+		t.Errorf("Assemble of more than the quota: %v", err)
+	}
+	if held, quota := b.Bytes(); held != 300 || quota != 300 {
+		t.Errorf("%d bytes of %d", held, quota)
+	}
+}
+
+// TestBoundedReopens bounds a store that holds more than its quota: room is made when the next blob comes.
+func TestBoundedReopens(t *testing.T) {
+	dir := t.TempDir()
+	s := openDisk(t, dir)
+	for i := range uint64(4) {
+		put(t, s, blobtest.Data(i, 100))
+	}
+	broken := put(t, s, blobtest.Data(9, 2*blob.LeafBytes))
+	rewrite(t, filepath.Join(dir, broken.String()), func(b []byte) []byte { return b[1:] })
+	b := bounded(t, openDisk(t, dir), 250)
+	if held, _ := b.Bytes(); held != 400 {
+		t.Errorf("%d bytes found", held)
+	}
+	put(t, b, blobtest.Data(5, 100))
+	if held, _ := b.Bytes(); held > 250 {
+		t.Errorf("%d bytes left", held)
+	}
+	wantBlob(t, b, blobtest.Data(5, 100))
+}
+
+// TestBoundedCounts does random things: what is counted is what is stored, and never beyond the quota.
+func TestBoundedCounts(t *testing.T) {
+	const quota = 1000
+	random := rand.New(rand.NewPCG(1, 2))
+	s := blob.NewMemory()
+	b := bounded(t, s, quota)
+	for range 500 {
+		data := blobtest.Data(uint64(random.IntN(40)), 20+random.IntN(3)*100)
+		switch random.IntN(4) {
+		case 0:
+			_ = b.Delete(t.Context(), blob.Of(data))
+		case 1:
+			_, _ = b.Get(t.Context(), blob.Of(data))
+		default:
+			put(t, b, data)
+		}
+		var stored int64
+		list, err := s.List(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range list {
+			r, err := s.Open(t.Context(), c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			stored += r.Manifest().Size
+		}
+		if held, _ := b.Bytes(); held != stored || stored > quota {
+			t.Fatalf("%d bytes counted, %d stored", held, stored)
+		}
+	}
+}
