@@ -33,6 +33,7 @@ type Client struct {
 	signer Signer
 	name   string // of the subscription
 	conn   sdkclient.Context
+	hang   func() error // ends the connection, if it is the client's own
 
 	submit  Submitter // in place of rpc
 	account account
@@ -67,6 +68,17 @@ func Through(rpc rpcclient.Client, signer Signer, submit Submitter) *Client {
 	return c
 }
 
+// Connect returns a client of the account of a signer over a connection of its own to the HTTP interface of a validator.
+func Connect(address string, signer Signer) (*Client, error) {
+	rpc, err := Dial(address)
+	if err != nil {
+		return nil, err
+	}
+	c := New(rpc, signer)
+	c.hang = rpc.Stop
+	return c, nil
+}
+
 // Dial connects to the HTTP interface of a validator, such as http://127.0.0.1:26657. The caller stops the connection.
 func Dial(address string) (rpcclient.Client, error) {
 	rpc, err := http.New(address, "/websocket")
@@ -82,7 +94,7 @@ func Dial(address string) (rpcclient.Client, error) {
 // Address of the account.
 func (c *Client) Address() string { return c.signer.Address() }
 
-// Close ends the client. It does not stop the connection, which others may use.
+// Close ends the client, and a connection of its own. One that it was given others may use.
 func (c *Client) Close() {
 	c.follow.mu.Lock()
 	running := c.follow.running
@@ -92,4 +104,7 @@ func (c *Client) Close() {
 		_ = c.rpc.Unsubscribe(context.Background(), c.name, newBlock)
 	}
 	c.end()
+	if c.hang != nil {
+		_ = c.hang() // fails only for what does not run
+	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/network/blob"
 	"github.com/starling-network/starling/network/peer"
+	"github.com/starling-network/starling/node/home"
 	"github.com/starling-network/starling/protocol/dispute"
 	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/run"
@@ -55,14 +56,14 @@ type mark struct {
 }
 
 // newCollector opens the store and the host of a collector that knows its job, its chain and its log.
-func newCollector(with collector, h home) (*collector, error) {
+func newCollector(with collector, h home.Home) (*collector, error) {
 	c := &with
 	b := c.b
 	store, err := blob.OpenDisk(c.out.file(dirBlobs))
 	if err != nil {
 		return nil, err
 	}
-	host, err := peer.New(peer.Config{Key: h.peer(), Store: store, Listen: c.opt.Listen})
+	host, err := peer.New(peer.Config{Key: h.Peer(), Store: store, Listen: c.opt.Listen})
 	if err != nil {
 		return nil, err
 	}

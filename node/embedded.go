@@ -14,6 +14,7 @@ import (
 	"github.com/starling-network/starling/client"
 	"github.com/starling-network/starling/network/blob"
 	"github.com/starling-network/starling/network/peer"
+	"github.com/starling-network/starling/node/home"
 	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/run"
 	"github.com/starling-network/starling/role/consumer"
@@ -46,11 +47,11 @@ type embedded struct {
 
 // startEmbedded brings the network of an output folder up, for the first time or again.
 func startEmbedded(ctx context.Context, out *OutDir, b *Blueprint, opt TrainOptions) (*embedded, error) {
-	logFile, err := os.OpenFile(out.file(fileLog), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+	log, logFile, err := openLog(out.file(fileLog))
 	if err != nil {
 		return nil, err
 	}
-	n := &embedded{out: out, logFile: logFile, log: slog.New(slog.NewTextHandler(logFile, &slog.HandlerOptions{Level: slog.LevelDebug})), failed: make(chan error, 1)}
+	n := &embedded{out: out, logFile: logFile, log: log, failed: make(chan error, 1)}
 	if err := n.start(ctx, b, opt); err != nil {
 		return nil, errors.Join(err, n.stop())
 	}
@@ -58,7 +59,7 @@ func startEmbedded(ctx context.Context, out *OutDir, b *Blueprint, opt TrainOpti
 }
 
 func (n *embedded) start(ctx context.Context, b *Blueprint, opt TrainOptions) error {
-	homes := map[string]home{}
+	homes := map[string]home.Home{}
 	names := []string{"consumer"}
 	for i := range b.Spec.Units {
 		names = append(names, fmt.Sprintf("worker-%d", i))
@@ -68,12 +69,12 @@ func (n *embedded) start(ctx context.Context, b *Blueprint, opt TrainOptions) er
 	}
 	var accounts []chain.Funded
 	for _, name := range names {
-		h, err := openHome(n.out.file(filepath.Join(dirNetwork, name)))
+		h, _, err := home.Open(n.out.file(filepath.Join(dirNetwork, name)))
 		if err != nil {
 			return err
 		}
 		homes[name] = h
-		accounts = append(accounts, chain.Funded{Address: h.account().Address(), Amount: embeddedFunds})
+		accounts = append(accounts, chain.Funded{Address: h.Account().Address(), Amount: embeddedFunds})
 	}
 	var err error
 	// The validator outlives the context: it goes last, when nobody asks it any more.
@@ -85,7 +86,7 @@ func (n *embedded) start(ctx context.Context, b *Blueprint, opt TrainOptions) er
 		return err
 	}
 	n.consumer, err = newCollector(collector{
-		out: n.out, b: b, opt: opt, chain: client.New(n.validator.Client(), homes["consumer"].account()), log: n.log.With("party", "consumer"),
+		out: n.out, b: b, opt: opt, chain: client.New(n.validator.Client(), homes["consumer"].Account()), log: n.log.With("party", "consumer"),
 		moved: n.traffic, took: n.leaves.of,
 	}, homes["consumer"])
 	if err != nil {
@@ -98,7 +99,7 @@ func (n *embedded) start(ctx context.Context, b *Blueprint, opt TrainOptions) er
 		}
 		p.step, p.liar = verifier.New(p.id).Step, false
 		if r := partyRole(i, b); r == run.Worker {
-			p.step, p.liar = worker.Planting(p.id, homes[name].derive("plant")).Step, i < opt.Dishonest
+			p.step, p.liar = worker.Planting(p.id, homes[name].Derive("plant")).Step, i < opt.Dishonest
 		}
 		n.parties = append(n.parties, p)
 	}
@@ -118,16 +119,16 @@ func partyRole(i int, b *Blueprint) run.Role {
 	return run.Verifier
 }
 
-func (n *embedded) newParty(ctx context.Context, name string, h home, job string) (*process, error) {
-	store, err := blob.OpenDisk(filepath.Join(h.dir, "blobs"))
+func (n *embedded) newParty(ctx context.Context, name string, h home.Home, job string) (*process, error) {
+	store, err := blob.OpenDisk(filepath.Join(h.Dir, "blobs"))
 	if err != nil {
 		return nil, err
 	}
-	host, err := peer.New(peer.Config{Key: h.peer(), Store: store})
+	host, err := peer.New(peer.Config{Key: h.Peer(), Store: store})
 	if err != nil {
 		return nil, err
 	}
-	key := h.account()
+	key := h.Account()
 	return &process{
 		id: key.Address(), threads: 1, host: host, store: store, log: n.log.With("party", name),
 		chain: client.Member{Client: client.New(n.validator.Client(), key), Job: job, Bootstrap: n.consumer.host.Addrs()},

@@ -2,7 +2,6 @@ package node
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/starling-network/starling/chain"
 	"github.com/starling-network/starling/client"
+	"github.com/starling-network/starling/node/home"
 )
 
 // Names in the folder that InitNetwork makes.
@@ -92,11 +92,11 @@ func InitNetwork(dir string, o NetworkOptions) (*Network, error) {
 	n.Validators = numbered("validator", o.Validators)
 	var accounts []chain.Funded
 	for _, name := range append(append([]string{dirConsumer}, n.Workers...), n.Verifiers...) {
-		h, err := openHome(filepath.Join(dir, name))
+		h, _, err := home.Open(filepath.Join(dir, name))
 		if err != nil {
 			return nil, err
 		}
-		accounts = append(accounts, chain.Funded{Address: h.account().Address(), Amount: embeddedFunds})
+		accounts = append(accounts, chain.Funded{Address: h.Account().Address(), Amount: embeddedFunds})
 	}
 	var keys []chain.Keys
 	for _, name := range n.Validators {
@@ -181,23 +181,4 @@ func firstBlock(ctx context.Context, address string) error {
 		err = errors.New("it has no block yet")
 	}
 	return err
-}
-
-func writeJSON(path string, v any) error {
-	b, err := json.MarshalIndent(v, "", "  ")
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(path, append(b, '\n'), 0o644)
-}
-
-func readJSON(path string, v any) error {
-	b, err := os.ReadFile(path)
-	if err != nil {
-		return err
-	}
-	if err := json.Unmarshal(b, v); err != nil {
-		return fmt.Errorf("%s: %w", path, err)
-	}
-	return nil
 }

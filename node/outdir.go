@@ -8,9 +8,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"syscall"
 
 	"github.com/starling-network/starling/client/job"
+	"github.com/starling-network/starling/node/home"
 )
 
 // Files of an output folder.
@@ -25,7 +25,6 @@ const (
 	fileReport   = "report.html"
 	fileSummary  = "summary.json"
 	fileLog      = "starling.log"
-	fileLock     = ".lock"
 	dirBlobs     = "blobs"
 	dirNetwork   = "network"
 )
@@ -52,7 +51,8 @@ type runFile struct {
 type OutDir struct {
 	Path string
 	Run  runFile
-	lock *os.File
+
+	unlock func() error
 }
 
 // Errors of output folders.
@@ -86,14 +86,14 @@ func openOutDir(path string) (*OutDir, error) {
 		return nil, err
 	}
 	o := &OutDir{Path: path}
-	lock, err := os.OpenFile(o.file(fileLock), os.O_CREATE|os.O_RDWR, 0o644)
+	unlock, err := home.Lock(path)
+	if errors.Is(err, home.ErrInUse) {
+		return nil, fmt.Errorf("%w: %s", ErrInUse, path)
+	}
 	if err != nil {
 		return nil, err
 	}
-	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		return nil, errors.Join(fmt.Errorf("%w: %s", ErrInUse, path), lock.Close())
-	}
-	o.lock = lock
+	o.unlock = unlock
 	if err := o.readRun(); err != nil && !errors.Is(err, ErrNotARun) {
 		return nil, errors.Join(err, o.Close())
 	}
@@ -101,7 +101,7 @@ func openOutDir(path string) (*OutDir, error) {
 }
 
 // Close unlocks the folder.
-func (o *OutDir) Close() error { return o.lock.Close() }
+func (o *OutDir) Close() error { return o.unlock() }
 
 func (o *OutDir) readRun() error {
 	text, err := os.ReadFile(o.file(fileRun))
@@ -119,30 +119,9 @@ func (o *OutDir) readRun() error {
 
 func (o *OutDir) writeRun() error { return o.writeJSON(fileRun, o.Run) }
 
-func (o *OutDir) writeJSON(name string, v any) error {
-	b, err := json.MarshalIndent(v, "", "  ")
-	if err != nil {
-		return err
-	}
-	return o.write(name, append(b, '\n'))
-}
+func (o *OutDir) writeJSON(name string, v any) error { return writeJSON(o.file(name), v) }
 
-// write replaces a file as a whole: after a crash it is either the old or the new one.
-func (o *OutDir) write(name string, b []byte) error {
-	part := o.file(name + ".part")
-	if err := os.MkdirAll(filepath.Dir(part), 0o755); err != nil {
-		return err
-	}
-	f, err := os.Create(part)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(b)
-	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return err
-	}
-	return os.Rename(part, o.file(name))
-}
+func (o *OutDir) write(name string, b []byte) error { return writeFile(o.file(name), b) }
 
 // append adds whole lines to a file and makes them durable.
 func (o *OutDir) append(name string, lines []byte) error {

@@ -3,10 +3,10 @@ package node
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"os"
 
 	"github.com/starling-network/starling/client"
+	"github.com/starling-network/starling/node/home"
 	"github.com/starling-network/starling/protocol/dispute"
 	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/role/consumer"
@@ -16,27 +16,27 @@ import (
 type remote struct {
 	consumer *collector
 	logFile  *os.File
-	hang     func() // ends the connection to the validator
+	chain    *client.Client
 }
 
 // startRemote connects to the network that the options name and says there where the job's blobs are to be had.
 func startRemote(ctx context.Context, out *OutDir, b *Blueprint, opt TrainOptions) (_ *remote, err error) {
-	h, err := openHome(opt.Home)
+	h, _, err := home.Open(opt.Home)
 	if err != nil {
 		return nil, err
 	}
-	logFile, err := os.OpenFile(out.file(fileLog), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+	c, err := client.Connect(opt.Network, h.Account())
 	if err != nil {
 		return nil, err
 	}
-	rpc, err := client.Dial(opt.Network)
+	log, logFile, err := openLog(out.file(fileLog))
 	if err != nil {
-		return nil, errors.Join(err, logFile.Close())
+		c.Close()
+		return nil, err
 	}
-	c := client.New(rpc, h.account())
-	n := &remote{logFile: logFile, hang: func() { c.Close(); _ = rpc.Stop() }}
+	n := &remote{logFile: logFile, chain: c}
 	n.consumer, err = newCollector(collector{
-		out: out, b: b, opt: opt, chain: c, log: slog.New(slog.NewTextHandler(logFile, &slog.HandlerOptions{Level: slog.LevelDebug})),
+		out: out, b: b, opt: opt, chain: c, log: log,
 		took: func(dispute.Game) float64 { return 0 },
 	}, h)
 	if err != nil {
@@ -75,6 +75,6 @@ func (n *remote) stop() error {
 	if n.consumer != nil {
 		err = n.consumer.host.Close()
 	}
-	n.hang()
+	n.chain.Close()
 	return errors.Join(err, n.logFile.Close())
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"path/filepath"
 	"time"
 
@@ -12,13 +11,21 @@ import (
 	"github.com/starling-network/starling/client"
 )
 
+// fileValidatorLog, in the folder of a validator, says what went wrong inside the chain.
+const fileValidatorLog = "validator.log"
+
 // RunValidator runs the validator of a folder made by InitNetwork until the context ends. say is told where it is reached,
 // and every height that is a multiple of a hundred.
-func RunValidator(ctx context.Context, dir string, log io.Writer, say func(string)) error {
+func RunValidator(ctx context.Context, dir string, say func(string)) error {
 	var f validatorFile
 	if err := readJSON(filepath.Join(dir, fileValidator), &f); err != nil {
 		return fmt.Errorf("%w: %w", ErrNoValidator, err)
 	}
+	_, log, err := openLog(filepath.Join(dir, fileValidatorLog))
+	if err != nil {
+		return err
+	}
+	defer log.Close()
 	// It outlives the context, so that Stop ends it in order.
 	v, err := chain.Start(context.WithoutCancel(ctx), chain.Config{
 		Home: dir, ChainID: f.ChainID, Listen: f.Listen, Peers: f.Peers, RPC: f.RPC,

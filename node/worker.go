@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"log/slog"
 	"path/filepath"
+	"slices"
 	"sync"
 
 	"github.com/starling-network/starling/client"
 	"github.com/starling-network/starling/network/blob"
 	"github.com/starling-network/starling/network/peer"
+	"github.com/starling-network/starling/node/home"
 	"github.com/starling-network/starling/protocol/run"
 	"github.com/starling-network/starling/role/verifier"
 	"github.com/starling-network/starling/role/worker"
@@ -25,7 +27,6 @@ type WorkerOptions struct {
 	Stake    uint64   // uzen, when it registers
 	Threads  int      // of one unit
 	Listen   []string // multiaddrs; none: any port of the loopback
-	Log      *slog.Logger
 	Say      func(string)
 }
 
@@ -46,41 +47,64 @@ func RunWorker(ctx context.Context, o WorkerOptions) error {
 	return s.serve(ctx)
 }
 
+// fileWorkerLog, in the folder of a worker or verifier, says what happened to it.
+const fileWorkerLog = "worker.log"
+
 // service is a worker or verifier with all its runs.
 type service struct {
 	WorkerOptions
+	log   *slog.Logger
 	chain *client.Client
 	host  *peer.Host
 	store *blob.Disk
-	hang  func() // ends the connection to the validator
 
 	mu      sync.Mutex
 	runs    map[string]bool // that it works in
 	working sync.WaitGroup
+
+	closers []func() error // in the order of opening
 }
 
 func openService(ctx context.Context, o WorkerOptions) (*service, error) {
-	h, err := openHome(o.Home)
+	h, made, err := home.Open(o.Home)
 	if err != nil {
 		return nil, err
 	}
-	rpc, err := client.Dial(o.RPC)
-	if err != nil {
-		return nil, err
+	if made {
+		o.Say("made a key in " + o.Home + ": write its backup down with starling worker identity --home " + o.Home + " --phrase")
 	}
-	s := &service{WorkerOptions: o, chain: client.New(rpc, h.account()), runs: map[string]bool{}}
-	s.hang = func() { s.chain.Close(); _ = rpc.Stop() }
-	if s.store, err = blob.OpenDisk(filepath.Join(o.Home, dirBlobs)); err == nil {
-		s.host, err = peer.New(peer.Config{Key: h.peer(), Store: s.store, Listen: o.Listen})
-	}
-	if err == nil {
-		err = s.enlist(ctx)
-	}
-	if err != nil {
+	s := &service{WorkerOptions: o, runs: map[string]bool{}}
+	if err := s.open(ctx, h); err != nil {
 		s.close()
 		return nil, err
 	}
 	return s, nil
+}
+
+// open opens what the service needs; also what was opened before an error is to be closed.
+func (s *service) open(ctx context.Context, h home.Home) error {
+	unlock, err := home.Lock(s.Home)
+	if err != nil {
+		return err
+	}
+	s.closers = append(s.closers, unlock)
+	log, file, err := openLog(filepath.Join(s.Home, fileWorkerLog))
+	if err != nil {
+		return err
+	}
+	s.log, s.closers = log, append(s.closers, file.Close)
+	if s.chain, err = client.Connect(s.RPC, h.Account()); err != nil {
+		return err
+	}
+	s.closers = append(s.closers, func() error { s.chain.Close(); return nil })
+	if s.store, err = blob.OpenDisk(filepath.Join(s.Home, dirBlobs)); err != nil {
+		return err
+	}
+	if s.host, err = peer.New(peer.Config{Key: h.Peer(), Store: s.store, Listen: s.Listen}); err != nil {
+		return err
+	}
+	s.closers = append(s.closers, s.host.Close)
+	return s.enlist(ctx)
 }
 
 func (s *service) role() run.Role {
@@ -90,11 +114,11 @@ func (s *service) role() run.Role {
 	return run.Worker
 }
 
+// close closes what is open, the latest first. What fails then is of no use any more.
 func (s *service) close() {
-	if s.host != nil {
-		_ = s.host.Close()
+	for _, c := range slices.Backward(s.closers) {
+		_ = c()
 	}
-	s.hang()
 }
 
 // enlist registers, or says where it is now, and offers its work.
@@ -139,7 +163,7 @@ func (s *service) serve(ctx context.Context) error {
 				return errClosed
 			}
 			if err := s.join(work); err != nil {
-				s.Log.Warn("cannot follow the chain", "err", err)
+				s.log.Warn("cannot follow the chain", "err", err)
 			}
 		}
 		if draining && s.idle() {
@@ -186,7 +210,7 @@ func (s *service) begin(ctx context.Context, job string) {
 	s.mu.Unlock()
 	p := &process{
 		id: s.chain.Address(), threads: s.Threads, chain: client.Member{Client: s.chain, Job: job}, host: s.host, store: s.store,
-		log: s.Log.With("job", job),
+		log: s.log.With("job", job),
 	}
 	if p.step = worker.New(p.id).Step; s.Verifies {
 		p.step = verifier.New(p.id).Step

@@ -111,7 +111,7 @@ func (c *cli) supervise(ctx context.Context, dir string, n *node.Network) error 
 
 // launch starts a process whose news go to a file in its folder, and says when it ends.
 func (c *cli) launch(self, dir, name string, args ...string) (*child, error) {
-	log, err := appendTo(filepath.Join(dir, name, "out.log"))
+	log, err := os.OpenFile(filepath.Join(dir, name, "out.log"), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
 	if err != nil {
 		return nil, err
 	}

@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -27,18 +26,9 @@ signs two votes for one step.`,
 		Example: `  starling validator up net/validator-0`,
 		Args:    exactly("HOME"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			log, err := appendTo(filepath.Join(args[0], "validator.log"))
-			if err != nil {
-				return networkError(fmt.Errorf("%w: %w", node.ErrNoValidator, err))
-			}
-			defer log.Close()
-			return networkError(node.RunValidator(cmd.Context(), args[0], log, c.say))
+			return networkError(node.RunValidator(cmd.Context(), args[0], c.say))
 		},
 	}
-}
-
-func appendTo(path string) (*os.File, error) {
-	return os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
 }
 
 // say prints a line of news to standard error.

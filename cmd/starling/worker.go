@@ -2,9 +2,6 @@ package main
 
 import (
 	"fmt"
-	"log/slog"
-	"os"
-	"path/filepath"
 	"runtime"
 
 	"github.com/spf13/cobra"
@@ -15,7 +12,7 @@ import (
 
 func (c *cli) worker() *cobra.Command {
 	return group("worker", "Work for a network, and be paid for it", `Take part in a network with this machine: train units of jobs or do units of others again, and be paid for
-what is verified.`, c.workerUp())
+what is verified.`, c.workerUp(), c.workerIdentity())
 }
 
 func (c *cli) workerUp() *cobra.Command {
@@ -46,15 +43,7 @@ stops at once; a unit that is not done then goes to somebody else.`,
 			if o.Home == "" || o.RPC == "" {
 				return usage(cmd, fmt.Errorf("--home and --network are needed"))
 			}
-			if err := os.MkdirAll(o.Home, 0o700); err != nil {
-				return err
-			}
-			log, err := appendTo(filepath.Join(o.Home, "worker.log"))
-			if err != nil {
-				return err
-			}
-			defer log.Close()
-			o.Log, o.Say = slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})), c.say
+			o.Say = c.say
 			return workerError(node.RunWorker(cmd.Context(), o))
 		},
 	}
@@ -70,8 +59,8 @@ stops at once; a unit that is not done then goes to somebody else.`,
 }
 
 func workerError(err error) error {
-	if err == nil {
-		return nil
+	if known := homeError(err); err == nil || known != err {
+		return known
 	}
 	return terminal.WithExit(&terminal.Problem{
 		Code: "WORKER_FAILED", What: "the worker cannot go on", Why: err.Error(), Fix: "check --network and the account's coins; worker.log in its folder says more",

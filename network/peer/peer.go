@@ -77,6 +77,9 @@ func KeyFromSeed(seed [32]byte) Key {
 	return key
 }
 
+// IDOf is the identity of a key.
+func IDOf(key Key) (ID, error) { return p2p.IDFromPrivateKey(key) }
+
 // New starts a host. The caller closes it.
 func New(config Config) (*Host, error) {
 	if config.Key == nil || config.Store == nil {
