@@ -4,7 +4,7 @@ import "math"
 
 // Convert converts between integer types, wrapping around, and from integers to float32, rounding to nearest even.
 // Booleans are read as 0 and 1 by way of Truth.
-func Convert[D Number, S int32 | int64 | uint8 | uint32](dst []D, x []S) {
+func Convert[D Number, S Integer](dst []D, x []S) {
 	x = x[:len(dst)]
 	for i := range dst {
 		dst[i] = D(x[i])
@@ -12,7 +12,7 @@ func Convert[D Number, S int32 | int64 | uint8 | uint32](dst []D, x []S) {
 }
 
 // FloatTo converts float32 to integers: truncated toward zero, saturated to the range of the integers, NaN to 0.
-func FloatTo[D int32 | int64 | uint8 | uint32](dst []D, x []float32) {
+func FloatTo[D Integer](dst []D, x []float32) {
 	x = x[:len(dst)]
 	lowest, highest := bounds[D]()
 	low, high := float64(lowest), float64(highest)
@@ -30,8 +30,10 @@ func FloatTo[D int32 | int64 | uint8 | uint32](dst []D, x []float32) {
 	}
 }
 
-func bounds[D int32 | int64 | uint8 | uint32]() (lowest, highest D) {
+func bounds[D Integer]() (lowest, highest D) {
 	switch p := any(&lowest).(type) {
+	case *int8:
+		*p = math.MinInt8
 	case *int32:
 		*p = math.MinInt32
 	case *int64:

@@ -4,7 +4,12 @@ import "math"
 
 // Number is a Go type of elements that operators calculate with.
 type Number interface {
-	float32 | int32 | int64 | uint8 | uint32
+	float32 | Integer
+}
+
+// Integer is a Go type of elements that are whole numbers.
+type Integer interface {
+	int8 | int32 | int64 | uint8 | uint32
 }
 
 // The elementwise functions below take slices of the length of dst; dst may be one of the operands, but must not
@@ -52,9 +57,9 @@ func Sign[T Number](dst, x []T) {
 	}
 }
 
-// Map applies a function of one float32 to every element.
-func Map(f func(float32) float32) func(dst, x []float32) {
-	return func(dst, x []float32) {
+// Map applies a function of one element to every element.
+func Map[D, S any](f func(S) D) func(dst []D, x []S) {
+	return func(dst []D, x []S) {
 		x = x[:len(dst)]
 		for i := range dst {
 			dst[i] = f(x[i])
@@ -112,7 +117,7 @@ func DivFloat(dst, x, y []float32) {
 }
 
 // DivInt divides x by y, truncating toward zero. x/0 is 0; the smallest integer divided by -1 is itself.
-func DivInt[T int32 | int64 | uint8 | uint32](dst, x, y []T) {
+func DivInt[T Integer](dst, x, y []T) {
 	x, y = x[:len(dst)], y[:len(dst)]
 	for i := range dst {
 		if d := y[i]; d != 0 {
@@ -211,7 +216,7 @@ func LessEqual[T Number](dst []uint8, x, y []T) {
 }
 
 // Where is x where cond is not 0, else y.
-func Where[T Number](dst []T, cond []uint8, x, y []T) {
+func Where[T any](dst []T, cond []uint8, x, y []T) {
 	cond, x, y = cond[:len(dst)], x[:len(dst)], y[:len(dst)]
 	for i := range dst {
 		v := y[i]

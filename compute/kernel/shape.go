@@ -9,7 +9,7 @@ type View struct {
 
 // Element is a type of elements that views move, one of each size.
 type Element interface {
-	uint8 | uint32 | int64
+	uint8 | uint16 | uint32 | int64
 }
 
 // walk calls f for consecutive runs of the elements lo, lo+1, ..., lo+n-1 of the view in row-major order: k of them start

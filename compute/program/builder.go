@@ -242,6 +242,16 @@ func (b *Builder) Activation(k Kind, operands ...Value) (Value, error) {
 	return b.Append(Operator{Kind: k, In: refs(operands...)})
 }
 
+// Quantize turns x into Int8 by scales of the same dimensions.
+func (b *Builder) Quantize(x, scale Value) (Value, error) {
+	return b.Append(Operator{Kind: Quantize, In: refs(x, scale)})
+}
+
+// Dequantize turns Int8 codes back into float32 by their scales.
+func (b *Builder) Dequantize(codes, scale Value) (Value, error) {
+	return b.Append(Operator{Kind: Dequantize, In: refs(codes, scale)})
+}
+
 // CrossEntropy is the loss of rows of logits [n, classes] with the targets [n].
 func (b *Builder) CrossEntropy(logits, targets Value) (Value, error) {
 	return b.Append(Operator{Kind: CrossEntropy, In: refs(logits, targets)})

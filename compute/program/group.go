@@ -247,6 +247,8 @@ func (t *tiler) load(x *Exec, w *worker, in instruction, lo int) {
 	switch t.registers[in.out].size {
 	case 1:
 		kernel.Load(dst, src, &in.load.View, lo)
+	case 2:
+		kernel.Load(tensor.As[uint16](dst), tensor.As[uint16](src), &in.load.View, lo)
 	case 4:
 		kernel.Load(tensor.As[uint32](dst), tensor.As[uint32](src), &in.load.View, lo)
 	case 8:

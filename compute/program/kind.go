@@ -43,7 +43,9 @@ const (
 	Ceil     Kind = 24 // float32
 	Round    Kind = 25 // float32, to the nearest integer, ties to even
 	Not      Kind = 26 // bool
-	Convert  Kind = 27 // any type to the type of Out; see the comment at kernel.FloatTo and kernel.Convert
+	// Convert takes any type to the type of Out, as kernel.FloatTo, kernel.Convert, kernel.Truth and kernel.ToFloat16 say;
+	// between a half and another type by way of float32.
+	Convert Kind = 27
 )
 
 // Elementwise functions of two operands of equal shape.
@@ -61,8 +63,8 @@ const (
 
 // Elementwise comparisons of two operands of equal shape, to Bool. Every comparison with NaN is false, except NotEqual.
 const (
-	Equal        Kind = 60 // any type
-	NotEqual     Kind = 61 // any type
+	Equal        Kind = 60 // numbers and bool
+	NotEqual     Kind = 61 // numbers and bool
 	Less         Kind = 62 // numbers
 	LessEqual    Kind = 63 // numbers
 	Greater      Kind = 64 // numbers
@@ -149,6 +151,12 @@ const (
 	SiluGrad Kind = 163
 )
 
+// Numbers in 8 bits, elementwise, as the functions of kernel of the same name. Operands have equal dimensions.
+const (
+	Quantize   Kind = 170 // (x float32, scale float32) to Int8
+	Dequantize Kind = 171 // (codes Int8, scale float32) to float32
+)
+
 // A rule derives the shape of the result from the operator's attributes and the shapes of its operands, or says why there
 // is none. For kinds whose result is not given by those alone, it checks op.Out and returns it.
 type rule func(op *Operator, in []tensor.Shape) (tensor.Shape, error)
@@ -174,7 +182,7 @@ var kinds = [256]kindInfo{
 	Div: {"Div", 2, ruleBinary(number)}, Max: {"Max", 2, ruleBinary(number)}, Min: {"Min", 2, ruleBinary(number)},
 	Pow: {"Pow", 2, ruleBinary(float)}, And: {"And", 2, ruleBinary(boolean)}, Or: {"Or", 2, ruleBinary(boolean)},
 
-	Equal: {"Equal", 2, ruleCompare(anyType)}, NotEqual: {"NotEqual", 2, ruleCompare(anyType)},
+	Equal: {"Equal", 2, ruleCompare(countable)}, NotEqual: {"NotEqual", 2, ruleCompare(countable)},
 	Less: {"Less", 2, ruleCompare(number)}, LessEqual: {"LessEqual", 2, ruleCompare(number)},
 	Greater: {"Greater", 2, ruleCompare(number)}, GreaterEqual: {"GreaterEqual", 2, ruleCompare(number)},
 	Where: {"Where", 3, ruleWhere},
@@ -200,6 +208,8 @@ var kinds = [256]kindInfo{
 
 	Gelu: {"Gelu", 1, ruleUnary(float)}, GeluGrad: {"GeluGrad", 2, ruleBinary(float)},
 	Silu: {"Silu", 1, ruleUnary(float)}, SiluGrad: {"SiluGrad", 2, ruleBinary(float)},
+
+	Quantize: {"Quantize", 2, ruleQuantize(tensor.Float32, tensor.Int8)}, Dequantize: {"Dequantize", 2, ruleQuantize(tensor.Int8, tensor.Float32)},
 }
 
 // String returns the name of the kind, such as "Add".

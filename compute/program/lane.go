@@ -37,6 +37,10 @@ func laneOf(op *Operator, d tensor.DType, path kernel.Path) lane {
 		return binary(kernel.And)
 	case op.Kind == Or:
 		return binary(kernel.Or)
+	case op.Kind == Quantize:
+		return binary(kernel.QuantizeTo)
+	case op.Kind == Dequantize:
+		return dequantize
 	case op.Kind == Where:
 		return whereLane(op.Out.DType.Size())
 	case op.Kind >= AdamM && op.Kind <= AdamP:
@@ -48,6 +52,8 @@ func laneOf(op *Operator, d tensor.DType, path kernel.Path) lane {
 			return l
 		}
 		return numberLane[float32](op.Kind)
+	case tensor.Int8:
+		return intLane[int8](op.Kind)
 	case tensor.Int32:
 		return intLane[int32](op.Kind)
 	case tensor.Int64:
@@ -120,7 +126,7 @@ func floatLane(k Kind, path kernel.Path) lane {
 	return nil
 }
 
-func intLane[T int32 | int64 | uint8 | uint32](k Kind) lane {
+func intLane[T kernel.Integer](k Kind) lane {
 	switch k {
 	case Abs:
 		return unary(kernel.AbsInt[T])
@@ -140,7 +146,7 @@ func intLane[T int32 | int64 | uint8 | uint32](k Kind) lane {
 	return numberLane[T](k)
 }
 
-func numberLane[T tensor.Element](k Kind) lane {
+func numberLane[T kernel.Number](k Kind) lane {
 	switch k {
 	case Neg:
 		return unary(kernel.Neg[T])
@@ -169,6 +175,12 @@ func convertLane(from, to tensor.DType) lane {
 	switch from {
 	case tensor.Float32:
 		return fromFloat(to)
+	case tensor.Float16:
+		return fromHalf(kernel.Map(kernel.FromFloat16), to)
+	case tensor.BFloat16:
+		return fromHalf(kernel.Map(kernel.FromBFloat16), to)
+	case tensor.Int8:
+		return fromInt[int8](to)
 	case tensor.Int32:
 		return fromInt[int32](to)
 	case tensor.Int64:
@@ -181,6 +193,12 @@ func convertLane(from, to tensor.DType) lane {
 
 func fromFloat(to tensor.DType) lane {
 	switch to {
+	case tensor.Float16:
+		return unary(kernel.Map(kernel.ToFloat16))
+	case tensor.BFloat16:
+		return unary(kernel.Map(kernel.ToBFloat16))
+	case tensor.Int8:
+		return unary(kernel.FloatTo[int8])
 	case tensor.Int32:
 		return unary(kernel.FloatTo[int32])
 	case tensor.Int64:
@@ -193,10 +211,14 @@ func fromFloat(to tensor.DType) lane {
 	return unary(kernel.Truth[float32])
 }
 
-func fromInt[S int32 | int64 | uint8 | uint32](to tensor.DType) lane {
+func fromInt[S kernel.Integer](to tensor.DType) lane {
 	switch to {
 	case tensor.Float32:
 		return unary(kernel.Convert[float32, S])
+	case tensor.Float16, tensor.BFloat16:
+		return toHalf(kernel.Convert[float32, S], to)
+	case tensor.Int8:
+		return unary(kernel.Convert[int8, S])
 	case tensor.Int32:
 		return unary(kernel.Convert[int32, S])
 	case tensor.Int64:
@@ -209,10 +231,44 @@ func fromInt[S int32 | int64 | uint8 | uint32](to tensor.DType) lane {
 	return unary(kernel.Truth[S])
 }
 
+// fromHalf converts what widen turns into float32.
+func fromHalf(widen func(dst []float32, x []uint16), to tensor.DType) lane {
+	switch to {
+	case tensor.Float32:
+		return unary(widen)
+	case tensor.Float16, tensor.BFloat16:
+		return toHalf(widen, to)
+	case tensor.Int8:
+		return unary(kernel.ByFloat(widen, kernel.FloatTo[int8]))
+	case tensor.Int32:
+		return unary(kernel.ByFloat(widen, kernel.FloatTo[int32]))
+	case tensor.Int64:
+		return unary(kernel.ByFloat(widen, kernel.FloatTo[int64]))
+	case tensor.Uint8:
+		return unary(kernel.ByFloat(widen, kernel.FloatTo[uint8]))
+	case tensor.Uint32:
+		return unary(kernel.ByFloat(widen, kernel.FloatTo[uint32]))
+	}
+	return unary(kernel.ByFloat(widen, kernel.Truth[float32]))
+}
+
+func toHalf[S tensor.Element](widen func(dst []float32, x []S), to tensor.DType) lane {
+	if to == tensor.Float16 {
+		return unary(kernel.ByFloat(widen, kernel.Map(kernel.ToFloat16)))
+	}
+	return unary(kernel.ByFloat(widen, kernel.Map(kernel.ToBFloat16)))
+}
+
+func dequantize(dst []byte, in [][]byte) {
+	kernel.DequantizeTo(tensor.As[float32](dst), tensor.As[int8](in[0]), tensor.As[float32](in[1]))
+}
+
 func whereLane(size int) lane {
 	switch size {
 	case 1:
 		return where[uint8]
+	case 2:
+		return where[uint16]
 	case 4:
 		return where[uint32]
 	}

@@ -3,6 +3,7 @@ package program
 import (
 	"math"
 	"slices"
+	"sort"
 	"testing"
 
 	"github.com/starling-network/starling/compute/kernel"
@@ -33,6 +34,10 @@ func naiveFrom(t *tensor.Tensor) naive {
 			n.i[k] = t.I64()[k]
 		case tensor.Uint32:
 			n.i[k] = int64(tensor.As[uint32](t.Bytes())[k])
+		case tensor.Int8:
+			n.i[k] = int64(int8(t.Bytes()[k]))
+		case tensor.Float16, tensor.BFloat16:
+			n.i[k] = int64(tensor.As[uint16](t.Bytes())[k]) // the bits
 		default:
 			n.i[k] = int64(t.Bytes()[k])
 		}
@@ -53,6 +58,8 @@ func (n naive) tensor() *tensor.Tensor {
 			t.I64()[k] = n.i[k]
 		case tensor.Uint32:
 			tensor.As[uint32](t.Bytes())[k] = uint32(n.i[k])
+		case tensor.Float16, tensor.BFloat16:
+			tensor.As[uint16](t.Bytes())[k] = uint16(n.i[k])
 		default:
 			t.Bytes()[k] = uint8(n.i[k])
 		}
@@ -341,8 +348,15 @@ func naiveLane(t *testing.T, op *Operator, in []naive, out naive, k int) {
 		}
 		return
 	}
-	if op.Kind == Convert {
+	switch op.Kind {
+	case Convert:
 		naiveConvert(x, out, k)
+		return
+	case Quantize:
+		out.i[k] = naiveQuantize(x.f[k], y.f[k])
+		return
+	case Dequantize:
+		out.f[k] = float32(x.i[k]) * y.f[k]
 		return
 	}
 	if x.float() {
@@ -374,6 +388,10 @@ func naiveTruth(b bool) int64 {
 
 func naiveConvert(x, out naive, k int) {
 	d := out.shape.DType
+	if from := x.shape.DType; from != d && (half(from) || half(d)) {
+		naiveConvertHalf(x, out, k)
+		return
+	}
 	switch {
 	case d == tensor.Bool:
 		out.i[k] = naiveTruth(x.i[k] != 0 || x.f[k] != 0)
@@ -383,7 +401,7 @@ func naiveConvert(x, out naive, k int) {
 			out.f[k] = x.f[k]
 		}
 	default:
-		limits := map[tensor.DType][2]float64{tensor.Int32: {-1 << 31, 1<<31 - 1}, tensor.Int64: {-1 << 63, 1<<63 - 1},
+		limits := map[tensor.DType][2]float64{tensor.Int8: {-128, 127}, tensor.Int32: {-1 << 31, 1<<31 - 1}, tensor.Int64: {-1 << 63, 1<<63 - 1},
 			tensor.Uint8: {0, 255}, tensor.Uint32: {0, 1<<32 - 1}}[d]
 		switch f := float64(x.f[k]); {
 		case f != f:
@@ -396,6 +414,84 @@ func naiveConvert(x, out naive, k int) {
 			out.i[k] = int64(max(limits[0], min(limits[1], math.Trunc(f))))
 		}
 	}
+}
+
+// naiveQuantize counts the halves between zero and the product.
+func naiveQuantize(x, scale float32) int64 {
+	if scale != scale || scale < 0x1p-126 || x != x {
+		return 0
+	}
+	inverse := 1 / scale
+	product := float32(x * inverse)
+	code := int64(0)
+	for code < 127 && math.Abs(float64(product)) >= float64(code)+0.5 {
+		code++
+	}
+	if product < 0 {
+		return -code
+	}
+	return code
+}
+
+// naiveConvertHalf converts between a half and another type.
+func naiveConvertHalf(x, out naive, k int) {
+	between := naiveOf(tensor.Make(tensor.Float32, x.shape.Dims...))
+	if half(x.shape.DType) {
+		between.f[k] = float32(wide(x.shape.DType, uint16(x.i[k])))
+	} else {
+		naiveConvert(x, between, k)
+	}
+	if d := out.shape.DType; half(d) {
+		out.i[k] = int64(narrowed(d, between.f[k]))
+	} else {
+		naiveConvert(between, out, k)
+	}
+}
+
+// halfForm is the number of bits of the fraction of a half, and the exponent of its smallest normal number.
+func halfForm(d tensor.DType) (fraction, least int) {
+	if d == tensor.Float16 {
+		return 10, -14
+	}
+	return 7, -126
+}
+
+// wide is the number that the bits of a half stand for.
+func wide(d tensor.DType, h uint16) float64 {
+	fraction, least := halfForm(d)
+	exponent, f := int(h&0x7fff)>>fraction, float64(h&(1<<fraction-1))
+	sign := math.Copysign(1, -float64(h>>15)+0.5)
+	switch {
+	case exponent == 0x7fff>>fraction && f != 0:
+		return math.NaN()
+	case exponent == 0x7fff>>fraction:
+		return math.Inf(int(sign))
+	case exponent == 0:
+		return sign * math.Ldexp(f, least-fraction)
+	}
+	return sign * math.Ldexp(f+math.Ldexp(1, fraction), exponent-1+least-fraction)
+}
+
+// narrowed is the half nearest to a number: of all halves that are not NaN, with infinity where the next number would be.
+func narrowed(d tensor.DType, x float32) uint16 {
+	fraction, _ := halfForm(d)
+	infinite := uint16(0x7fff>>fraction) << fraction
+	sign := uint16(math.Float32bits(x)>>16) & 0x8000
+	if x != x {
+		return infinite | 1<<(fraction-1)
+	}
+	size := math.Abs(float64(x))
+	value := func(h uint16) float64 {
+		if h == infinite {
+			return 2*wide(d, infinite-1) - wide(d, infinite-2) // as if exponents went on
+		}
+		return wide(d, h)
+	}
+	h := uint16(sort.Search(int(infinite), func(h int) bool { return value(uint16(h)) >= size }))
+	if below := size - value(max(h, 1)-1); h > 0 && (below < value(h)-size || below == value(h)-size && h%2 == 1) {
+		h--
+	}
+	return sign | h
 }
 
 // naiveActivation rounds every operation; d is what a gradient is multiplied with.

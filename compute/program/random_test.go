@@ -17,7 +17,8 @@ type writer struct {
 	n int // values so far
 }
 
-var allTypes = []tensor.DType{tensor.Float32, tensor.Int32, tensor.Int64, tensor.Uint8, tensor.Bool, tensor.Uint32}
+var allTypes = []tensor.DType{tensor.Float32, tensor.Int32, tensor.Int64, tensor.Uint8, tensor.Bool, tensor.Uint32,
+	tensor.Int8, tensor.Float16, tensor.BFloat16}
 
 var specials = []uint32{0, 1 << 31, 1, 1<<31 | 1, 0x007fffff, 0x00800000, 0x7f7fffff, 0xff7fffff, 0x7f800000, 0xff800000,
 	0x7fc00000, 0xffc00001, 0x7f800001, 0x3f800000, 0xbf800000, 0x4f000000, 0xcf000000, 0x5f000000, 0x3f000000, 0x40200000}
@@ -110,9 +111,11 @@ func (w *writer) anyType() tensor.DType {
 	return allTypes[w.r.IntN(len(allTypes))]
 }
 
-func (w *writer) numberType() tensor.DType {
+func (w *writer) numberType() tensor.DType { return w.typeThat(number) }
+
+func (w *writer) typeThat(ok func(tensor.DType) bool) tensor.DType {
 	for {
-		if d := w.anyType(); d != tensor.Bool {
+		if d := w.anyType(); ok(d) {
 			return d
 		}
 	}
@@ -144,7 +147,7 @@ func (w *writer) step(k Kind) Value {
 	case k >= Equal && k <= GreaterEqual:
 		d := w.numberType()
 		if k <= NotEqual {
-			d = w.anyType()
+			d = w.typeThat(countable)
 		}
 		x := w.value(d)
 		return w.keep(b.Compare(k, x, w.like(b.Shape(x))))
@@ -168,6 +171,12 @@ func (w *writer) step(k Kind) Value {
 		return w.keep(b.Activation(k, x, w.like(b.Shape(x))))
 	case k == CrossEntropy || k == CrossEntropyGrad:
 		return w.crossEntropy(k)
+	case k == Quantize:
+		x := w.value(tensor.Float32)
+		return w.keep(b.Quantize(x, w.like(b.Shape(x))))
+	case k == Dequantize:
+		x := w.value(tensor.Int8)
+		return w.keep(b.Dequantize(x, w.like(tensor.Make(tensor.Float32, b.Shape(x).Dims...))))
 	}
 	return w.heavy(k)
 }

@@ -213,6 +213,8 @@ func iotaRange(op *Operator, lo, hi int) []byte {
 	switch s.DType {
 	case tensor.Float32:
 		kernel.Iota(tensor.As[float32](out), lo, inner, dim)
+	case tensor.Int8:
+		kernel.Iota(tensor.As[int8](out), lo, inner, dim)
 	case tensor.Int32:
 		kernel.Iota(tensor.As[int32](out), lo, inner, dim)
 	case tensor.Int64:

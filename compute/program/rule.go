@@ -39,11 +39,13 @@ func infer(op *Operator, in []tensor.Shape, maxBytes int) (tensor.Shape, error) 
 	return out, nil
 }
 
-func anyType(d tensor.DType) bool { return d.Valid() }
-func number(d tensor.DType) bool  { return d.Valid() && d != tensor.Bool }
-func float(d tensor.DType) bool   { return d == tensor.Float32 }
-func boolean(d tensor.DType) bool { return d == tensor.Bool }
-func index(d tensor.DType) bool   { return d == tensor.Int32 || d == tensor.Int64 }
+func anyType(d tensor.DType) bool   { return d.Valid() }
+func half(d tensor.DType) bool      { return d == tensor.Float16 || d == tensor.BFloat16 }
+func countable(d tensor.DType) bool { return d.Valid() && !half(d) } // numbers and bool
+func number(d tensor.DType) bool    { return countable(d) && d != tensor.Bool }
+func float(d tensor.DType) bool     { return d == tensor.Float32 }
+func boolean(d tensor.DType) bool   { return d == tensor.Bool }
+func index(d tensor.DType) bool     { return d == tensor.Int32 || d == tensor.Int64 }
 
 // noInts rejects attributes on a kind that has none.
 func noInts(op *Operator) error { return wantInts(op, 0) }
@@ -113,6 +115,17 @@ func ruleBinary(ok func(tensor.DType) bool) rule {
 			return in[0], invalid("operands are %s and %s", in[0], in[1])
 		}
 		return in[0], noInts(op)
+	}
+}
+
+// ruleQuantize takes elements of one type and their scales to another type.
+func ruleQuantize(from, to tensor.DType) rule {
+	return func(op *Operator, in []tensor.Shape) (tensor.Shape, error) {
+		out := tensor.Shape{DType: to, Dims: in[0].Dims}
+		if in[0].DType != from || !in[1].Equal(tensor.Shape{DType: tensor.Float32, Dims: in[0].Dims}) {
+			return out, invalid("operands are %s and %s", in[0], in[1])
+		}
+		return out, noInts(op)
 	}
 }
 

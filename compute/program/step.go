@@ -48,10 +48,12 @@ func (pl *plan) lowerStep(i int) loc {
 type stepFunc = func(x *Exec, dst []byte, in [][]byte) error
 
 // byType picks the instance of a generic function for an element type. Bool is handled as Uint8.
-func byType[F any](d tensor.DType, f32, i32, i64, u8, u32 F) F {
+func byType[F any](d tensor.DType, f32, i8, i32, i64, u8, u32 F) F {
 	switch d {
 	case tensor.Float32:
 		return f32
+	case tensor.Int8:
+		return i8
 	case tensor.Int32:
 		return i32
 	case tensor.Int64:
@@ -63,10 +65,12 @@ func byType[F any](d tensor.DType, f32, i32, i64, u8, u32 F) F {
 }
 
 // bySize picks the instance of a generic function for a size of elements.
-func bySize[F any](size int, f1, f4, f8 F) F {
+func bySize[F any](size int, f1, f2, f4, f8 F) F {
 	switch size {
 	case 1:
 		return f1
+	case 2:
+		return f2
 	case 4:
 		return f4
 	}
@@ -75,11 +79,11 @@ func bySize[F any](size int, f1, f4, f8 F) F {
 
 func iotaStep(s tensor.Shape, axis int) stepFunc {
 	inner, dim := product(s.Dims[axis+1:]), s.Dims[axis]
-	return byType(s.DType, iotaOf[float32](inner, dim), iotaOf[int32](inner, dim), iotaOf[int64](inner, dim),
+	return byType(s.DType, iotaOf[float32](inner, dim), iotaOf[int8](inner, dim), iotaOf[int32](inner, dim), iotaOf[int64](inner, dim),
 		iotaOf[uint8](inner, dim), iotaOf[uint32](inner, dim))
 }
 
-func iotaOf[T tensor.Element](inner, dim int) stepFunc {
+func iotaOf[T kernel.Number](inner, dim int) stepFunc {
 	return func(_ *Exec, dst []byte, _ [][]byte) error {
 		kernel.Iota(tensor.As[T](dst), 0, inner, dim)
 		return nil
@@ -124,7 +128,7 @@ func reduceDims(dims []int, axes []int64) (outer, n, inner int, ok bool) {
 func (pl *plan) reduceStep(k Kind, d tensor.DType, outer, n, inner int) stepFunc {
 	switch {
 	case d != tensor.Float32:
-		return byType(d, nil, foldInt[int32](k, outer, n, inner), foldInt[int64](k, outer, n, inner),
+		return byType(d, nil, foldInt[int8](k, outer, n, inner), foldInt[int32](k, outer, n, inner), foldInt[int64](k, outer, n, inner),
 			foldInt[uint8](k, outer, n, inner), foldInt[uint32](k, outer, n, inner))
 	case k == ReduceSum:
 		return reduceRun(outer, n, inner, pl.path.SumRows, pl.path.SumColumns)
@@ -135,7 +139,7 @@ func (pl *plan) reduceStep(k Kind, d tensor.DType, outer, n, inner int) stepFunc
 	return foldRun(pl.path.Min, outer, n, inner)
 }
 
-func foldInt[T int32 | int64 | uint8 | uint32](k Kind, outer, n, inner int) stepFunc {
+func foldInt[T kernel.Integer](k Kind, outer, n, inner int) stepFunc {
 	switch k {
 	case ReduceSum:
 		return foldRun(kernel.Add[T], outer, n, inner)
@@ -146,7 +150,7 @@ func foldInt[T int32 | int64 | uint8 | uint32](k Kind, outer, n, inner int) step
 }
 
 // foldRun is a reduction by a function for which no order needs to be specified.
-func foldRun[T tensor.Element](f func(dst, x, y []T), outer, n, inner int) stepFunc {
+func foldRun[T kernel.Number](f func(dst, x, y []T), outer, n, inner int) stepFunc {
 	rows := func(dst, x []T, n int) { kernel.FoldRows(f, dst, x, n) }
 	columns := func(dst, x []T, rows, stride int) { kernel.FoldColumns(f, dst, x, rows, stride) }
 	return reduceRun(outer, n, inner, rows, columns)
@@ -182,7 +186,7 @@ func (pl *plan) lowerPad(op *Operator) loc {
 	}
 	view = loc{View: view}.merged().View
 	in := []span{pl.spanOf(op.In[0]), pl.spanOf(op.In[1])}
-	return pl.addStep(in, op.Out, bySize(x.DType.Size(), padOf[uint8](view), padOf[uint32](view), padOf[int64](view)))
+	return pl.addStep(in, op.Out, bySize(x.DType.Size(), padOf[uint8](view), padOf[uint16](view), padOf[uint32](view), padOf[int64](view)))
 }
 
 func padOf[T kernel.Element](view kernel.View) stepFunc {

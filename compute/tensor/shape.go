@@ -25,6 +25,10 @@ const (
 	Uint8   DType = 4
 	Bool    DType = 5 // one byte; 0 is false, 1 is true
 	Uint32  DType = 6
+	Int8    DType = 7 // two's complement
+	// The halves are for storage: programs move and convert them, and calculate in float32.
+	Float16  DType = 8 // IEEE-754 binary16
+	BFloat16 DType = 9 // the first 16 bits of a binary32
 )
 
 var dtypes = [...]struct {
@@ -33,6 +37,7 @@ var dtypes = [...]struct {
 }{
 	Float32: {"float32", 4}, Int32: {"int32", 4}, Int64: {"int64", 8},
 	Uint8: {"uint8", 1}, Bool: {"bool", 1}, Uint32: {"uint32", 4},
+	Int8: {"int8", 1}, Float16: {"float16", 2}, BFloat16: {"bfloat16", 2},
 }
 
 // Valid reports whether d is one of the element types above.

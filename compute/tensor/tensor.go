@@ -13,9 +13,10 @@ const Align = 64
 // CanonicalNaN is the one NaN that hashed values contain. Which NaN an operation yields differs between processors.
 const CanonicalNaN = 0x7fc00000
 
-// Element is a Go type that holds one element of a tensor. Bool tensors are read as uint8.
+// Element is a Go type that holds one element of a tensor. Bool tensors are read as uint8, halves as the uint16 of their
+// bits.
 type Element interface {
-	float32 | int32 | int64 | uint8 | uint32
+	float32 | int8 | int32 | int64 | uint8 | uint16 | uint32
 }
 
 // Tensor is a dense row-major array. Its element bytes are little-endian.

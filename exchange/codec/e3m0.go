@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/starling-network/starling/compute/kernel"
 	"github.com/starling-network/starling/compute/tensor"
 )
 
@@ -37,7 +38,7 @@ func encodeE3M0(b []byte, x []float32) {
 	}
 	h := toBrain(math.Float32frombits(largest))
 	binary.LittleEndian.PutUint16(b, h)
-	s := fromBrain(h)
+	s := kernel.FromBFloat16(h)
 	if s == 0 {
 		return
 	}
@@ -67,10 +68,10 @@ func (e3m0) decode(x *tensor.Tensor, b []byte) error {
 func decodeE3M0(x []float32, b []byte) error {
 	h := binary.LittleEndian.Uint16(b)
 	if h >= 0x7f80 {
-		return fmt.Errorf("%w: a scale is %v", ErrPayload, fromBrain(h))
+		return fmt.Errorf("%w: a scale is %v", ErrPayload, kernel.FromBFloat16(h))
 	}
 	var values [16]float32
-	for c, v := 7, fromBrain(h); c > 0; c, v = c-1, v*0.5 {
+	for c, v := 7, kernel.FromBFloat16(h); c > 0; c, v = c-1, v*0.5 {
 		values[c], values[c+8] = v, -v
 	}
 	if len(x)%2 == 1 && b[2+len(x)/2]>>4 != 0 {

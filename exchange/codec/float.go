@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"math"
 
+	"github.com/starling-network/starling/compute/kernel"
 	"github.com/starling-network/starling/compute/tensor"
 )
 
@@ -49,7 +50,7 @@ func (half) encode(b []byte, x *tensor.Tensor) error {
 func (half) decode(x *tensor.Tensor, b []byte) error {
 	dst := x.F32()
 	for i := range dst {
-		dst[i] = fromHalf(binary.LittleEndian.Uint16(b[2*i:]))
+		dst[i] = kernel.FromFloat16(binary.LittleEndian.Uint16(b[2*i:]))
 	}
 	return nil
 }
@@ -57,28 +58,11 @@ func (half) decode(x *tensor.Tensor, b []byte) error {
 // toHalf rounds a finite number to binary16, to nearest even; what would round to infinity becomes the largest finite
 // number.
 func toHalf(v float32) uint16 {
-	b := math.Float32bits(v)
-	sign := uint16(b>>16) & 0x8000
-	b &^= 1 << 31
-	switch {
-	case b >= 0x477ff000: // 65520 lies half-way between 65504 and infinity
-		return sign | 0x7bff
-	case b < 0x38800000: // below 2^-14: a multiple of 2^-24, which is the last place of numbers from 0.5 on
-		return sign | uint16(math.Float32bits(math.Float32frombits(b)+0.5)-0x3f000000)
+	h := kernel.ToFloat16(v)
+	if h&0x7fff == 0x7c00 {
+		h--
 	}
-	b += 0xfff + b>>13&1
-	return sign | uint16((b-0x38000000)>>13)
-}
-
-func fromHalf(h uint16) float32 {
-	sign, b := uint32(h&0x8000)<<16, uint32(h&0x7fff)
-	switch {
-	case b >= 0x7c00:
-		return math.Float32frombits(sign | 0x7f800000 | b&0x3ff<<13)
-	case b < 0x400:
-		return math.Float32frombits(sign | math.Float32bits(float32(b)*0x1p-24))
-	}
-	return math.Float32frombits(sign | (b<<13 + 0x38000000))
+	return h
 }
 
 // brain is BFloat16: the upper half of a float32.
@@ -104,16 +88,16 @@ func putBrain(b []byte, x []float32) {
 
 func getBrain(dst []float32, b []byte) {
 	for i := range dst {
-		dst[i] = fromBrain(binary.LittleEndian.Uint16(b[2*i:]))
+		dst[i] = kernel.FromBFloat16(binary.LittleEndian.Uint16(b[2*i:]))
 	}
 }
 
 // toBrain rounds a finite number to bfloat16, to nearest even; what would round to infinity becomes the largest finite
 // number.
 func toBrain(v float32) uint16 {
-	b := math.Float32bits(v)
-	b = min(b&^(1<<31)+0x7fff+b>>16&1, 0x7f7fffff) | b&(1<<31)
-	return uint16(b >> 16)
+	h := kernel.ToBFloat16(v)
+	if h&0x7fff == 0x7f80 {
+		h--
+	}
+	return h
 }
-
-func fromBrain(h uint16) float32 { return math.Float32frombits(uint32(h) << 16) }

@@ -387,36 +387,6 @@ func TestEncodeRefuses(t *testing.T) {
 	}
 }
 
-func TestF16RoundsToNearestEven(t *testing.T) {
-	var all []float64 // of the non-negative values, by bits
-	for h := range uint16(0x7c00) {
-		all = append(all, fromF16(h))
-	}
-	check := func(x float32) {
-		i, exact := slices.BinarySearch(all, math.Abs(float64(x)))
-		want := uint16(i)
-		if !exact {
-			low, high := math.Abs(float64(x))-all[i-1], all[i]-math.Abs(float64(x))
-			if low < high || low == high && i%2 == 1 {
-				want = uint16(i - 1)
-			}
-		}
-		if math.Signbit(float64(x)) {
-			want |= 0x8000
-		}
-		if got := toF16(x); got != want {
-			t.Fatalf("%v is %#x, want %#x", x, got, want)
-		}
-	}
-	for h := range len(all) - 1 {
-		mid := float32((all[h] + all[h+1]) / 2)
-		for _, x := range []float32{float32(all[h]), mid, math.Nextafter32(mid, 0), math.Nextafter32(mid, 1e9)} {
-			check(x)
-			check(-x)
-		}
-	}
-}
-
 func TestTinyBlocksAreZero(t *testing.T) {
 	row := make([]float32, 32)
 	row[3], row[4] = 0x1p-149, -0x1p-130

@@ -7,6 +7,7 @@ import (
 	"math"
 	"strings"
 
+	"github.com/starling-network/starling/compute/kernel"
 	"github.com/starling-network/starling/compute/tensor"
 )
 
@@ -138,7 +139,7 @@ func appendRow(raw []byte, row []float32, kind Type) []byte {
 	switch kind {
 	case F16:
 		for _, x := range row {
-			raw = binary.LittleEndian.AppendUint16(raw, toF16(x))
+			raw = binary.LittleEndian.AppendUint16(raw, kernel.ToFloat16(x))
 		}
 	case Q8_0:
 		for ; len(row) > 0; row = row[block:] {
@@ -152,35 +153,16 @@ func appendRow(raw []byte, row []float32, kind Type) []byte {
 	return raw
 }
 
-// appendBlock quantises 32 values as ggml does: the scale is a 127th of the largest, and halves go away from zero.
+// appendBlock quantises 32 values by their scale, a 127th of the largest.
 func appendBlock(raw []byte, x []float32) []byte {
 	largest := float32(0)
 	for _, v := range x {
 		largest = max(largest, v, -v)
 	}
 	scale := largest / 127
-	inverse := float32(0)
-	if scale >= 0x1p-126 { // below, it would be infinite; the scale is 0 in binary16 long before
-		inverse = 1 / scale
-	}
-	raw = binary.LittleEndian.AppendUint16(raw, toF16(scale))
+	raw = binary.LittleEndian.AppendUint16(raw, kernel.ToFloat16(scale))
 	for _, v := range x {
-		q := math.Round(float64(float32(v * inverse)))
-		raw = append(raw, byte(int8(max(-127, min(127, q)))))
+		raw = append(raw, byte(kernel.Quantize(v, scale)))
 	}
 	return raw
-}
-
-// toF16 rounds to IEEE-754 binary16, to nearest and ties to even. x must be at most maxF16 in magnitude.
-func toF16(x float32) uint16 {
-	b := math.Float32bits(x)
-	sign, exponent, fraction := uint16(b>>16&0x8000), int(b>>23&255)-127, b&(1<<23-1)
-	if exponent < -14 { // a whole number of 2^-24, of at most 2^10
-		return sign | uint16(math.RoundToEven(float64(math.Float32frombits(b&^(1<<31)))*0x1p24))
-	}
-	rounded := uint32(exponent+15)<<10 | fraction>>13
-	if rest := fraction & (1<<13 - 1); rest > 1<<12 || rest == 1<<12 && rounded&1 == 1 {
-		rounded++ // a carry out of the fraction raises the exponent, as it must
-	}
-	return sign | uint16(rounded)
 }

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"unicode/utf8"
 
+	"github.com/starling-network/starling/compute/kernel"
 	"github.com/starling-network/starling/compute/tensor"
 )
 
@@ -235,11 +236,11 @@ func (e *entry) read(raw []byte) *tensor.Tensor {
 		copy(t.Bytes(), raw)
 	case "F16":
 		for i, dst := 0, t.F32(); i < len(dst); i++ {
-			dst[i] = fromF16(binary.LittleEndian.Uint16(raw[2*i:]))
+			dst[i] = kernel.FromFloat16(binary.LittleEndian.Uint16(raw[2*i:]))
 		}
 	case "BF16":
 		for i, dst := 0, t.F32(); i < len(dst); i++ {
-			dst[i] = math.Float32frombits(uint32(binary.LittleEndian.Uint16(raw[2*i:])) << 16)
+			dst[i] = kernel.FromBFloat16(binary.LittleEndian.Uint16(raw[2*i:]))
 		}
 	}
 	return t
