@@ -56,7 +56,11 @@ func (m Member) Send(ctx context.Context, a role.Action) error {
 	case role.Attest:
 		return m.Attest(ctx, run.Attestation{Job: m.Job, Checkpoint: a.Next, Updates: a.Updates})
 	case role.Missing:
-		return m.Missing(ctx, m.Job, a.Work.Round, a.Work.Unit, a.Work.Attempt)
+		return m.Missing(ctx, m.Job, a.Work.Round, a.Work.Unit, a.Work.Attempt, a.Slice)
+	case role.SealSlice:
+		return m.SealSlice(ctx, m.Job, a.Part.Round, a.Part.Closed, a.Part.Slice, a.Seal)
+	case role.ShowSlice:
+		return m.ShowSlice(ctx, m.Job, a.Part.Round, a.Part.Closed, a.Part.Slice, a.CID)
 	}
 	return fmt.Errorf("client: no such message: %T", a)
 }

@@ -99,9 +99,20 @@ func (c *Client) Move(ctx context.Context, job string, round, unit, attempt uint
 	return c.send(ctx, &trainingpb.MsgMove{Sender: c.Address(), Job: job, Round: round, Unit: unit, Attempt: attempt, Body: m.Encode()})
 }
 
-// Missing reports that the update of a unit cannot be fetched.
-func (c *Client) Missing(ctx context.Context, job string, round, unit, attempt uint32) error {
-	return c.send(ctx, &trainingpb.MsgMissing{Sender: c.Address(), Job: job, Round: round, Unit: unit, Attempt: attempt})
+// Missing reports that the update of a unit, or the slice of it that the account needs, cannot be fetched.
+func (c *Client) Missing(ctx context.Context, job string, round, unit, attempt, slice uint32) error {
+	return c.send(ctx, &trainingpb.MsgMissing{Sender: c.Address(), Job: job, Round: round, Unit: unit, Attempt: attempt, Slice: slice})
+}
+
+// SealSlice binds the account to what it computed for a slice of the checkpoint after a round whose last commitment is in
+// the block closed. The seal is run.State.SliceSeal.
+func (c *Client) SealSlice(ctx context.Context, job string, round uint32, closed int64, slice uint32, seal canon.Digest) error {
+	return c.send(ctx, &trainingpb.MsgSealSlice{Sender: c.Address(), Job: job, Round: round, Closed: closed, Slice: slice, Seal: seal[:]})
+}
+
+// ShowSlice says what a slice is.
+func (c *Client) ShowSlice(ctx context.Context, job string, round uint32, closed int64, slice uint32, cid string) error {
+	return c.send(ctx, &trainingpb.MsgShowSlice{Sender: c.Address(), Job: job, Round: round, Closed: closed, Slice: slice, CID: cid})
 }
 
 // Attest signs and submits the checkpoint after the current round. What is signed is run.State.Attestation.

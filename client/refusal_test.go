@@ -45,7 +45,7 @@ func TestRefusals(t *testing.T) {
 	n.refused(stranger.CancelOrder(ctx, "job"), chainmarket.ErrNotYours, "market", 8)
 	n.refused(stranger.CancelOrder(ctx, "other"), chainmarket.ErrNoOrder, "market", 7)
 	n.balance("consumer", funds-order("job").Budget)
-	n.refused(stranger.Missing(ctx, "job", 0, 0, 0), training.ErrNoRun, "training", 2)
+	n.refused(stranger.Missing(ctx, "job", 0, 0, 0, 0), training.ErrNoRun, "training", 2)
 
 	n.enlist("w0", run.Worker, 1)
 	n.enlist("w1", run.Worker, 1)

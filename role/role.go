@@ -20,6 +20,13 @@ type Work struct {
 	Round, Unit, Attempt uint32
 }
 
+// Part names a slice of the checkpoint after a round whose last commitment is in the block Closed.
+type Part struct {
+	Round  uint32
+	Closed int64
+	Slice  uint32
+}
+
 // Event is a fact that a role is told.
 type Event interface{ event() }
 
@@ -51,6 +58,11 @@ type (
 		Differ uint32       // unless Right: the first segment root that differs; their number: only the update differs
 		Seal   canon.Digest // if Right: root of the state over keyed leaves
 	}
+	// Reduced says that a slice of the next checkpoint is computed and stored. Nobody can ask for it who does not know its CID.
+	Reduced struct {
+		Action Reduce
+		CID    string
+	}
 	// Finished says that an action with no result of its own succeeded.
 	Finished struct{ Action Action }
 	// Failed says that an action did not succeed. It may be asked for again.
@@ -65,6 +77,7 @@ func (Loaded) event()   {}
 func (Advanced) event() {}
 func (Trained) event()  {}
 func (Checked) event()  {}
+func (Reduced) event()  {}
 func (Finished) event() {}
 func (Failed) event()   {}
 
@@ -130,19 +143,45 @@ type (
 		Commit run.Commitment
 		Base   run.Checkpoint
 	}
-	// Advance fetches the committed updates of the round and combines them. Answered by Advanced.
+	// Advance fetches the committed updates of the round and combines them, or in a run with slices fetches these and puts
+	// them together. Answered by Advanced.
 	Advance struct {
+		Base   run.Checkpoint
+		Units  []run.Unit
+		Closed int64
+		Slices []run.Slice // all agreed; none in a run without slices
+	}
+	// Reduce fetches one slice of every committed update of the round and combines them. Answered by Reduced.
+	Reduce struct {
+		Part  Part
 		Base  run.Checkpoint
 		Units []run.Unit
+	}
+	// SealSlice binds the member to what it computed.
+	SealSlice struct {
+		Part Part
+		Seal canon.Digest
+	}
+	// ShowSlice tells the chain what a slice is.
+	ShowSlice struct {
+		Part Part
+		CID  string
+	}
+	// Probe fetches the slice of the update of a unit that another member misses, and keeps it.
+	Probe struct {
+		Work Work
+		Base run.Checkpoint
+		Unit run.Unit
 	}
 	// Attest signs and sends a checkpoint to the chain.
 	Attest struct {
 		Next    run.Checkpoint
 		Updates []string
 	}
-	// Missing tells the chain that the update of a unit cannot be fetched.
+	// Missing tells the chain that the update of a unit cannot be fetched; in a run with slices, which of it.
 	Missing struct {
-		Work Work
+		Work  Work
+		Slice uint32
 	}
 )
 
@@ -157,6 +196,12 @@ func (a Missing) Key() string { return a.Work.key("missing") }
 func (a Unseal) Key() string  { return a.Work.key("unseal") }
 func (a Unmask) Key() string  { return a.Work.key("unmask") }
 func (a Suspect) Key() string { return a.Work.key("suspect") }
+func (a Probe) Key() string   { return a.Work.key("probe") }
+
+// Key implements Action.
+func (a Reduce) Key() string    { return a.Part.key("reduce") }
+func (a SealSlice) Key() string { return a.Part.key("seal slice") }
+func (a ShowSlice) Key() string { return a.Part.key("show slice") + " " + a.CID }
 
 // Key implements Action.
 func (a Challenge) Key() string { return a.Work.key("challenge") }
@@ -168,14 +213,24 @@ func (a Move) Key() string {
 	return fmt.Sprintf("move %d/%d.%d of %s against %s, turn %v", c.Round, c.Unit, c.Attempt, c.Challenger, c.Asserter, g.Moves)
 }
 
-// Key implements Action. The updates tell one composition of a round from another.
-func (a Advance) Key() string { return fmt.Sprintf("advance %d %v", a.Base.Round, Updates(a.Units)) }
+// Key implements Action. The updates tell one composition of a round from another, and the slices one finding from another.
+func (a Advance) Key() string {
+	key := fmt.Sprintf("advance %d %v", a.Base.Round, Updates(a.Units))
+	for _, x := range a.Slices {
+		key += " " + x.CID
+	}
+	return key
+}
 
 // Key implements Action.
 func (a Attest) Key() string { return fmt.Sprintf("attest %d %s", a.Next.Round, a.Next.Root) }
 
 func (w Work) key(verb string) string {
 	return fmt.Sprintf("%s %d/%d.%d", verb, w.Round, w.Unit, w.Attempt)
+}
+
+func (p Part) key(verb string) string {
+	return fmt.Sprintf("%s %d@%d.%d", verb, p.Round, p.Closed, p.Slice)
 }
 
 // Updates lists the CIDs of the units' updates in unit order.

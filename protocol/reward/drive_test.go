@@ -261,7 +261,7 @@ func (w *world) report(p party) {
 			continue
 		}
 		if w.party(u.Worker).withhold {
-			w.apply(w.s.Missing(w.env(), p.offer.ID, w.s.Round, u.Index, u.Attempt))
+			w.apply(w.s.Missing(w.env(), p.offer.ID, w.s.Round, u.Index, u.Attempt, 0))
 			return
 		}
 	}

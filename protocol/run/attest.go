@@ -16,7 +16,7 @@ func (s State) Attest(env Env, round uint32, v Vote) (State, []Event, error) {
 	case round != s.Round:
 		return s, nil, fmt.Errorf("%w: round %d, the run is in round %d", ErrStale, round, s.Round)
 	case s.Phase != Attest:
-		return s, nil, fmt.Errorf("%w: not every unit of round %d is committed", ErrWrongPhase, s.Round)
+		return s, nil, fmt.Errorf("%w: not every unit of round %d is committed, and every slice agreed", ErrWrongPhase, s.Round)
 	case s.Voted(v.Member):
 		return s, nil, fmt.Errorf("%w: %s has attested round %d", ErrDuplicate, v.Member, s.Round)
 	case v.Next.Round != s.Round+1:
@@ -75,7 +75,7 @@ func (d *draft) attested(next Checkpoint) {
 	d.emit(Event{Kind: RoundAttested, Round: d.Round, Entry: entry})
 	d.Attested = d.env.Height
 	d.Open = append(slices.Clip(d.Open), d.Lap)
-	d.Lap, d.Votes = Lap{Round: d.Round + 1, Base: next}, nil
+	d.Lap, d.Votes, d.Slices = Lap{Round: d.Round + 1, Base: next}, nil, nil
 	d.enter(Assign)
 	if d.Round == d.Terms.Rounds {
 		d.enter(Settle)

@@ -23,6 +23,10 @@ func (s State) edit(env Env) *draft {
 	s.Members = slices.Clone(s.Members)
 	s.Units = slices.Clone(s.Units)
 	s.Open = slices.Clone(s.Open)
+	s.Slices = slices.Clone(s.Slices)
+	for i := range s.Slices {
+		s.Slices[i].Reducers = slices.Clone(s.Slices[i].Reducers)
+	}
 	for i := range s.Open {
 		s.Open[i].Units = slices.Clone(s.Open[i].Units)
 	}
@@ -82,14 +86,17 @@ func (d *draft) follow() {
 	case d.Phase == Train && !open:
 		d.Closed = d.env.Height
 		d.enter(Attest)
-	case d.Phase == Attest && open:
+		if d.Terms.Sliced() {
+			d.enter(Reduce)
+		}
+	case (d.Phase == Attest || d.Phase == Reduce) && open:
 		d.reopen()
 	}
 }
 
-// reopen goes back to training: draws and votes start over when every unit is committed again.
+// reopen goes back to training: draws, slices and votes start over when every unit is committed again.
 func (d *draft) reopen() {
-	d.Closed, d.Drawn, d.Attested, d.Votes = 0, false, 0, nil
+	d.Closed, d.Drawn, d.Attested, d.Votes, d.Slices = 0, false, 0, nil, nil
 	d.enter(Train)
 }
 

@@ -35,6 +35,10 @@ const (
 	UnitAccepted   EventKind = "unit_accepted"   // Unit, Who: nothing is open about it; owed when the round is final
 	MemberLeft     EventKind = "member_left"     // Who, Why
 	RoundAttested  EventKind = "round_attested"  // Entry
+	SliceAssigned  EventKind = "slice_assigned"  // Unit (the slice), Who (reducer)
+	SliceMissed    EventKind = "slice_missed"    // Unit (the slice), Who (reducer), Why: missed_deadline: it is replaced
+	SliceContested EventKind = "slice_contested" // Unit (the slice): every member computes it
+	SlicesAgreed   EventKind = "slices_agreed"   // the next checkpoint is there, to be attested
 	RolledBack     EventKind = "rolled_back"     // Unit, Who (the convicted worker): Round is the current one again, all checkpoints after its base are void
 	RoundDropped   EventKind = "round_dropped"   // Lap, which was rolled back
 	RoundFinal     EventKind = "round_final"     // Lap: its workers are owed

@@ -219,13 +219,13 @@ func TestMissingUpdate(t *testing.T) {
 		}
 	}
 	for _, id := range others[:2] {
-		g.must(func(s State) (State, []Event, error) { return s.Missing(g.env(), id, 0, 2, 0) })
+		g.must(func(s State) (State, []Event, error) { return s.Missing(g.env(), id, 0, 2, 0, 0) })
 	}
 	g.phase(Attest)
-	if err := g.do(func(s State) (State, []Event, error) { return s.Missing(g.env(), others[0], 0, 2, 0) }); !errors.Is(err, ErrDuplicate) {
+	if err := g.do(func(s State) (State, []Event, error) { return s.Missing(g.env(), others[0], 0, 2, 0, 0) }); !errors.Is(err, ErrDuplicate) {
 		t.Errorf("second report: %v", err)
 	}
-	g.must(func(s State) (State, []Event, error) { return s.Missing(g.env(), others[2], 0, 2, 0) })
+	g.must(func(s State) (State, []Event, error) { return s.Missing(g.env(), others[2], 0, 2, 0, 0) })
 	g.phase(Attest) // the audit of the unit needs no update, and goes on
 	g.passAll()
 	g.phase(Train)
@@ -242,7 +242,7 @@ func TestMissingUpdate(t *testing.T) {
 	g.must(func(s State) (State, []Event, error) { return s.Attest(g.env(), 0, vote(s, "w0")) })
 	for _, m := range g.s.Members {
 		if g.s.Phase == Attest && m.ID != g.s.Units[0].Worker {
-			g.must(func(s State) (State, []Event, error) { return s.Missing(g.env(), m.ID, 0, 0, 0) })
+			g.must(func(s State) (State, []Event, error) { return s.Missing(g.env(), m.ID, 0, 0, 0, 0) })
 		}
 	}
 	g.phase(Train)
@@ -258,7 +258,7 @@ func TestWithheldLieIsConvicted(t *testing.T) {
 	u := g.s.Units[2]
 	for _, m := range g.s.Members {
 		if m.ID != u.Worker {
-			g.must(func(s State) (State, []Event, error) { return s.Missing(g.env(), m.ID, 0, 2, 0) })
+			g.must(func(s State) (State, []Event, error) { return s.Missing(g.env(), m.ID, 0, 2, 0, 0) })
 		}
 	}
 	g.must(func(s State) (State, []Event, error) { return s.Challenge(g.env(), u.Verifier, 0, 2, 0) })

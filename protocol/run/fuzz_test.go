@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/starling-network/starling/canon"
@@ -13,12 +14,18 @@ import (
 // verdicts alone are true: w0 and w1 never lie, and must never be convicted.
 func FuzzRun(f *testing.F) {
 	r := rand.New(rand.NewPCG(1, 1))
-	for range 20 {
+	for range 10 {
 		seed := make([]byte, 900)
 		for i := range seed {
 			seed[i] = byte(r.Uint32())
 		}
 		f.Add(seed)
+		sliced := slices.Clone(seed) // mostly of what a round in slices is made of
+		for i := 0; i < len(sliced); i += 3 {
+			sliced[i] = []byte{0, 0, 1, 1, 6, 13, 13, 13, 14, 15}[r.IntN(10)]
+		}
+		sliced[0] = 0x80
+		f.Add(sliced)
 	}
 	f.Fuzz(func(t *testing.T, script []byte) {
 		s := play(t, script)
@@ -32,6 +39,9 @@ func play(t *testing.T, script []byte) State {
 	all := terms()
 	all.AuditPPM = 300_000
 	all.Deadlines = Deadlines{Train: 3, Audit: 3, Attest: 3, Challenge: 2}
+	if len(script) > 0 && script[0]&0x80 != 0 {
+		all.Slices = 2
+	}
 	s, err := New(all, crew(4, 2), 0)
 	if err != nil {
 		t.Fatal(err)
@@ -115,16 +125,40 @@ func move(s State, env Env, op, who, what byte) (State, []Event, error) {
 		if what&0x10 != 0 {
 			return s.Suspect(env, member, lap.Round, unit, u.Attempt)
 		}
-		return s.Missing(env, member, s.Round, unit, u.Attempt)
+		return s.Missing(env, member, s.Round, unit, u.Attempt, 0)
 	case 13, 14:
+		if len(s.Slices) > 0 {
+			return slice(s, env, member, what)
+		}
 		return s.Attest(env, s.Round, vote(s, member))
 	default:
+		if s.Phase == Attest && what&4 != 0 {
+			return s.ShowSlice(env, member, s.Round, s.Closed, uint32(what)%4, "bafycontest")
+		}
 		v := vote(s, member)
 		if what&1 != 0 {
 			v.Next.CID = "bafyanother"
 		}
 		return s.Attest(env, s.Round-uint32(what>>7), v)
 	}
+}
+
+// slice is what a member says about a slice, or its attestation if all are agreed.
+func slice(s State, env Env, member string, what byte) (State, []Event, error) {
+	k := uint32(what) % 3
+	cid := fmt.Sprintf("bafyslice%d", k)
+	if liar(member) && what&0x80 != 0 {
+		cid = "bafylie"
+	}
+	switch {
+	case what&0x40 != 0:
+		return s.ShowSlice(env, member, s.Round, s.Closed, k, cid)
+	case s.Phase == Attest:
+		return s.Attest(env, s.Round, vote(s, member))
+	case int(k) < len(s.Slices) && s.Owes(member, int(k)) == OwesCID:
+		return s.ShowSlice(env, member, s.Round, s.Closed, k, cid)
+	}
+	return s.SealSlice(env, member, s.Round, s.Closed, k, s.SliceSeal(member, k, cid))
 }
 
 func liar(id string) bool { return id == "w2" || id == "w3" }
@@ -154,13 +188,18 @@ func hold(t *testing.T, s State) {
 			t.Fatalf("round %d is open, and was not committed or attested", l.Round)
 		}
 	}
-	dealt := s.Phase == Train || s.Phase == Attest
+	dealt := s.Phase == Train || s.Phase == Attest || s.Phase == Reduce
+	undecided := slices.ContainsFunc(s.Slices, func(x Slice) bool { return x.Status != Agreed })
 	committing := len(s.Lap.units(func(u Unit) bool { return u.Status == Assigned })) > 0
 	switch {
 	case dealt != (len(s.Units) > 0) || dealt && len(s.Units) != int(s.Terms.Units):
 		t.Fatalf("%d units in phase %d", len(s.Units), s.Phase)
 	case dealt && committing != (s.Phase == Train):
 		t.Fatalf("phase %d, and units are to be committed: %v", s.Phase, committing)
+	case s.Phase == Attest && (undecided || len(s.Slices) != int(s.Terms.Slices)), s.Phase == Reduce && len(s.Slices) > 0 && !undecided:
+		t.Fatalf("phase %d with slices %+v", s.Phase, s.Slices)
+	case len(s.Slices) > 0 && s.Phase != Reduce && s.Phase != Attest:
+		t.Fatalf("slices in phase %d", s.Phase)
 	case s.Phase != Attest && len(s.Votes) > 0:
 		t.Fatal("votes before every unit is committed")
 	case (s.Phase == Settle || s.Phase == Done) != (s.Round == s.Terms.Rounds):

@@ -30,6 +30,8 @@ const (
 	WhyMissedAudits    = "missed_audits"
 	WhyMissedAttest    = "missed_attest"
 	WhyWrongAttest     = "wrong_attest"
+	WhyMissedSlices    = "missed_slices"
+	WhyWrongSlice      = "wrong_slice" // a quorum found something else in a slice
 
 	// Why a run is halted.
 	WhyNoWorkers       = "no_workers"

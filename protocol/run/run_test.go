@@ -168,7 +168,7 @@ func TestRefusals(t *testing.T) {
 		return func(s State) (State, []Event, error) { return s.Challenge(g.env(), from, round, unit, attempt) }
 	}
 	missing := func(from string, round, unit, attempt uint32) func(State) (State, []Event, error) {
-		return func(s State) (State, []Event, error) { return s.Missing(g.env(), from, round, unit, attempt) }
+		return func(s State) (State, []Event, error) { return s.Missing(g.env(), from, round, unit, attempt, 0) }
 	}
 	verdict := func(round, unit, attempt uint32, lies bool, loser string) func(State) (State, []Event, error) {
 		return func(s State) (State, []Event, error) { return s.Verdict(g.env(), round, unit, attempt, lies, loser) }

@@ -5,7 +5,7 @@
 // rounds after them; a verdict against work that was built upon rolls the run back to where that work began. A round is
 // final, and paid, when nothing is open about it any more.
 //
-// The messages (Commit, Pass, Challenge, Verdict, Missing, Attest) and Tick, which follows them once a block, are
+// The messages (Commit, Pass, Challenge, Verdict, Missing, SealSlice, ShowSlice, Attest) and Tick, which follows them once a block, are
 // functions of (state, message, environment): no clock, no random source, no I/O, integers only. None changes its
 // receiver; a refused message gives the old state back. The chain executes them inside a block, the simulator under
 // virtual time. The package knows nothing of coins (reward, market), of tensors (compute) or of how a dispute is decided
@@ -37,6 +37,7 @@ type Terms struct {
 	AuditPPM  uint32       `cbor:"9,keyasint"`  // floor of the audit rate, parts per million; 0: no audits
 	Deadlines Deadlines    `cbor:"10,keyasint"` // in blocks
 	Window    uint32       `cbor:"11,keyasint"` // rounds that may be attested and not final before the run waits
+	Slices    uint32       `cbor:"12,keyasint"` // in how many slices a round is reduced; 0: every member combines the updates for itself
 }
 
 // Deadlines are in blocks. Train and Audit are only the first value: later ones follow what was observed.
@@ -85,10 +86,11 @@ type Phase uint8
 const (
 	Assign Phase = 1 // waiting for a beacon that deals the units, and for room in the window of rounds that are not final
 	Train  Phase = 2 // at least one unit has no commitment
-	Attest Phase = 3 // every unit is committed: updates become readable, members aggregate and attest the next checkpoint
+	Attest Phase = 3 // every unit is committed, and every slice agreed: updates are readable, members attest the next checkpoint
 	Settle Phase = 4 // the last round is attested, and not every round is final
 	Done   Phase = 5 // every round is final
 	Halted Phase = 6 // the run cannot go on; State.Why says why
+	Reduce Phase = 7 // between Train and Attest if the terms want slices: every unit is committed, and reducers compute the slices of the next checkpoint
 )
 
 // Status of a unit.
@@ -122,6 +124,7 @@ type Unit struct {
 	Suspects    []string     `cbor:"14,keyasint,omitempty"` // members who find the update odd
 	Seal        canon.Digest `cbor:"15,keyasint"`           // Sealed: the verifier's
 	Question    canon.Digest `cbor:"16,keyasint"`           // Sealed: says where the seal must be opened; zero until it is drawn
+	Lost        uint32       `cbor:"17,keyasint"`           // Missing: the slice of the update that the first report is about
 }
 
 // Lap is the work of one round that is not final.
@@ -176,6 +179,8 @@ type State struct {
 	First  uint32  `cbor:"8,keyasint"`            // attempt that the units of a round begin with: above all of rounds that were rolled back
 	Waits  []int64 `cbor:"9,keyasint,omitempty"`  // the latest observed blocks from assignment to commitment, for the deadline
 	Checks []int64 `cbor:"10,keyasint,omitempty"` // the latest observed blocks from draw to audit answer
+	Slices []Slice `cbor:"11,keyasint,omitempty"` // of the current round, once every unit of it is committed
+	Merges []int64 `cbor:"12,keyasint,omitempty"` // the latest observed blocks from draw to seal of a slice
 }
 
 // Entry is one line of the lineage: a checkpoint that a quorum attested.

@@ -42,6 +42,8 @@ func (t Terms) Validate() error {
 	switch {
 	case t.Window < 1 || t.Window > MaxWindow:
 		return bad("a window of %d rounds, wanted 1 to %d", t.Window, MaxWindow)
+	case t.Slices > MaxSlices:
+		return bad("%d slices, at most %d", t.Slices, MaxSlices)
 	case d.Challenge < 0 || d.Challenge > MaxBlocks:
 		return bad("%d blocks for challenges, wanted 0 to %d", d.Challenge, MaxBlocks)
 	}

@@ -16,6 +16,8 @@ func (s State) Tick(env Env) (State, []Event) {
 	switch d.Phase {
 	case Assign:
 		d.deal()
+	case Reduce:
+		d.reduce()
 	case Attest:
 		d.lateVotes()
 	}

@@ -69,9 +69,9 @@ func (m *Member) measure(blocks int64) {
 	m.Speed += (now >> 2) - (m.Speed >> 2)
 }
 
-// Missing is the report of a member that it cannot fetch the update of a unit of the current round. When more than half of
-// the members other than its worker have said so, the unit is done again by another.
-func (s State) Missing(env Env, from string, round, unit, attempt uint32) (State, []Event, error) {
+// Missing is the report of a member that it cannot fetch the update of a unit of the current round, or that slice of it which
+// it needs. When more than half of the members other than its worker have said so, the unit is done again by another.
+func (s State) Missing(env Env, from string, round, unit, attempt, slice uint32) (State, []Event, error) {
 	u, err := s.admit(from, round, unit, attempt)
 	if err != nil {
 		return s, nil, err
@@ -79,14 +79,19 @@ func (s State) Missing(env Env, from string, round, unit, attempt uint32) (State
 	switch {
 	case round != s.Round:
 		return s, nil, fmt.Errorf("%w: round %d is attested", ErrStale, round)
-	case s.Phase != Attest, u.Status == Disputed:
+	case s.Phase != Attest && s.Phase != Reduce, u.Status == Disputed:
 		return s, nil, fmt.Errorf("%w: updates are fetched when every unit is committed, unless disputed", ErrWrongPhase)
 	case u.Worker == from:
 		return s, nil, fmt.Errorf("%w: unit %d is the sender's own", ErrNotYours, unit)
 	case slices.Contains(u.Missing, from):
 		return s, nil, fmt.Errorf("%w: unit %d is reported", ErrDuplicate, unit)
+	case slice > 0 && slice >= s.Terms.Slices:
+		return s, nil, fmt.Errorf("%w: slice %d, the round has %d", ErrBadSlice, slice, s.Terms.Slices)
 	}
 	d := s.edit(env)
+	if len(u.Missing) == 0 {
+		d.Units[unit].Lost = slice
+	}
 	d.Units[unit].Missing = append(slices.Clip(u.Missing), from)
 	if u.Status == Accepted {
 		d.withheld(int(unit))

@@ -97,7 +97,25 @@ func (k *Keeper) Suspect(ctx context.Context, m *trainingpb.MsgSuspect) (*traini
 // Missing implements trainingpb.MsgServer.
 func (k *Keeper) Missing(ctx context.Context, m *trainingpb.MsgMissing) (*trainingpb.MsgMissingResponse, error) {
 	return &trainingpb.MsgMissingResponse{}, k.step(ctx, m.Job, func(s run.State, env run.Env) (run.State, []run.Event, error) {
-		return s.Missing(env, m.Sender, m.Round, m.Unit, m.Attempt)
+		return s.Missing(env, m.Sender, m.Round, m.Unit, m.Attempt, m.Slice)
+	})
+}
+
+// SealSlice implements trainingpb.MsgServer.
+func (k *Keeper) SealSlice(ctx context.Context, m *trainingpb.MsgSealSlice) (*trainingpb.MsgSealSliceResponse, error) {
+	seal, err := runpb.Digest(m.Seal)
+	if err != nil {
+		return nil, Refusals.Wrap(fmt.Errorf("seal: %w", err))
+	}
+	return &trainingpb.MsgSealSliceResponse{}, k.step(ctx, m.Job, func(s run.State, env run.Env) (run.State, []run.Event, error) {
+		return s.SealSlice(env, m.Sender, m.Round, m.Closed, m.Slice, seal)
+	})
+}
+
+// ShowSlice implements trainingpb.MsgServer.
+func (k *Keeper) ShowSlice(ctx context.Context, m *trainingpb.MsgShowSlice) (*trainingpb.MsgShowSliceResponse, error) {
+	return &trainingpb.MsgShowSliceResponse{}, k.step(ctx, m.Job, func(s run.State, env run.Env) (run.State, []run.Event, error) {
+		return s.ShowSlice(env, m.Sender, m.Round, m.Closed, m.Slice, m.CID)
 	})
 }
 

@@ -60,6 +60,7 @@ var Refusals = &adapter.Refusals{Space: Name, List: []adapter.Refusal{
 	{Code: 24, Rule: run.ErrBadOpening, Fix: "Open the seal of the state that the commitment is about, at the place that the unit's question gives."},
 	{Code: 25, Rule: audit.ErrOpening, Fix: "Send the canonical bytes of one opening."},
 	{Code: 26, Rule: run.ErrBadPlant, Fix: "Show the nonce and the state roots that the commitment hides, and plant fewer faults."},
+	{Code: 27, Rule: run.ErrBadSlice, Fix: "Read the slices of the round; show what the seal binds to."},
 }}
 
 // Market is who ordered a run, and the budget that pays for it.

@@ -37,7 +37,7 @@ func (t Terms) Rule() (run.Terms, error) {
 		Genesis: run.Checkpoint{Round: t.Genesis.Round, Root: root, CID: t.Genesis.CID},
 		Rounds:  t.Rounds, Units: t.Units, Segments: t.Segments, UnitFlops: t.UnitFlops, AuditPPM: t.AuditPPM,
 		Deadlines: run.Deadlines{Train: t.Deadlines.Train, Audit: t.Deadlines.Audit, Attest: t.Deadlines.Attest, Challenge: t.Deadlines.Challenge},
-		Window:    t.Window,
+		Window:    t.Window, Slices: t.Slices,
 	}, nil
 }
 
@@ -48,7 +48,7 @@ func FromTerms(t run.Terms) Terms {
 		Genesis: Checkpoint{Round: t.Genesis.Round, Root: t.Genesis.Root[:], CID: t.Genesis.CID},
 		Rounds:  t.Rounds, Units: t.Units, Segments: t.Segments, UnitFlops: t.UnitFlops, AuditPPM: t.AuditPPM,
 		Deadlines: Deadlines{Train: t.Deadlines.Train, Audit: t.Deadlines.Audit, Attest: t.Deadlines.Attest, Challenge: t.Deadlines.Challenge},
-		Window:    t.Window,
+		Window:    t.Window, Slices: t.Slices,
 	}
 }
 

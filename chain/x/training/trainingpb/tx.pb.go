@@ -893,6 +893,8 @@ type MsgMissing struct {
 	Round   uint32 `protobuf:"varint,3,opt,name=round,proto3" json:"round,omitempty"`
 	Unit    uint32 `protobuf:"varint,4,opt,name=unit,proto3" json:"unit,omitempty"`
 	Attempt uint32 `protobuf:"varint,5,opt,name=attempt,proto3" json:"attempt,omitempty"`
+	// In a run with slices: the slice of the update that the sender needs.
+	Slice uint32 `protobuf:"varint,6,opt,name=slice,proto3" json:"slice,omitempty"`
 }
 
 func (m *MsgMissing) Reset()         { *m = MsgMissing{} }
@@ -963,6 +965,13 @@ func (m *MsgMissing) GetAttempt() uint32 {
 	return 0
 }
 
+func (m *MsgMissing) GetSlice() uint32 {
+	if m != nil {
+		return m.Slice
+	}
+	return 0
+}
+
 type MsgMissingResponse struct {
 }
 
@@ -999,6 +1008,250 @@ func (m *MsgMissingResponse) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_MsgMissingResponse proto.InternalMessageInfo
 
+type MsgSealSlice struct {
+	Sender string `protobuf:"bytes,1,opt,name=sender,proto3" json:"sender,omitempty"`
+	Job    string `protobuf:"bytes,2,opt,name=job,proto3" json:"job,omitempty"`
+	Round  uint32 `protobuf:"varint,3,opt,name=round,proto3" json:"round,omitempty"`
+	// Height of the last commitment of the round: it says of which updates.
+	Closed int64  `protobuf:"varint,4,opt,name=closed,proto3" json:"closed,omitempty"`
+	Slice  uint32 `protobuf:"varint,5,opt,name=slice,proto3" json:"slice,omitempty"`
+	// protocol/run.State.SliceSeal of what the sender found, 32 bytes.
+	Seal []byte `protobuf:"bytes,6,opt,name=seal,proto3" json:"seal,omitempty"`
+}
+
+func (m *MsgSealSlice) Reset()         { *m = MsgSealSlice{} }
+func (m *MsgSealSlice) String() string { return proto.CompactTextString(m) }
+func (*MsgSealSlice) ProtoMessage()    {}
+func (*MsgSealSlice) Descriptor() ([]byte, []int) {
+	return fileDescriptor_db31fe6410c79dbf, []int{16}
+}
+func (m *MsgSealSlice) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *MsgSealSlice) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_MsgSealSlice.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *MsgSealSlice) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_MsgSealSlice.Merge(m, src)
+}
+func (m *MsgSealSlice) XXX_Size() int {
+	return m.Size()
+}
+func (m *MsgSealSlice) XXX_DiscardUnknown() {
+	xxx_messageInfo_MsgSealSlice.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_MsgSealSlice proto.InternalMessageInfo
+
+func (m *MsgSealSlice) GetSender() string {
+	if m != nil {
+		return m.Sender
+	}
+	return ""
+}
+
+func (m *MsgSealSlice) GetJob() string {
+	if m != nil {
+		return m.Job
+	}
+	return ""
+}
+
+func (m *MsgSealSlice) GetRound() uint32 {
+	if m != nil {
+		return m.Round
+	}
+	return 0
+}
+
+func (m *MsgSealSlice) GetClosed() int64 {
+	if m != nil {
+		return m.Closed
+	}
+	return 0
+}
+
+func (m *MsgSealSlice) GetSlice() uint32 {
+	if m != nil {
+		return m.Slice
+	}
+	return 0
+}
+
+func (m *MsgSealSlice) GetSeal() []byte {
+	if m != nil {
+		return m.Seal
+	}
+	return nil
+}
+
+type MsgSealSliceResponse struct {
+}
+
+func (m *MsgSealSliceResponse) Reset()         { *m = MsgSealSliceResponse{} }
+func (m *MsgSealSliceResponse) String() string { return proto.CompactTextString(m) }
+func (*MsgSealSliceResponse) ProtoMessage()    {}
+func (*MsgSealSliceResponse) Descriptor() ([]byte, []int) {
+	return fileDescriptor_db31fe6410c79dbf, []int{17}
+}
+func (m *MsgSealSliceResponse) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *MsgSealSliceResponse) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_MsgSealSliceResponse.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *MsgSealSliceResponse) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_MsgSealSliceResponse.Merge(m, src)
+}
+func (m *MsgSealSliceResponse) XXX_Size() int {
+	return m.Size()
+}
+func (m *MsgSealSliceResponse) XXX_DiscardUnknown() {
+	xxx_messageInfo_MsgSealSliceResponse.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_MsgSealSliceResponse proto.InternalMessageInfo
+
+type MsgShowSlice struct {
+	Sender string `protobuf:"bytes,1,opt,name=sender,proto3" json:"sender,omitempty"`
+	Job    string `protobuf:"bytes,2,opt,name=job,proto3" json:"job,omitempty"`
+	Round  uint32 `protobuf:"varint,3,opt,name=round,proto3" json:"round,omitempty"`
+	// Height of the last commitment of the round: it says of which updates.
+	Closed int64  `protobuf:"varint,4,opt,name=closed,proto3" json:"closed,omitempty"`
+	Slice  uint32 `protobuf:"varint,5,opt,name=slice,proto3" json:"slice,omitempty"`
+	// Of the slice.
+	CID string `protobuf:"bytes,6,opt,name=cid,proto3" json:"cid,omitempty"`
+}
+
+func (m *MsgShowSlice) Reset()         { *m = MsgShowSlice{} }
+func (m *MsgShowSlice) String() string { return proto.CompactTextString(m) }
+func (*MsgShowSlice) ProtoMessage()    {}
+func (*MsgShowSlice) Descriptor() ([]byte, []int) {
+	return fileDescriptor_db31fe6410c79dbf, []int{18}
+}
+func (m *MsgShowSlice) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *MsgShowSlice) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_MsgShowSlice.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *MsgShowSlice) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_MsgShowSlice.Merge(m, src)
+}
+func (m *MsgShowSlice) XXX_Size() int {
+	return m.Size()
+}
+func (m *MsgShowSlice) XXX_DiscardUnknown() {
+	xxx_messageInfo_MsgShowSlice.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_MsgShowSlice proto.InternalMessageInfo
+
+func (m *MsgShowSlice) GetSender() string {
+	if m != nil {
+		return m.Sender
+	}
+	return ""
+}
+
+func (m *MsgShowSlice) GetJob() string {
+	if m != nil {
+		return m.Job
+	}
+	return ""
+}
+
+func (m *MsgShowSlice) GetRound() uint32 {
+	if m != nil {
+		return m.Round
+	}
+	return 0
+}
+
+func (m *MsgShowSlice) GetClosed() int64 {
+	if m != nil {
+		return m.Closed
+	}
+	return 0
+}
+
+func (m *MsgShowSlice) GetSlice() uint32 {
+	if m != nil {
+		return m.Slice
+	}
+	return 0
+}
+
+func (m *MsgShowSlice) GetCID() string {
+	if m != nil {
+		return m.CID
+	}
+	return ""
+}
+
+type MsgShowSliceResponse struct {
+}
+
+func (m *MsgShowSliceResponse) Reset()         { *m = MsgShowSliceResponse{} }
+func (m *MsgShowSliceResponse) String() string { return proto.CompactTextString(m) }
+func (*MsgShowSliceResponse) ProtoMessage()    {}
+func (*MsgShowSliceResponse) Descriptor() ([]byte, []int) {
+	return fileDescriptor_db31fe6410c79dbf, []int{19}
+}
+func (m *MsgShowSliceResponse) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *MsgShowSliceResponse) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_MsgShowSliceResponse.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *MsgShowSliceResponse) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_MsgShowSliceResponse.Merge(m, src)
+}
+func (m *MsgShowSliceResponse) XXX_Size() int {
+	return m.Size()
+}
+func (m *MsgShowSliceResponse) XXX_DiscardUnknown() {
+	xxx_messageInfo_MsgShowSliceResponse.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_MsgShowSliceResponse proto.InternalMessageInfo
+
 type MsgAttest struct {
 	Sender string `protobuf:"bytes,1,opt,name=sender,proto3" json:"sender,omitempty"`
 	Job    string `protobuf:"bytes,2,opt,name=job,proto3" json:"job,omitempty"`
@@ -1016,7 +1269,7 @@ func (m *MsgAttest) Reset()         { *m = MsgAttest{} }
 func (m *MsgAttest) String() string { return proto.CompactTextString(m) }
 func (*MsgAttest) ProtoMessage()    {}
 func (*MsgAttest) Descriptor() ([]byte, []int) {
-	return fileDescriptor_db31fe6410c79dbf, []int{16}
+	return fileDescriptor_db31fe6410c79dbf, []int{20}
 }
 func (m *MsgAttest) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -1094,7 +1347,7 @@ func (m *MsgAttestResponse) Reset()         { *m = MsgAttestResponse{} }
 func (m *MsgAttestResponse) String() string { return proto.CompactTextString(m) }
 func (*MsgAttestResponse) ProtoMessage()    {}
 func (*MsgAttestResponse) Descriptor() ([]byte, []int) {
-	return fileDescriptor_db31fe6410c79dbf, []int{17}
+	return fileDescriptor_db31fe6410c79dbf, []int{21}
 }
 func (m *MsgAttestResponse) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -1140,6 +1393,10 @@ func init() {
 	proto.RegisterType((*MsgMoveResponse)(nil), "starling.training.v1.MsgMoveResponse")
 	proto.RegisterType((*MsgMissing)(nil), "starling.training.v1.MsgMissing")
 	proto.RegisterType((*MsgMissingResponse)(nil), "starling.training.v1.MsgMissingResponse")
+	proto.RegisterType((*MsgSealSlice)(nil), "starling.training.v1.MsgSealSlice")
+	proto.RegisterType((*MsgSealSliceResponse)(nil), "starling.training.v1.MsgSealSliceResponse")
+	proto.RegisterType((*MsgShowSlice)(nil), "starling.training.v1.MsgShowSlice")
+	proto.RegisterType((*MsgShowSliceResponse)(nil), "starling.training.v1.MsgShowSliceResponse")
 	proto.RegisterType((*MsgAttest)(nil), "starling.training.v1.MsgAttest")
 	proto.RegisterType((*MsgAttestResponse)(nil), "starling.training.v1.MsgAttestResponse")
 }
@@ -1147,56 +1404,62 @@ func init() {
 func init() { proto.RegisterFile("starling/training/v1/tx.proto", fileDescriptor_db31fe6410c79dbf) }
 
 var fileDescriptor_db31fe6410c79dbf = []byte{
-	// 771 bytes of a gzipped FileDescriptorProto
-	0x1f, 0x8b, 0x08, 0x00, 0x00, 0x00, 0x00, 0x00, 0x02, 0xff, 0xcc, 0x56, 0xcd, 0x6e, 0xd3, 0x40,
-	0x10, 0x8e, 0xc9, 0x1f, 0xd9, 0x06, 0x41, 0x97, 0x08, 0x5c, 0x43, 0xd3, 0x28, 0x12, 0x22, 0xaa,
-	0x54, 0x87, 0x96, 0x1b, 0x27, 0x9a, 0x72, 0x41, 0x22, 0x12, 0x72, 0xd5, 0x4b, 0x39, 0x20, 0x27,
-	0x59, 0xb9, 0xa6, 0xf1, 0x6e, 0xe4, 0xdd, 0x84, 0x72, 0x43, 0xf0, 0x02, 0xbc, 0x02, 0x6f, 0x50,
-	0x21, 0x4e, 0x5c, 0xb8, 0xf6, 0x58, 0xf5, 0x02, 0xa7, 0x0a, 0x25, 0x87, 0xbe, 0x06, 0xda, 0x3f,
-	0xc7, 0xa9, 0x62, 0x57, 0x1c, 0xa8, 0x72, 0x9b, 0xd9, 0xf9, 0x3c, 0xfe, 0xbe, 0xf1, 0xce, 0x8c,
-	0xc1, 0x2a, 0x65, 0x6e, 0xd8, 0xf7, 0xb1, 0xd7, 0x64, 0xa1, 0xeb, 0x63, 0x6e, 0x8c, 0x36, 0x9b,
-	0xec, 0xc8, 0x1e, 0x84, 0x84, 0x11, 0x58, 0xd1, 0x61, 0x5b, 0x87, 0xed, 0xd1, 0xa6, 0x75, 0xbf,
-	0x4b, 0x68, 0x40, 0x68, 0x33, 0xa0, 0x02, 0x1d, 0x50, 0x4f, 0xc2, 0xad, 0x15, 0x19, 0x78, 0x2b,
-	0xbc, 0xa6, 0x74, 0x54, 0xa8, 0xe2, 0x11, 0x8f, 0xc8, 0x73, 0x6e, 0xe9, 0x07, 0xa2, 0xd7, 0x87,
-	0x43, 0xcc, 0x73, 0x85, 0x43, 0x2c, 0x43, 0xf5, 0x89, 0x01, 0x4a, 0x6d, 0xea, 0xed, 0x90, 0x20,
-	0xf0, 0x19, 0x7c, 0x02, 0x0a, 0x14, 0xe1, 0x1e, 0x0a, 0x4d, 0xa3, 0x66, 0x34, 0x4a, 0x2d, 0xf3,
-	0xec, 0xfb, 0x46, 0x45, 0xbd, 0x60, 0xbb, 0xd7, 0x0b, 0x11, 0xa5, 0xbb, 0x2c, 0xf4, 0xb1, 0xe7,
-	0x28, 0x1c, 0xbc, 0x03, 0xb2, 0xef, 0x48, 0xc7, 0xbc, 0xc1, 0xe1, 0x0e, 0x37, 0x61, 0x05, 0xe4,
-	0x43, 0x32, 0xc4, 0x3d, 0x33, 0x5b, 0x33, 0x1a, 0xb7, 0x1c, 0xe9, 0x40, 0x08, 0x72, 0x43, 0xec,
-	0x33, 0x33, 0x27, 0x0e, 0x85, 0x0d, 0x4d, 0x50, 0x74, 0x19, 0x43, 0xc1, 0x80, 0x99, 0x79, 0x71,
-	0xac, 0x5d, 0xb8, 0x0d, 0x40, 0x57, 0x30, 0x0a, 0x10, 0x66, 0x66, 0xa1, 0x66, 0x34, 0x96, 0xb6,
-	0x1e, 0xd8, 0x51, 0x95, 0x38, 0xfd, 0xd1, 0xa6, 0xbd, 0x13, 0x41, 0x5a, 0xb9, 0x93, 0xf3, 0xb5,
-	0x8c, 0x13, 0x7b, 0xe8, 0xd9, 0xd2, 0xa7, 0x8b, 0xe3, 0x75, 0xc5, 0xb2, 0x7e, 0x17, 0x2c, 0x47,
-	0x22, 0x1d, 0x44, 0x07, 0x04, 0x53, 0x54, 0xff, 0x66, 0x80, 0x62, 0x9b, 0x7a, 0xaf, 0x5d, 0x4a,
-	0xaf, 0x59, 0x38, 0x04, 0x39, 0x8a, 0xdc, 0xbe, 0x50, 0x5d, 0x76, 0x84, 0x1d, 0x2f, 0x46, 0x61,
-	0xa6, 0x18, 0xb3, 0x4a, 0x96, 0xc1, 0x6d, 0xc5, 0x39, 0xd2, 0xf1, 0x43, 0x7e, 0xc2, 0x3d, 0x2c,
-	0xf2, 0x2c, 0xca, 0x27, 0x34, 0x41, 0x91, 0x0c, 0x10, 0xbf, 0xcb, 0x42, 0x4f, 0xd9, 0xd1, 0xee,
-	0xbc, 0x2f, 0x23, 0xb9, 0x47, 0x8a, 0xce, 0xb4, 0xa2, 0xc0, 0xa5, 0x87, 0x0b, 0xa3, 0xa8, 0x02,
-	0xf2, 0x98, 0xe0, 0x2e, 0x52, 0x7a, 0xa4, 0x03, 0x2d, 0x70, 0x93, 0x22, 0x8f, 0x5f, 0x39, 0x6a,
-	0x16, 0x6b, 0xd9, 0x46, 0xd9, 0x89, 0xfc, 0xf9, 0x4a, 0xb9, 0xa6, 0x48, 0xe9, 0x57, 0x03, 0x80,
-	0x36, 0xf5, 0x76, 0x87, 0x74, 0x80, 0xba, 0x0b, 0xd3, 0x7f, 0xb3, 0xc4, 0x2b, 0x00, 0x4e, 0x29,
-	0x46, 0xcc, 0x7f, 0x19, 0xa0, 0xcc, 0x7b, 0xea, 0xc0, 0xed, 0xf7, 0x11, 0xf6, 0xd0, 0xf5, 0x73,
-	0x57, 0x65, 0xd6, 0xdc, 0x95, 0x9b, 0x7c, 0xf1, 0xe2, 0x7a, 0x8b, 0x29, 0x7a, 0xef, 0x81, 0x4a,
-	0x5c, 0xd8, 0xe5, 0x79, 0xd1, 0x26, 0x23, 0x74, 0xfd, 0xf3, 0xa2, 0x43, 0x7a, 0x1f, 0xf4, 0xbc,
-	0xe0, 0xf6, 0xbf, 0xcd, 0x0b, 0xce, 0xf9, 0xf2, 0x9d, 0x6b, 0xfb, 0x94, 0xf2, 0xaa, 0x2c, 0xf0,
-	0x9d, 0x53, 0x14, 0x23, 0xe6, 0x3f, 0xe5, 0x5c, 0xd8, 0x66, 0x0c, 0xd1, 0xff, 0xdc, 0x2c, 0x21,
-	0x21, 0x92, 0x78, 0xd9, 0x11, 0x36, 0x5c, 0x01, 0xd9, 0xae, 0xdf, 0x13, 0xa4, 0x4b, 0xad, 0xe2,
-	0xf8, 0x7c, 0x2d, 0xbb, 0xf3, 0xf2, 0x85, 0xc3, 0xcf, 0xe0, 0x43, 0x50, 0xa2, 0xbe, 0x87, 0x5d,
-	0x36, 0x0c, 0xf5, 0x70, 0x98, 0x1e, 0xcc, 0x1b, 0x02, 0x52, 0x80, 0x96, 0xb5, 0xf5, 0xb9, 0x00,
-	0xb2, 0x6d, 0xea, 0x41, 0x07, 0x14, 0xd4, 0x1e, 0x5e, 0xb3, 0xe7, 0xfd, 0x11, 0xd8, 0xd1, 0x0e,
-	0xb3, 0x1e, 0x5f, 0x01, 0xd0, 0xb9, 0xe1, 0x2b, 0x90, 0x13, 0x0b, 0x6e, 0x35, 0xf1, 0x01, 0x1e,
-	0xb6, 0x1e, 0xa5, 0x86, 0xa3, 0x6c, 0x6f, 0x40, 0x69, 0xda, 0xf0, 0xf5, 0x64, 0x0e, 0x1a, 0x63,
-	0xad, 0x5f, 0x8d, 0x89, 0x53, 0x15, 0xbd, 0x95, 0x4c, 0x95, 0x87, 0x53, 0xa8, 0xc6, 0x6f, 0x39,
-	0x2f, 0xa6, 0xda, 0x88, 0xc9, 0xc5, 0x94, 0x80, 0x94, 0x62, 0xce, 0xee, 0x25, 0x99, 0x53, 0xec,
-	0xa4, 0xb4, 0x9c, 0x1c, 0x90, 0x9a, 0x33, 0xbe, 0x01, 0xe0, 0x1e, 0x28, 0xea, 0xe9, 0x5f, 0x4b,
-	0x7c, 0x46, 0x21, 0xac, 0xc6, 0x55, 0x88, 0x78, 0x5a, 0xdd, 0xe0, 0xc9, 0x69, 0x15, 0x22, 0x25,
-	0xed, 0xa5, 0x0e, 0xe4, 0x15, 0x50, 0xdd, 0x97, 0x5c, 0x01, 0x09, 0x48, 0xa9, 0xc0, 0xec, 0xf5,
-	0xb7, 0xf2, 0x1f, 0x2f, 0x8e, 0xd7, 0x8d, 0xd6, 0xfe, 0xc9, 0xb8, 0x6a, 0x9c, 0x8e, 0xab, 0xc6,
-	0x9f, 0x71, 0xd5, 0xf8, 0x32, 0xa9, 0x66, 0x4e, 0x27, 0xd5, 0xcc, 0xef, 0x49, 0x35, 0xb3, 0xff,
-	0xdc, 0xf3, 0xd9, 0xc1, 0xb0, 0x63, 0x77, 0x49, 0xd0, 0xd4, 0x39, 0x37, 0x30, 0x62, 0xef, 0x49,
-	0x78, 0x18, 0x1d, 0x34, 0xbb, 0x07, 0xae, 0x8f, 0x9b, 0x47, 0xd3, 0x3f, 0x6c, 0x6d, 0x0c, 0x3a,
-	0x9d, 0x82, 0xf8, 0xd9, 0x7d, 0xfa, 0x37, 0x00, 0x00, 0xff, 0xff, 0xc8, 0x4f, 0xbb, 0x70, 0x88,
-	0x0b, 0x00, 0x00,
+	// 874 bytes of a gzipped FileDescriptorProto
+	0x1f, 0x8b, 0x08, 0x00, 0x00, 0x00, 0x00, 0x00, 0x02, 0xff, 0xcc, 0x57, 0x4f, 0x6b, 0x3b, 0x45,
+	0x18, 0xce, 0x9a, 0x3f, 0x6b, 0xe6, 0x97, 0xa2, 0x5d, 0x43, 0xdd, 0xae, 0x36, 0x0d, 0x01, 0x31,
+	0x14, 0xba, 0xb1, 0xf5, 0xe6, 0xc9, 0xa6, 0x5e, 0x04, 0x03, 0xb2, 0xa1, 0x97, 0x7a, 0x90, 0xcd,
+	0x66, 0xd8, 0xac, 0xcd, 0xce, 0x84, 0x9d, 0x49, 0x5a, 0x6f, 0xe2, 0x27, 0xf0, 0x2b, 0xf8, 0x0d,
+	0x8a, 0x08, 0x82, 0xa0, 0x5e, 0x7b, 0x2c, 0xbd, 0xe8, 0xa9, 0x48, 0x72, 0xe8, 0xd7, 0x90, 0xf9,
+	0x9b, 0x4d, 0x9b, 0xdd, 0xe2, 0xa1, 0x25, 0xb7, 0x79, 0x67, 0x9e, 0x79, 0xf3, 0x3c, 0xef, 0xbc,
+	0xf3, 0x64, 0x16, 0xec, 0x11, 0xea, 0x27, 0xe3, 0x08, 0x85, 0x1d, 0x9a, 0xf8, 0x11, 0x62, 0x83,
+	0xd9, 0x51, 0x87, 0x5e, 0xb9, 0x93, 0x04, 0x53, 0x6c, 0xd5, 0xd5, 0xb2, 0xab, 0x96, 0xdd, 0xd9,
+	0x91, 0xf3, 0x7e, 0x80, 0x49, 0x8c, 0x49, 0x27, 0x26, 0x1c, 0x1d, 0x93, 0x50, 0xc0, 0x9d, 0x5d,
+	0xb1, 0xf0, 0x2d, 0x8f, 0x3a, 0x22, 0x90, 0x4b, 0xf5, 0x10, 0x87, 0x58, 0xcc, 0xb3, 0x91, 0xda,
+	0xa0, 0x7f, 0x3e, 0x99, 0x22, 0x96, 0x2b, 0x99, 0x22, 0xb1, 0xd4, 0x5a, 0x18, 0xa0, 0xda, 0x23,
+	0xe1, 0x29, 0x8e, 0xe3, 0x88, 0x5a, 0x9f, 0x80, 0x0a, 0x81, 0x68, 0x08, 0x13, 0xdb, 0x68, 0x1a,
+	0xed, 0x6a, 0xd7, 0xbe, 0xfb, 0xf5, 0xb0, 0x2e, 0x7f, 0xe0, 0x64, 0x38, 0x4c, 0x20, 0x21, 0x7d,
+	0x9a, 0x44, 0x28, 0xf4, 0x24, 0xce, 0x7a, 0x17, 0x14, 0xbf, 0xc3, 0x03, 0xfb, 0x2d, 0x06, 0xf7,
+	0xd8, 0xd0, 0xaa, 0x83, 0x72, 0x82, 0xa7, 0x68, 0x68, 0x17, 0x9b, 0x46, 0x7b, 0xcb, 0x13, 0x81,
+	0x65, 0x81, 0xd2, 0x14, 0x45, 0xd4, 0x2e, 0xf1, 0x49, 0x3e, 0xb6, 0x6c, 0x60, 0xfa, 0x94, 0xc2,
+	0x78, 0x42, 0xed, 0x32, 0x9f, 0x56, 0xa1, 0x75, 0x02, 0x40, 0xc0, 0x19, 0xc5, 0x10, 0x51, 0xbb,
+	0xd2, 0x34, 0xda, 0x6f, 0x8e, 0x3f, 0x70, 0x75, 0x95, 0x18, 0xfd, 0xd9, 0x91, 0x7b, 0xaa, 0x21,
+	0xdd, 0xd2, 0xcd, 0xfd, 0x7e, 0xc1, 0x4b, 0x6d, 0xfa, 0xec, 0xcd, 0x8f, 0x0f, 0xd7, 0x07, 0x92,
+	0x65, 0xeb, 0x3d, 0xb0, 0xad, 0x45, 0x7a, 0x90, 0x4c, 0x30, 0x22, 0xb0, 0xf5, 0x8b, 0x01, 0xcc,
+	0x1e, 0x09, 0xbf, 0xf6, 0x09, 0x79, 0x65, 0xe1, 0x16, 0x28, 0x11, 0xe8, 0x8f, 0xb9, 0xea, 0x9a,
+	0xc7, 0xc7, 0xe9, 0x62, 0x54, 0x56, 0x8a, 0xb1, 0xaa, 0x64, 0x1b, 0xbc, 0x23, 0x39, 0x6b, 0x1d,
+	0xbf, 0x8b, 0x23, 0x3c, 0x43, 0x3c, 0xcf, 0xa6, 0x1c, 0xa1, 0x0d, 0x4c, 0x3c, 0x81, 0xac, 0x97,
+	0xb9, 0x9e, 0x9a, 0xa7, 0xc2, 0x75, 0x27, 0x23, 0xb8, 0x6b, 0x45, 0x77, 0x4a, 0x51, 0xec, 0x93,
+	0x8b, 0x8d, 0x51, 0x54, 0x07, 0x65, 0x84, 0x51, 0x00, 0xa5, 0x1e, 0x11, 0x58, 0x0e, 0x78, 0x9b,
+	0xc0, 0x90, 0xb5, 0x1c, 0xb1, 0xcd, 0x66, 0xb1, 0x5d, 0xf3, 0x74, 0xbc, 0x5e, 0x29, 0xd3, 0xa4,
+	0x95, 0xfe, 0x6c, 0x00, 0xd0, 0x23, 0x61, 0x7f, 0x4a, 0x26, 0x30, 0xd8, 0x98, 0xfb, 0xb7, 0x4a,
+	0xbc, 0x0e, 0xac, 0x25, 0x45, 0xcd, 0xfc, 0x6f, 0x03, 0xd4, 0xd8, 0x9d, 0x1a, 0xf9, 0xe3, 0x31,
+	0x44, 0x21, 0x7c, 0x7d, 0xee, 0xb2, 0xcc, 0x8a, 0xbb, 0x0c, 0xb3, 0x1b, 0x2f, 0xad, 0xd7, 0xcc,
+	0xd1, 0xbb, 0x03, 0xea, 0x69, 0x61, 0x8f, 0xfd, 0xa2, 0x87, 0x67, 0xf0, 0xf5, 0xfd, 0x62, 0x80,
+	0x87, 0xdf, 0x2b, 0xbf, 0x60, 0xe3, 0xff, 0xe7, 0x17, 0x8c, 0xb3, 0xd6, 0xf1, 0x9b, 0xe8, 0xb9,
+	0x5e, 0x44, 0x08, 0xab, 0xca, 0x06, 0x5d, 0x2f, 0x32, 0x8e, 0xe4, 0xf5, 0xda, 0xf2, 0x44, 0xb0,
+	0xae, 0x13, 0x25, 0xf1, 0xb4, 0x1e, 0xd6, 0x89, 0x7d, 0xe8, 0x8f, 0xfb, 0x6c, 0xcf, 0x0b, 0x2a,
+	0xda, 0x01, 0x95, 0x60, 0x8c, 0x09, 0x1c, 0x72, 0x4d, 0x45, 0x4f, 0x46, 0x4b, 0xee, 0xe5, 0x14,
+	0x77, 0x6d, 0xf3, 0x95, 0xa5, 0xcd, 0xaf, 0xeb, 0x34, 0x4d, 0x5c, 0x2b, 0xfa, 0x53, 0x2a, 0x1a,
+	0xe1, 0xcb, 0xcd, 0x52, 0xb4, 0x0b, 0x8a, 0x41, 0x34, 0xe4, 0x82, 0xaa, 0x5d, 0x73, 0x7e, 0xbf,
+	0x5f, 0x3c, 0xfd, 0xf2, 0x0b, 0x8f, 0xcd, 0xad, 0x15, 0xa6, 0xf8, 0x6b, 0x61, 0x7f, 0x09, 0x63,
+	0x3f, 0xa1, 0x14, 0x92, 0x17, 0x76, 0xbb, 0x04, 0x63, 0xd1, 0x79, 0x35, 0x8f, 0x8f, 0x15, 0xf7,
+	0xf2, 0x53, 0xee, 0xd6, 0x87, 0xa0, 0x4a, 0xa2, 0x10, 0xf9, 0x74, 0x9a, 0x28, 0x77, 0x5f, 0x4e,
+	0xac, 0x73, 0x71, 0x21, 0x40, 0xc9, 0x3a, 0xfe, 0xc3, 0x04, 0xc5, 0x1e, 0x09, 0x2d, 0x0f, 0x54,
+	0xe4, 0x43, 0x6a, 0xdf, 0x5d, 0xf7, 0xa4, 0x73, 0xf5, 0x23, 0xc4, 0xf9, 0xf8, 0x19, 0x80, 0xca,
+	0x6d, 0x7d, 0x05, 0x4a, 0xfc, 0x85, 0xb2, 0x97, 0xb9, 0x81, 0x2d, 0x3b, 0x1f, 0xe5, 0x2e, 0xeb,
+	0x6c, 0xdf, 0x80, 0xea, 0xd2, 0xb1, 0x5b, 0xd9, 0x1c, 0x14, 0xc6, 0x39, 0x78, 0x1e, 0x93, 0xa6,
+	0xca, 0xcd, 0x31, 0x9b, 0x2a, 0x5b, 0xce, 0xa1, 0x9a, 0xb6, 0x29, 0x56, 0x4c, 0xf9, 0xa4, 0xc9,
+	0x2e, 0xa6, 0x00, 0xe4, 0x14, 0x73, 0xf5, 0x61, 0x21, 0x72, 0xf2, 0x47, 0x45, 0x5e, 0x4e, 0x06,
+	0xc8, 0xcd, 0x99, 0xfe, 0x0b, 0xb7, 0xce, 0x80, 0xa9, 0xfe, 0xbe, 0x9b, 0x99, 0x7b, 0x24, 0xc2,
+	0x69, 0x3f, 0x87, 0x48, 0xa7, 0x55, 0x0e, 0x9d, 0x9d, 0x56, 0x22, 0x72, 0xd2, 0x3e, 0x32, 0x4b,
+	0xd6, 0x00, 0x4b, 0xa3, 0xcc, 0x6e, 0x00, 0x8d, 0xc9, 0x69, 0x80, 0x27, 0xbe, 0xc5, 0x93, 0x6b,
+	0xcf, 0xca, 0x49, 0xae, 0x30, 0x79, 0xc9, 0x1f, 0x7b, 0x07, 0x3b, 0x3b, 0xe9, 0x1b, 0xd9, 0x67,
+	0x27, 0x00, 0x39, 0x67, 0xb7, 0x7a, 0x71, 0x9d, 0xf2, 0x0f, 0x0f, 0xd7, 0x07, 0x46, 0xf7, 0xfc,
+	0x66, 0xde, 0x30, 0x6e, 0xe7, 0x0d, 0xe3, 0xdf, 0x79, 0xc3, 0xf8, 0x69, 0xd1, 0x28, 0xdc, 0x2e,
+	0x1a, 0x85, 0x7f, 0x16, 0x8d, 0xc2, 0xf9, 0xe7, 0x61, 0x44, 0x47, 0xd3, 0x81, 0x1b, 0xe0, 0xb8,
+	0xa3, 0x72, 0x1e, 0x22, 0x48, 0x2f, 0x71, 0x72, 0xa1, 0x27, 0x3a, 0xc1, 0xc8, 0x8f, 0x50, 0xe7,
+	0x6a, 0xf9, 0x71, 0xa7, 0x06, 0x93, 0xc1, 0xa0, 0xc2, 0xbf, 0xb3, 0x3e, 0xfd, 0x2f, 0x00, 0x00,
+	0xff, 0xff, 0x00, 0x0f, 0x53, 0x96, 0x03, 0x0e, 0x00, 0x00,
 }
 
 // Reference imports to suppress errors if they are not otherwise used.
@@ -1228,6 +1491,10 @@ type MsgClient interface {
 	Suspect(ctx context.Context, in *MsgSuspect, opts ...grpc.CallOption) (*MsgSuspectResponse, error)
 	// Missing says that a member cannot fetch the update of a unit.
 	Missing(ctx context.Context, in *MsgMissing, opts ...grpc.CallOption) (*MsgMissingResponse, error)
+	// SealSlice binds a reducer to what it computed for a slice of the next checkpoint.
+	SealSlice(ctx context.Context, in *MsgSealSlice, opts ...grpc.CallOption) (*MsgSealSliceResponse, error)
+	// ShowSlice says what a slice is: what the sender is bound to, or something else than others have found.
+	ShowSlice(ctx context.Context, in *MsgShowSlice, opts ...grpc.CallOption) (*MsgShowSliceResponse, error)
 	// Attest signs the checkpoint after the current round.
 	Attest(ctx context.Context, in *MsgAttest, opts ...grpc.CallOption) (*MsgAttestResponse, error)
 }
@@ -1312,6 +1579,24 @@ func (c *msgClient) Missing(ctx context.Context, in *MsgMissing, opts ...grpc.Ca
 	return out, nil
 }
 
+func (c *msgClient) SealSlice(ctx context.Context, in *MsgSealSlice, opts ...grpc.CallOption) (*MsgSealSliceResponse, error) {
+	out := new(MsgSealSliceResponse)
+	err := c.cc.Invoke(ctx, "/starling.training.v1.Msg/SealSlice", in, out, opts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *msgClient) ShowSlice(ctx context.Context, in *MsgShowSlice, opts ...grpc.CallOption) (*MsgShowSliceResponse, error) {
+	out := new(MsgShowSliceResponse)
+	err := c.cc.Invoke(ctx, "/starling.training.v1.Msg/ShowSlice", in, out, opts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *msgClient) Attest(ctx context.Context, in *MsgAttest, opts ...grpc.CallOption) (*MsgAttestResponse, error) {
 	out := new(MsgAttestResponse)
 	err := c.cc.Invoke(ctx, "/starling.training.v1.Msg/Attest", in, out, opts...)
@@ -1340,6 +1625,10 @@ type MsgServer interface {
 	Suspect(context.Context, *MsgSuspect) (*MsgSuspectResponse, error)
 	// Missing says that a member cannot fetch the update of a unit.
 	Missing(context.Context, *MsgMissing) (*MsgMissingResponse, error)
+	// SealSlice binds a reducer to what it computed for a slice of the next checkpoint.
+	SealSlice(context.Context, *MsgSealSlice) (*MsgSealSliceResponse, error)
+	// ShowSlice says what a slice is: what the sender is bound to, or something else than others have found.
+	ShowSlice(context.Context, *MsgShowSlice) (*MsgShowSliceResponse, error)
 	// Attest signs the checkpoint after the current round.
 	Attest(context.Context, *MsgAttest) (*MsgAttestResponse, error)
 }
@@ -1371,6 +1660,12 @@ func (*UnimplementedMsgServer) Suspect(ctx context.Context, req *MsgSuspect) (*M
 }
 func (*UnimplementedMsgServer) Missing(ctx context.Context, req *MsgMissing) (*MsgMissingResponse, error) {
 	return nil, status.Errorf(codes.Unimplemented, "method Missing not implemented")
+}
+func (*UnimplementedMsgServer) SealSlice(ctx context.Context, req *MsgSealSlice) (*MsgSealSliceResponse, error) {
+	return nil, status.Errorf(codes.Unimplemented, "method SealSlice not implemented")
+}
+func (*UnimplementedMsgServer) ShowSlice(ctx context.Context, req *MsgShowSlice) (*MsgShowSliceResponse, error) {
+	return nil, status.Errorf(codes.Unimplemented, "method ShowSlice not implemented")
 }
 func (*UnimplementedMsgServer) Attest(ctx context.Context, req *MsgAttest) (*MsgAttestResponse, error) {
 	return nil, status.Errorf(codes.Unimplemented, "method Attest not implemented")
@@ -1524,6 +1819,42 @@ func _Msg_Missing_Handler(srv interface{}, ctx context.Context, dec func(interfa
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Msg_SealSlice_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(MsgSealSlice)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(MsgServer).SealSlice(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: "/starling.training.v1.Msg/SealSlice",
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(MsgServer).SealSlice(ctx, req.(*MsgSealSlice))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Msg_ShowSlice_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(MsgShowSlice)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(MsgServer).ShowSlice(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: "/starling.training.v1.Msg/ShowSlice",
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(MsgServer).ShowSlice(ctx, req.(*MsgShowSlice))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _Msg_Attest_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(MsgAttest)
 	if err := dec(in); err != nil {
@@ -1578,6 +1909,14 @@ var _Msg_serviceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Missing",
 			Handler:    _Msg_Missing_Handler,
+		},
+		{
+			MethodName: "SealSlice",
+			Handler:    _Msg_SealSlice_Handler,
+		},
+		{
+			MethodName: "ShowSlice",
+			Handler:    _Msg_ShowSlice_Handler,
 		},
 		{
 			MethodName: "Attest",
@@ -2192,6 +2531,11 @@ func (m *MsgMissing) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	_ = i
 	var l int
 	_ = l
+	if m.Slice != 0 {
+		i = encodeVarintTx(dAtA, i, uint64(m.Slice))
+		i--
+		dAtA[i] = 0x30
+	}
 	if m.Attempt != 0 {
 		i = encodeVarintTx(dAtA, i, uint64(m.Attempt))
 		i--
@@ -2240,6 +2584,170 @@ func (m *MsgMissingResponse) MarshalTo(dAtA []byte) (int, error) {
 }
 
 func (m *MsgMissingResponse) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	return len(dAtA) - i, nil
+}
+
+func (m *MsgSealSlice) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *MsgSealSlice) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *MsgSealSlice) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	if len(m.Seal) > 0 {
+		i -= len(m.Seal)
+		copy(dAtA[i:], m.Seal)
+		i = encodeVarintTx(dAtA, i, uint64(len(m.Seal)))
+		i--
+		dAtA[i] = 0x32
+	}
+	if m.Slice != 0 {
+		i = encodeVarintTx(dAtA, i, uint64(m.Slice))
+		i--
+		dAtA[i] = 0x28
+	}
+	if m.Closed != 0 {
+		i = encodeVarintTx(dAtA, i, uint64(m.Closed))
+		i--
+		dAtA[i] = 0x20
+	}
+	if m.Round != 0 {
+		i = encodeVarintTx(dAtA, i, uint64(m.Round))
+		i--
+		dAtA[i] = 0x18
+	}
+	if len(m.Job) > 0 {
+		i -= len(m.Job)
+		copy(dAtA[i:], m.Job)
+		i = encodeVarintTx(dAtA, i, uint64(len(m.Job)))
+		i--
+		dAtA[i] = 0x12
+	}
+	if len(m.Sender) > 0 {
+		i -= len(m.Sender)
+		copy(dAtA[i:], m.Sender)
+		i = encodeVarintTx(dAtA, i, uint64(len(m.Sender)))
+		i--
+		dAtA[i] = 0xa
+	}
+	return len(dAtA) - i, nil
+}
+
+func (m *MsgSealSliceResponse) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *MsgSealSliceResponse) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *MsgSealSliceResponse) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	return len(dAtA) - i, nil
+}
+
+func (m *MsgShowSlice) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *MsgShowSlice) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *MsgShowSlice) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	if len(m.CID) > 0 {
+		i -= len(m.CID)
+		copy(dAtA[i:], m.CID)
+		i = encodeVarintTx(dAtA, i, uint64(len(m.CID)))
+		i--
+		dAtA[i] = 0x32
+	}
+	if m.Slice != 0 {
+		i = encodeVarintTx(dAtA, i, uint64(m.Slice))
+		i--
+		dAtA[i] = 0x28
+	}
+	if m.Closed != 0 {
+		i = encodeVarintTx(dAtA, i, uint64(m.Closed))
+		i--
+		dAtA[i] = 0x20
+	}
+	if m.Round != 0 {
+		i = encodeVarintTx(dAtA, i, uint64(m.Round))
+		i--
+		dAtA[i] = 0x18
+	}
+	if len(m.Job) > 0 {
+		i -= len(m.Job)
+		copy(dAtA[i:], m.Job)
+		i = encodeVarintTx(dAtA, i, uint64(len(m.Job)))
+		i--
+		dAtA[i] = 0x12
+	}
+	if len(m.Sender) > 0 {
+		i -= len(m.Sender)
+		copy(dAtA[i:], m.Sender)
+		i = encodeVarintTx(dAtA, i, uint64(len(m.Sender)))
+		i--
+		dAtA[i] = 0xa
+	}
+	return len(dAtA) - i, nil
+}
+
+func (m *MsgShowSliceResponse) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *MsgShowSliceResponse) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *MsgShowSliceResponse) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	i := len(dAtA)
 	_ = i
 	var l int
@@ -2643,10 +3151,91 @@ func (m *MsgMissing) Size() (n int) {
 	if m.Attempt != 0 {
 		n += 1 + sovTx(uint64(m.Attempt))
 	}
+	if m.Slice != 0 {
+		n += 1 + sovTx(uint64(m.Slice))
+	}
 	return n
 }
 
 func (m *MsgMissingResponse) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	return n
+}
+
+func (m *MsgSealSlice) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	l = len(m.Sender)
+	if l > 0 {
+		n += 1 + l + sovTx(uint64(l))
+	}
+	l = len(m.Job)
+	if l > 0 {
+		n += 1 + l + sovTx(uint64(l))
+	}
+	if m.Round != 0 {
+		n += 1 + sovTx(uint64(m.Round))
+	}
+	if m.Closed != 0 {
+		n += 1 + sovTx(uint64(m.Closed))
+	}
+	if m.Slice != 0 {
+		n += 1 + sovTx(uint64(m.Slice))
+	}
+	l = len(m.Seal)
+	if l > 0 {
+		n += 1 + l + sovTx(uint64(l))
+	}
+	return n
+}
+
+func (m *MsgSealSliceResponse) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	return n
+}
+
+func (m *MsgShowSlice) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	l = len(m.Sender)
+	if l > 0 {
+		n += 1 + l + sovTx(uint64(l))
+	}
+	l = len(m.Job)
+	if l > 0 {
+		n += 1 + l + sovTx(uint64(l))
+	}
+	if m.Round != 0 {
+		n += 1 + sovTx(uint64(m.Round))
+	}
+	if m.Closed != 0 {
+		n += 1 + sovTx(uint64(m.Closed))
+	}
+	if m.Slice != 0 {
+		n += 1 + sovTx(uint64(m.Slice))
+	}
+	l = len(m.CID)
+	if l > 0 {
+		n += 1 + l + sovTx(uint64(l))
+	}
+	return n
+}
+
+func (m *MsgShowSliceResponse) Size() (n int) {
 	if m == nil {
 		return 0
 	}
@@ -4653,6 +5242,25 @@ func (m *MsgMissing) Unmarshal(dAtA []byte) error {
 					break
 				}
 			}
+		case 6:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Slice", wireType)
+			}
+			m.Slice = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowTx
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.Slice |= uint32(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
 		default:
 			iNdEx = preIndex
 			skippy, err := skipTx(dAtA[iNdEx:])
@@ -4701,6 +5309,514 @@ func (m *MsgMissingResponse) Unmarshal(dAtA []byte) error {
 		}
 		if fieldNum <= 0 {
 			return fmt.Errorf("proto: MsgMissingResponse: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		default:
+			iNdEx = preIndex
+			skippy, err := skipTx(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthTx
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *MsgSealSlice) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowTx
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: MsgSealSlice: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: MsgSealSlice: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		case 1:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Sender", wireType)
+			}
+			var stringLen uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowTx
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				stringLen |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			intStringLen := int(stringLen)
+			if intStringLen < 0 {
+				return ErrInvalidLengthTx
+			}
+			postIndex := iNdEx + intStringLen
+			if postIndex < 0 {
+				return ErrInvalidLengthTx
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Sender = string(dAtA[iNdEx:postIndex])
+			iNdEx = postIndex
+		case 2:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Job", wireType)
+			}
+			var stringLen uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowTx
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				stringLen |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			intStringLen := int(stringLen)
+			if intStringLen < 0 {
+				return ErrInvalidLengthTx
+			}
+			postIndex := iNdEx + intStringLen
+			if postIndex < 0 {
+				return ErrInvalidLengthTx
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Job = string(dAtA[iNdEx:postIndex])
+			iNdEx = postIndex
+		case 3:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Round", wireType)
+			}
+			m.Round = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowTx
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.Round |= uint32(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 4:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Closed", wireType)
+			}
+			m.Closed = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowTx
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.Closed |= int64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 5:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Slice", wireType)
+			}
+			m.Slice = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowTx
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.Slice |= uint32(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 6:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Seal", wireType)
+			}
+			var byteLen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowTx
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				byteLen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if byteLen < 0 {
+				return ErrInvalidLengthTx
+			}
+			postIndex := iNdEx + byteLen
+			if postIndex < 0 {
+				return ErrInvalidLengthTx
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Seal = append(m.Seal[:0], dAtA[iNdEx:postIndex]...)
+			if m.Seal == nil {
+				m.Seal = []byte{}
+			}
+			iNdEx = postIndex
+		default:
+			iNdEx = preIndex
+			skippy, err := skipTx(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthTx
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *MsgSealSliceResponse) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowTx
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: MsgSealSliceResponse: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: MsgSealSliceResponse: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		default:
+			iNdEx = preIndex
+			skippy, err := skipTx(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthTx
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *MsgShowSlice) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowTx
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: MsgShowSlice: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: MsgShowSlice: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		case 1:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Sender", wireType)
+			}
+			var stringLen uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowTx
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				stringLen |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			intStringLen := int(stringLen)
+			if intStringLen < 0 {
+				return ErrInvalidLengthTx
+			}
+			postIndex := iNdEx + intStringLen
+			if postIndex < 0 {
+				return ErrInvalidLengthTx
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Sender = string(dAtA[iNdEx:postIndex])
+			iNdEx = postIndex
+		case 2:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Job", wireType)
+			}
+			var stringLen uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowTx
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				stringLen |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			intStringLen := int(stringLen)
+			if intStringLen < 0 {
+				return ErrInvalidLengthTx
+			}
+			postIndex := iNdEx + intStringLen
+			if postIndex < 0 {
+				return ErrInvalidLengthTx
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Job = string(dAtA[iNdEx:postIndex])
+			iNdEx = postIndex
+		case 3:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Round", wireType)
+			}
+			m.Round = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowTx
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.Round |= uint32(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 4:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Closed", wireType)
+			}
+			m.Closed = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowTx
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.Closed |= int64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 5:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Slice", wireType)
+			}
+			m.Slice = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowTx
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.Slice |= uint32(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 6:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field CID", wireType)
+			}
+			var stringLen uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowTx
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				stringLen |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			intStringLen := int(stringLen)
+			if intStringLen < 0 {
+				return ErrInvalidLengthTx
+			}
+			postIndex := iNdEx + intStringLen
+			if postIndex < 0 {
+				return ErrInvalidLengthTx
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.CID = string(dAtA[iNdEx:postIndex])
+			iNdEx = postIndex
+		default:
+			iNdEx = preIndex
+			skippy, err := skipTx(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthTx
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *MsgShowSliceResponse) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowTx
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: MsgShowSliceResponse: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: MsgShowSliceResponse: illegal tag %d (wire type %d)", fieldNum, wire)
 		}
 		switch fieldNum {
 		default:

@@ -1,0 +1,423 @@
+package run
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+)
+
+func sliced(n uint32) Terms {
+	t := terms()
+	t.Slices = n
+	t.Deadlines.Train = 100
+	return t
+}
+
+// partOf is the one right result of a slice: a function of the updates of the round.
+func partOf(s State, slice int) string {
+	return fmt.Sprintf("bafyslice%d%v", slice, s.Attestation(Checkpoint{}).Updates)[:60]
+}
+
+func (g *stage) sealSlice(from string, slice int, cid string) error {
+	g.t.Helper()
+	return g.do(func(s State) (State, []Event, error) {
+		return s.SealSlice(g.env(), from, s.Round, s.Closed, uint32(slice), s.SliceSeal(from, uint32(slice), cid))
+	})
+}
+
+func (g *stage) showSlice(from string, slice int, cid string) error {
+	g.t.Helper()
+	return g.do(func(s State) (State, []Event, error) {
+		return s.ShowSlice(g.env(), from, s.Round, s.Closed, uint32(slice), cid)
+	})
+}
+
+// said is what a member says a slice is, in a test; "" if it stays silent.
+type said func(member string, slice int) string
+
+// speak lets all members do what they owe for the slices, once.
+func (g *stage) speak(lie said) {
+	g.t.Helper()
+	for i := range g.s.Slices {
+		for _, m := range g.s.Members {
+			if !m.Active || i >= len(g.s.Slices) {
+				continue
+			}
+			cid := partOf(g.s, i)
+			if lie != nil {
+				cid = lie(m.ID, i)
+			}
+			if cid == "" {
+				continue
+			}
+			var err error
+			switch g.s.Owes(m.ID, i) {
+			case OwesSeal:
+				err = g.sealSlice(m.ID, i, cid)
+			case OwesCID:
+				err = g.showSlice(m.ID, i, cid)
+			}
+			if err != nil {
+				g.t.Fatalf("%s about slice %d: %v", m.ID, i, err)
+			}
+		}
+	}
+}
+
+// toSlices brings a fresh round to the block in which its reducers are drawn.
+func (g *stage) toSlices() {
+	g.t.Helper()
+	g.tick(1)
+	g.commitAll()
+	g.phase(Reduce)
+	g.tick(1)
+	if len(g.s.Slices) != 0 {
+		g.t.Fatal("reducers are drawn under a beacon that the last worker to commit may have known")
+	}
+	g.tick(1)
+	if len(g.s.Slices) != int(g.s.Terms.Slices) {
+		g.t.Fatalf("%d slices", len(g.s.Slices))
+	}
+}
+
+// reduceAll lets blocks pass in which all members say what they say, until the slices are agreed.
+func (g *stage) reduceAll(lie said) {
+	g.t.Helper()
+	for range 400 {
+		if g.s.Phase != Reduce {
+			return
+		}
+		g.speak(lie)
+		g.tick(1)
+	}
+	g.t.Fatalf("the slices are not agreed: %+v", g.s.Slices)
+}
+
+func (g *stage) reducers(slice int) (ids []string) {
+	for _, r := range g.s.Slices[slice].Reducers {
+		ids = append(ids, r.Member)
+	}
+	return ids
+}
+
+func TestSlicedRun(t *testing.T) {
+	for _, ppm := range []uint32{0, 500_000, 1_000_000} {
+		all := sliced(5)
+		all.AuditPPM = ppm
+		g := begin(t, all, crew(4, 2))
+		for range all.Rounds {
+			g.toSlices()
+			duties := map[string]int{}
+			for i := range g.s.Slices {
+				for _, id := range g.reducers(i) {
+					duties[id]++
+				}
+			}
+			for id, n := range duties {
+				if len(g.s.Slices[0].Reducers) != 2 || n < 1 || n > 2 {
+					t.Errorf("%s has %d of 10 duties of 6 members", id, n)
+				}
+			}
+			if err := g.do(func(s State) (State, []Event, error) { return s.Attest(g.env(), s.Round, vote(s, "w0")) }); !errors.Is(err, ErrWrongPhase) {
+				t.Errorf("an attestation before the slices are agreed: %v", err)
+			}
+			g.reduceAll(nil)
+			g.phase(Attest)
+			for i, cid := range g.s.Results() {
+				if cid != partOf(g.s, i) {
+					t.Errorf("slice %d is %q", i, cid)
+				}
+			}
+			g.attestAll()
+			g.passAll()
+		}
+		g.tick(5)
+		g.passAll()
+		g.tick(5)
+		g.phase(Done)
+		if g.count(MemberLeft)+g.count(SliceMissed)+g.count(SliceContested) != 0 || g.count(SlicesAgreed) != 2 {
+			t.Errorf("events at an audit rate of %d: %+v", ppm, g.events)
+		}
+		if n := g.count(SliceAssigned); ppm == 0 && n != 20 || ppm == 1_000_000 && n != 30 || n < 20 || n > 30 {
+			t.Errorf("%d reducers at an audit rate of %d, two of 10 slices and one more of each that is audited", n, ppm)
+		}
+	}
+}
+
+// The third reducer is drawn when the two are bound, and nobody sees what another found before all are bound.
+func TestSliceAuditIsBlind(t *testing.T) {
+	g := begin(t, sliced(1), crew(3, 1))
+	g.toSlices()
+	pair := g.reducers(0)
+	cid := partOf(g.s, 0)
+	if err := g.showSlice(pair[0], 0, cid); !errors.Is(err, ErrWrongPhase) {
+		t.Errorf("shown before it is sealed: %v", err)
+	}
+	g.speak(nil)
+	g.tick(1)
+	if n := len(g.s.Slices[0].Reducers); n != 2 {
+		t.Fatalf("%d reducers in the block of the last seal, whose beacon its sender may have known", n)
+	}
+	g.tick(1)
+	if n := len(g.s.Slices[0].Reducers); n != 3 || g.s.Slices[0].Status != Reducing {
+		t.Fatalf("%d reducers of an audited slice", n)
+	}
+	if err := g.showSlice(pair[0], 0, cid); !errors.Is(err, ErrWrongPhase) {
+		t.Errorf("shown before the audit is sealed: %v", err)
+	}
+	g.speak(nil)
+	g.tick(1)
+	if err := g.showSlice(pair[0], 0, "bafyother"); !errors.Is(err, ErrBadSlice) {
+		t.Errorf("something else than was sealed: %v", err)
+	}
+	g.reduceAll(nil)
+	g.phase(Attest)
+}
+
+func TestRefusedSlices(t *testing.T) {
+	g := begin(t, sliced(2), crew(5, 1))
+	if err := g.sealSlice("w0", 0, "bafy"); !errors.Is(err, ErrWrongPhase) {
+		t.Errorf("before the reducers are drawn: %v", err)
+	}
+	g.toSlices()
+	who := g.reducers(0)[0]
+	other := g.s.Members[slices.IndexFunc(g.s.Members, func(m Member) bool { return !slices.Contains(g.reducers(0), m.ID) })].ID
+	seal := func(from string, round uint32, closed int64, slice uint32) error {
+		return g.do(func(s State) (State, []Event, error) {
+			return s.SealSlice(g.env(), from, round, closed, slice, s.SliceSeal(from, slice, "bafy"))
+		})
+	}
+	for _, c := range []struct {
+		err  error
+		want error
+	}{
+		{seal(who, 1, g.s.Closed, 0), ErrStale},
+		{seal(who, 0, g.s.Closed-1, 0), ErrStale},
+		{seal(who, 0, g.s.Closed, 2), ErrBadSlice},
+		{seal(other, 0, g.s.Closed, 0), ErrNotYours},
+		{seal("nobody", 0, g.s.Closed, 0), ErrNotMember},
+		{g.do(func(s State) (State, []Event, error) {
+			return s.SealSlice(g.env(), who, 0, s.Closed, 0, [32]byte{})
+		}), ErrBadSlice},
+		{seal(who, 0, g.s.Closed, 0), nil},
+		{seal(who, 0, g.s.Closed, 0), ErrDuplicate},
+		{g.showSlice(who, 0, ""), ErrBadSlice},
+	} {
+		if !errors.Is(c.err, c.want) {
+			t.Errorf("%v, want %v", c.err, c.want)
+		}
+	}
+}
+
+func TestSilentReducerIsReplaced(t *testing.T) {
+	for _, sealed := range []bool{false, true} {
+		all := sliced(1)
+		all.AuditPPM = 0
+		g := begin(t, all, crew(4, 1))
+		g.toSlices()
+		silent := g.reducers(0)[0]
+		if sealed {
+			if err := g.sealSlice(silent, 0, partOf(g.s, 0)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		g.reduceAll(func(member string, slice int) string {
+			if member == silent {
+				return ""
+			}
+			return partOf(g.s, slice)
+		})
+		g.phase(Attest)
+		m, _ := g.s.Member(silent)
+		if g.count(SliceMissed) != 1 || g.count(SliceAssigned) != 3 || g.count(SliceContested) != 0 || !m.Active || m.Silent != 1 {
+			t.Errorf("sealed: %v: %+v, %+v", sealed, m, g.events)
+		}
+		if slices.Contains(g.reducers(0), silent) {
+			t.Error("the silent one counts as a holder of the slice")
+		}
+	}
+}
+
+// A liar is outvoted by all, in whichever order it speaks; it is out of the run, not slashed, and its open work is audited.
+func TestLyingReducer(t *testing.T) {
+	for _, first := range []bool{true, false} {
+		all := sliced(2)
+		all.AuditPPM = 1
+		g := begin(t, all, crew(5, 1))
+		g.toSlices()
+		liar := ""
+		for _, u := range g.s.Units {
+			if slices.Contains(g.reducers(1), u.Worker) {
+				liar = u.Worker
+			}
+		}
+		if liar == "" {
+			liar = g.reducers(1)[0]
+		}
+		says := func(lying bool) said {
+			return func(member string, slice int) string {
+				switch {
+				case (member == liar) != lying:
+					return ""
+				case lying && slice == 1:
+					return "bafylie"
+				}
+				return partOf(g.s, slice)
+			}
+		}
+		for g.s.Phase == Reduce {
+			g.speak(says(first))
+			g.speak(says(!first))
+			g.tick(1)
+		}
+		g.phase(Attest)
+		if g.count(SliceContested) != 1 {
+			t.Errorf("%d slices are contested", g.count(SliceContested))
+		}
+		m, _ := g.s.Member(liar)
+		if m.Active || m.Why != WhyWrongSlice || g.count(MemberLeft) != 1 {
+			t.Errorf("the liar: %+v", m)
+		}
+		if want := partOf(g.s, 1); g.s.Results()[1] != want {
+			t.Errorf("the slice is %q, want %q", g.s.Results()[1], want)
+		}
+		for _, u := range g.s.Units {
+			if u.Worker == liar && !u.Audited {
+				t.Errorf("work of the liar goes without an audit: %+v", u)
+			}
+		}
+	}
+}
+
+// Two reducers of one mind get a wrong slice agreed; any member that looks contests it, and a quorum puts it right.
+func TestCollusionIsContested(t *testing.T) {
+	all := sliced(1)
+	all.AuditPPM = 0
+	g := begin(t, all, crew(6, 1))
+	g.toSlices()
+	pair := g.reducers(0)
+	lies := func(member string, slice int) string {
+		if slices.Contains(pair, member) {
+			return "bafylie"
+		}
+		return partOf(g.s, slice)
+	}
+	g.reduceAll(lies)
+	g.phase(Attest)
+	if g.s.Results()[0] != "bafylie" {
+		t.Fatal("two that agree decide")
+	}
+	watcher := g.s.Members[slices.IndexFunc(g.s.Members, func(m Member) bool { return !slices.Contains(pair, m.ID) })].ID
+	if err := g.showSlice(watcher, 0, "bafylie"); !errors.Is(err, ErrDuplicate) {
+		t.Errorf("a contest that agrees: %v", err)
+	}
+	if err := g.showSlice(watcher, 0, partOf(g.s, 0)); err != nil {
+		t.Fatal(err)
+	}
+	g.phase(Reduce)
+	g.reduceAll(lies)
+	g.phase(Attest)
+	if g.s.Results()[0] != partOf(g.s, 0) || g.count(MemberLeft) != 2 {
+		t.Errorf("after the contest: %q, %d members left", g.s.Results()[0], g.count(MemberLeft))
+	}
+	g.attestAll()
+	if g.s.Round != 1 {
+		t.Errorf("the round is not attested")
+	}
+}
+
+// Who contests for nothing is out, and the slice stands.
+func TestFalseContest(t *testing.T) {
+	all := sliced(1)
+	all.AuditPPM = 0
+	g := begin(t, all, crew(5, 1))
+	g.toSlices()
+	g.reduceAll(nil)
+	g.phase(Attest)
+	if err := g.showSlice("w0", 0, "bafylie"); err != nil {
+		t.Fatal(err)
+	}
+	g.reduceAll(func(member string, slice int) string { return partOf(g.s, slice) })
+	g.phase(Attest)
+	if m, _ := g.s.Member("w0"); m.Active || m.Why != WhyWrongSlice || g.count(MemberLeft) != 1 {
+		t.Errorf("%+v", m)
+	}
+}
+
+// A unit that goes to another worker makes new slices; what was sealed before is stale.
+func TestSlicesFollowTheUnits(t *testing.T) {
+	g := begin(t, sliced(2), crew(4, 1))
+	g.toSlices()
+	closed := g.s.Closed
+	liar := g.s.Units[1].Worker
+	g.tick(1)
+	if g.s.Units[1].Status != Auditing {
+		t.Fatalf("unit 1: %+v", g.s.Units[1])
+	}
+	g.dispute(1, true)
+	g.phase(Train)
+	if len(g.s.Slices) != 0 {
+		t.Fatal("slices of updates that do not count")
+	}
+	g.commitAll()
+	g.tick(2)
+	for _, m := range g.s.Members {
+		if m.ID == liar {
+			continue
+		}
+		err := g.do(func(s State) (State, []Event, error) {
+			return s.SealSlice(g.env(), m.ID, 0, closed, 0, s.SliceSeal(m.ID, 0, "bafy"))
+		})
+		if !errors.Is(err, ErrStale) {
+			t.Errorf("a seal of before: %v", err)
+		}
+	}
+	g.reduceAll(nil)
+	g.phase(Attest)
+}
+
+// A verdict about an attested round rolls it back, and its slices are computed again.
+func TestRollbackOfSlices(t *testing.T) {
+	long := sliced(2)
+	long.Rounds = 4
+	g := begin(t, long, crew(4, 2))
+	for range 2 {
+		g.toSlices()
+		g.reduceAll(nil)
+		g.attestAll()
+	}
+	if g.s.Round != 2 {
+		t.Fatalf("round %d", g.s.Round)
+	}
+	at := slices.IndexFunc(g.s.Open[0].Units, func(u Unit) bool { return u.Status == Auditing })
+	u := g.unit(0, uint32(at))
+	g.challenge(u.Verifier, 0, u.Index)
+	g.verdict(0, u.Index, true)
+	g.phase(Train)
+	if g.s.Round != 0 || len(g.s.Slices) != 0 {
+		t.Fatalf("round %d, %d slices", g.s.Round, len(g.s.Slices))
+	}
+	g.commitAll()
+	g.tick(2)
+	g.reduceAll(nil)
+	g.phase(Attest)
+	g.attestAll()
+	if g.s.Round != 1 {
+		t.Errorf("round %d", g.s.Round)
+	}
+}
+
+// With nobody left but one, one is enough; a reducer that is late is asked again when there is nobody else.
+func TestFewReducers(t *testing.T) {
+	all := sliced(2)
+	all.AuditPPM = 0
+	g := begin(t, all, crew(1, 0))
+	g.toSlices()
+	g.tick(12)
+	if g.count(SliceMissed) != 2 || g.s.Owes("w0", 0) != OwesSeal {
+		t.Errorf("%d missed: %+v", g.count(SliceMissed), g.s.Slices)
+	}
+	g.reduceAll(nil)
+	g.phase(Attest)
+}
