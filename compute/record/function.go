@@ -2,7 +2,9 @@ package record
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
+	"unsafe"
 
 	"github.com/gomlx/compute"
 	"github.com/gomlx/compute/dtypes"
@@ -64,16 +66,18 @@ func (f *function) Parameter(name string, s shapes.Shape, _ *compute.ShardingSpe
 }
 
 func (f *function) Constant(flat any, dims ...int) (compute.Value, error) {
-	var t *tensor.Tensor
-	switch data := flat.(type) {
-	case []float32:
-		t = tensor.FromF32(data, dims...)
-	case []int32:
-		t = tensor.FromI32(data, dims...)
-	case []int64:
-		t = tensor.FromI64(data, dims...)
-	default:
+	list := reflect.ValueOf(flat)
+	if list.Kind() != reflect.Slice {
+		return nil, &UnsupportedError{Operator: "Constant", Why: fmt.Sprintf("%T; use a slice", flat)}
+	}
+	d, err := toDType(dtypes.FromGoType(list.Type().Elem()))
+	if err != nil {
 		return nil, &UnsupportedError{Operator: "Constant", Why: fmt.Sprintf("%T; use float32, int32 or int64", flat)}
+	}
+	elements := unsafe.Slice((*byte)(list.UnsafePointer()), list.Len()*d.Size())
+	t, err := tensor.FromBytes(tensor.Make(d, dims...).Clone(), elements)
+	if err != nil {
+		return nil, fmt.Errorf("record: constant: %w", err)
 	}
 	v := f.b.Constant(t)
 	data, ok := flat.([]float32)
@@ -92,8 +96,38 @@ func (f *function) ConvertDType(x compute.Value, d dtypes.DType) (compute.Value,
 	return value(f.b.Convert(x.(program.Value), to))
 }
 
+// widened returns halves as float32, in which programs calculate, and their type to turn a result back to. Other values
+// stay as they are.
+func (f *function) widened(xs ...compute.Value) ([]compute.Value, tensor.DType, error) {
+	half := tensor.DType(0)
+	wide := slices.Clone(xs)
+	for i, x := range xs {
+		if d := f.b.Shape(x.(program.Value)).DType; d == tensor.Float16 || d == tensor.BFloat16 {
+			v, err := f.b.Convert(x.(program.Value), tensor.Float32)
+			if err != nil {
+				return nil, half, err
+			}
+			wide[i], half = v, d
+		}
+	}
+	return wide, half, nil
+}
+
+// narrowed converts a result to the type that widened gave.
+func (f *function) narrowed(half tensor.DType, v program.Value, err error) (compute.Value, error) {
+	if err == nil && half != 0 {
+		v, err = f.b.Convert(v, half)
+	}
+	return value(v, err)
+}
+
 func (f *function) unary(k program.Kind, x compute.Value) (compute.Value, error) {
-	return value(f.b.Unary(k, x.(program.Value)))
+	wide, half, err := f.widened(x)
+	if err != nil {
+		return nil, err
+	}
+	v, err := f.b.Unary(k, wide[0].(program.Value))
+	return f.narrowed(half, v, err)
 }
 
 func (f *function) Abs(x compute.Value) (compute.Value, error)   { return f.unary(program.Abs, x) }
@@ -152,11 +186,16 @@ func (f *function) align(xs ...compute.Value) ([]program.Value, error) {
 }
 
 func (f *function) binary(k program.Kind, x, y compute.Value) (compute.Value, error) {
-	v, err := f.align(x, y)
+	wide, half, err := f.widened(x, y)
 	if err != nil {
 		return nil, err
 	}
-	return value(f.b.Binary(k, v[0], v[1]))
+	in, err := f.align(wide...)
+	if err != nil {
+		return nil, err
+	}
+	v, err := f.b.Binary(k, in[0], in[1])
+	return f.narrowed(half, v, err)
 }
 
 // Add of rows that were summed from zeros on sums them from the other operand on: the gradient of a table that is looked
@@ -187,7 +226,11 @@ func (f *function) LogicalOr(x, y compute.Value) (compute.Value, error) {
 }
 
 func (f *function) compare(k program.Kind, x, y compute.Value) (compute.Value, error) {
-	v, err := f.align(x, y)
+	wide, _, err := f.widened(x, y)
+	if err != nil {
+		return nil, err
+	}
+	v, err := f.align(wide...)
 	if err != nil {
 		return nil, err
 	}

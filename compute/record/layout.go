@@ -8,6 +8,7 @@ import (
 	"github.com/gomlx/compute/shapes"
 
 	"github.com/starling-network/starling/compute/program"
+	"github.com/starling-network/starling/compute/tensor"
 )
 
 func (f *function) Reshape(x compute.Value, dims ...int) (compute.Value, error) {
@@ -59,7 +60,12 @@ func (f *function) Iota(s shapes.Shape, axis int) (compute.Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	return value(f.b.Iota(shape, axis))
+	half := shape.DType
+	if half != tensor.Float16 && half != tensor.BFloat16 {
+		return value(f.b.Iota(shape, axis))
+	}
+	v, err := f.b.Iota(tensor.Make(tensor.Float32, shape.Dims...), axis)
+	return f.narrowed(half, v, err)
 }
 
 func (f *function) Reverse(x compute.Value, axes ...int) (compute.Value, error) {
@@ -74,16 +80,25 @@ func (f *function) every(x compute.Value, axes []int) []int {
 	return span(0, len(f.dims(x)))
 }
 
+func (f *function) reduce(by func(program.Value, ...int) (program.Value, error), x compute.Value, axes []int) (compute.Value, error) {
+	wide, half, err := f.widened(x)
+	if err != nil {
+		return nil, err
+	}
+	v, err := by(wide[0].(program.Value), f.every(x, axes)...)
+	return f.narrowed(half, v, err)
+}
+
 func (f *function) ReduceSum(x compute.Value, axes ...int) (compute.Value, error) {
-	return value(f.b.ReduceSum(x.(program.Value), f.every(x, axes)...))
+	return f.reduce(f.b.ReduceSum, x, axes)
 }
 
 func (f *function) ReduceMax(x compute.Value, axes ...int) (compute.Value, error) {
-	return value(f.b.ReduceMax(x.(program.Value), f.every(x, axes)...))
+	return f.reduce(f.b.ReduceMax, x, axes)
 }
 
 func (f *function) ReduceMin(x compute.Value, axes ...int) (compute.Value, error) {
-	return value(f.b.ReduceMin(x.(program.Value), f.every(x, axes)...))
+	return f.reduce(f.b.ReduceMin, x, axes)
 }
 
 // dot is a recorded product, whose axes are those of the batch, then up to middle the free ones of x, then those of y.
@@ -98,21 +113,46 @@ func (d dot) exchanged() []int {
 	return slices.Concat(span(0, len(d.xBatch)), span(d.middle, d.rank), span(len(d.xBatch), d.middle))
 }
 
-func (f *function) DotGeneral(x compute.Value, xContract, xBatch []int, y compute.Value, yContract, yBatch []int,
-	config compute.DotGeneralConfig) (compute.Value, error) {
-	for _, d := range []dtypes.DType{config.AccumulatorDType, config.OutputDType} {
-		if d != dtypes.InvalidDType && d != dtypes.Float32 {
-			return nil, &UnsupportedError{Operator: "DotGeneral", Why: "products accumulate in float32, not " + d.String()}
+// factors returns what a product multiplies, halves widened, and the type of its result if that is a half.
+func (f *function) factors(operator string, x, y compute.Value) ([]compute.Value, tensor.DType, error) {
+	wide, half, err := f.widened(x, y)
+	if err != nil {
+		return nil, 0, err
+	}
+	for _, v := range wide {
+		if d := f.b.Shape(v.(program.Value)).DType; d != tensor.Float32 {
+			return nil, 0, &UnsupportedError{Operator: operator, Why: "products are of float32, not " + d.String()}
 		}
 	}
-	d := dot{x: x.(program.Value), y: y.(program.Value), xContract: xContract, xBatch: xBatch, yContract: yContract, yBatch: yBatch}
+	return wide, half, nil
+}
+
+// DotGeneral accumulates in float32, also where halves would do.
+func (f *function) DotGeneral(x compute.Value, xContract, xBatch []int, y compute.Value, yContract, yBatch []int,
+	config compute.DotGeneralConfig) (compute.Value, error) {
+	if config.AccumulatorDType == dtypes.Float64 {
+		return nil, &UnsupportedError{Operator: "DotGeneral", Why: "products accumulate in float32"}
+	}
+	wide, result, err := f.factors("DotGeneral", x, y)
+	if err != nil {
+		return nil, err
+	}
+	if config.OutputDType != dtypes.InvalidDType {
+		if result, err = toDType(config.OutputDType); err != nil {
+			return nil, err
+		}
+	}
+	d := dot{x: wide[0].(program.Value), y: wide[1].(program.Value), xContract: xContract, xBatch: xBatch, yContract: yContract, yBatch: yBatch}
 	v, err := f.b.Dot(d.x, xContract, xBatch, d.y, yContract, yBatch)
 	if err != nil {
 		return nil, err
 	}
 	d.middle, d.rank = len(f.dims(x))-len(xContract), len(f.dims(v))
 	f.dots[v] = d
-	return v, nil
+	if result == tensor.Float32 {
+		result = 0
+	}
+	return f.narrowed(result, v, nil)
 }
 
 // Gather is supported in the form of an embedding lookup: whole rows of table along axis 0, one per index.

@@ -52,10 +52,7 @@ func RecordWith(b *program.Builder, given map[string]program.Value, build func(g
 			err = asError(thrown)
 		}
 	}()
-	r := &recorder{}
-	none := notimplemented.Function{ErrFn: unsupported}
-	r.main = &function{Function: none, recorder: r, b: b, given: given, dots: make(map[program.Value]dot),
-		zeros: make(map[program.Value]bool), scatters: make(map[program.Value]scatter)}
+	r := newRecorder(b, given)
 	g := graph.NewGraph(&backend{recorder: r}, "program")
 	results := build(g)
 	if len(results) == 0 {
@@ -98,6 +95,14 @@ type recorder struct {
 	main *function
 }
 
+func newRecorder(b *program.Builder, given map[string]program.Value) *recorder {
+	r := &recorder{}
+	none := notimplemented.Function{ErrFn: unsupported}
+	r.main = &function{Function: none, recorder: r, b: b, given: given, dots: make(map[program.Value]dot),
+		zeros: make(map[program.Value]bool), scatters: make(map[program.Value]scatter)}
+	return r
+}
+
 func (*recorder) Name() string             { return "record" }
 func (r *recorder) Main() compute.Function { return r.main }
 
@@ -125,6 +130,7 @@ var dtypePairs = [...]struct {
 }{
 	{dtypes.Float32, tensor.Float32}, {dtypes.Int32, tensor.Int32}, {dtypes.Int64, tensor.Int64},
 	{dtypes.Uint8, tensor.Uint8}, {dtypes.Bool, tensor.Bool}, {dtypes.Uint32, tensor.Uint32},
+	{dtypes.Int8, tensor.Int8}, {dtypes.Float16, tensor.Float16}, {dtypes.BFloat16, tensor.BFloat16},
 }
 
 func toDType(d dtypes.DType) (tensor.DType, error) {

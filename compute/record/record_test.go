@@ -183,7 +183,7 @@ func TestUnsupported(t *testing.T) {
 			return graph.ScatterSum(f32(g, "x", 2, 3), input(g, "i", dtypes.Int32, 4, 2), f32(g, "u", 4), false, false)
 		}},
 		{"Float64", func(g *graph.Graph) *node { return graph.ConvertDType(f32(g, "x", 2), dtypes.Float64) }},
-		{"Float16", func(g *graph.Graph) *node { return input(g, "x", dtypes.Float16, 2) }},
+		{"Int16", func(g *graph.Graph) *node { return input(g, "x", dtypes.Int16, 2) }},
 		{"Constant", func(g *graph.Graph) *node { return graph.Const(g, []float64{1}) }},
 	} {
 		_, err := Record(program.NewBuilder(), func(g *graph.Graph) []*node { return one(tc.build(g)) })

@@ -91,7 +91,11 @@ func (f *function) ConvGeneral(input, kernel compute.Value, axes compute.Convolv
 			around[axis] = paddings[i]
 		}
 	}
-	x, err := f.surround(input, 0, around, between)
+	wide, half, err := f.factors("ConvGeneral", input, kernel)
+	if err != nil {
+		return nil, err
+	}
+	x, err := f.surround(wide[0], 0, around, between)
 	if err != nil {
 		return nil, err
 	}
@@ -111,11 +115,12 @@ func (f *function) ConvGeneral(input, kernel compute.Value, axes compute.Convolv
 		return nil, err
 	}
 	contract := append(span(rank, len(dims)), axes.InputChannels)
-	x, err = f.b.Dot(x, contract, nil, kernel.(program.Value), append(slices.Clone(axes.KernelSpatial), axes.KernelInputChannels), nil)
+	x, err = f.b.Dot(x, contract, nil, wide[1].(program.Value), append(slices.Clone(axes.KernelSpatial), axes.KernelInputChannels), nil)
 	if err != nil {
 		return nil, err
 	}
-	return value(f.b.Transpose(x, outputAxes(axes, rank)...))
+	x, err = f.b.Transpose(x, outputAxes(axes, rank)...)
+	return f.narrowed(half, x, err)
 }
 
 // outputAxes says which axis of the product each axis of the result of a convolution is: the product has the axes of the
