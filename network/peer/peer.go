@@ -1,9 +1,9 @@
 // Package peer is the libp2p host of one node: its identity, its connections, and the exchange of blobs with other
-// nodes (serve.go, fetch.go; the protocol is described in wire.go).
+// nodes (serve.go, fetch.go; the protocol is described in wire.go). Ordinary IPFS clients that connect read the same blobs
+// (package ipfs).
 //
 // It moves bytes and verifies them against their CIDs. It does not know what a blob means, whom to trust with pay or
-// duties, or where blobs may be found: the caller names likely holders. Gossip, relays, Bitswap and discovery are
-// further services on the same libp2p host.
+// duties, or where blobs may be found: the caller names likely holders.
 package peer
 
 import (
@@ -21,6 +21,7 @@ import (
 	p2p "github.com/libp2p/go-libp2p/core/peer"
 	"github.com/multiformats/go-multiaddr"
 	"github.com/starling-network/starling/network/blob"
+	"github.com/starling-network/starling/network/ipfs"
 )
 
 // ID is the identity of a peer: the digest of its public key.
@@ -52,6 +53,7 @@ type Host struct {
 	ctx      context.Context // of the host's life
 	cancel   context.CancelFunc
 	slots    chan struct{} // one element for each upload in progress
+	bitswap  func()        // stops it
 	serving  sync.WaitGroup
 	sent     atomic.Uint64
 	received atomic.Uint64
@@ -111,6 +113,7 @@ func New(config Config) (*Host, error) {
 		flights: map[blob.CID]chan struct{}{},
 		streams: map[ID]chan struct{}{},
 	}
+	h.bitswap = ipfs.Serve(endpoint, config.Store, config.Serve)
 	endpoint.SetStreamHandler(Protocol, h.serve)
 	return h, nil
 }
@@ -167,6 +170,7 @@ func (h *Host) Close() error {
 	h.mu.Lock() // no upload begins after this
 	h.cancel()
 	h.mu.Unlock()
+	h.bitswap()
 	err := h.host.Close()
 	h.serving.Wait()
 	return err
