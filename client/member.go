@@ -47,6 +47,8 @@ func (m Member) Send(ctx context.Context, a role.Action) error {
 		return m.Unseal(ctx, m.Job, a.Work.Round, a.Work.Unit, a.Work.Attempt, a.Opening)
 	case role.Unmask:
 		return m.Unmask(ctx, m.Job, a.Work.Round, a.Work.Unit, a.Work.Attempt, a.Nonce, a.Segments)
+	case role.Report:
+		return m.Report(ctx, m.Job, a.Work.Round, a.Work.Unit, a.Work.Attempt, a.DistancePPM, a.CosinePPM)
 	case role.Suspect:
 		return m.Suspect(ctx, m.Job, a.Work.Round, a.Work.Unit, a.Work.Attempt)
 	case party.Challenge:

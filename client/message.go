@@ -81,6 +81,13 @@ func (c *Client) Unmask(ctx context.Context, job string, round, unit, attempt ui
 	})
 }
 
+// Report answers the audit of a tolerant unit: how far its update is from that of the exact execution, in parts per million.
+func (c *Client) Report(ctx context.Context, job string, round, unit, attempt, distancePPM, cosinePPM uint32) error {
+	return c.send(ctx, &trainingpb.MsgReport{
+		Sender: c.Address(), Job: job, Round: round, Unit: unit, Attempt: attempt, DistancePPM: distancePPM, CosinePPM: cosinePPM,
+	})
+}
+
 // Suspect reports that the update of a unit is odd beside the others of its round.
 func (c *Client) Suspect(ctx context.Context, job string, round, unit, attempt uint32) error {
 	return c.send(ctx, &trainingpb.MsgSuspect{Sender: c.Address(), Job: job, Round: round, Unit: unit, Attempt: attempt})

@@ -151,6 +151,9 @@ func (o *OutDir) prepare(b *Blueprint, opt TrainOptions) error {
 	return nil
 }
 
+// screens are the values of strategy.verification.screen.
+var screens = map[string]run.Screen{"off": run.ScreenOff, "updates": run.ScreenUpdates, "losses": run.ScreenLosses}
+
 // order is what the consumer asks the chain for, but for what is known only once the blobs are stored.
 func (b *Blueprint) order(opt TrainOptions) (market.Order, error) {
 	j := opt.Job
@@ -163,7 +166,11 @@ func (b *Blueprint) order(opt TrainOptions) (market.Order, error) {
 			Job: b.JobID(), Spec: b.Spec.Digest(), Rounds: b.Spec.Rounds, Units: b.Spec.Units, Segments: b.Spec.Segments(),
 			UnitFlops: b.UnitFlops(), AuditPPM: uint32(j.Strategy.Verification.Fraction*1e6 + 0.5),
 			Deadlines: run.Deadlines{Train: 600, Audit: 600, Attest: 300, Challenge: embeddedChallenge}, Window: embeddedWindow,
+			Screen: screens[j.Strategy.Verification.Screen],
 		},
+	}
+	if t := j.Strategy.Verification.Tolerance; j.Training.Numerics == job.Tolerant {
+		o.Terms.Tolerance = run.Tolerance{DistancePPM: uint32(t.Distance*1e6 + 0.5), CosinePPM: uint32(t.Cosine*1e6 + 0.5)}
 	}
 	if _, whole := market.Quote(o.Terms, embeddedPrice, o.Verifiers); o.Budget < whole {
 		return o, fmt.Errorf("%w: %d uzen, and the job may cost up to %d at %d uzen per 10^15 operations", ErrBudget, o.Budget, whole, embeddedPrice)

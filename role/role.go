@@ -63,6 +63,11 @@ type (
 		Action Reduce
 		CID    string
 	}
+	// Measured is how far the update of a unit is from that of its exact execution, in parts per million.
+	Measured struct {
+		Action                 Measure
+		DistancePPM, CosinePPM uint32
+	}
 	// Finished says that an action with no result of its own succeeded.
 	Finished struct{ Action Action }
 	// Failed says that an action did not succeed. It may be asked for again.
@@ -78,6 +83,7 @@ func (Advanced) event() {}
 func (Trained) event()  {}
 func (Checked) event()  {}
 func (Reduced) event()  {}
+func (Measured) event() {}
 func (Finished) event() {}
 func (Failed) event()   {}
 
@@ -110,6 +116,18 @@ type (
 		Base   run.Checkpoint
 		Worker string
 		Commit run.Commitment
+	}
+	// Measure re-executes a unit of a tolerant run and compares the updates. Answered by Measured.
+	Measure struct {
+		Work   Work
+		Base   run.Checkpoint
+		Worker string
+		Commit run.Commitment
+	}
+	// Report tells the chain what was measured.
+	Report struct {
+		Work                   Work
+		DistancePPM, CosinePPM uint32
 	}
 	// Pass tells the chain that an audit found the commitment right.
 	Pass struct {
@@ -191,6 +209,8 @@ func (a Train) Key() string   { return a.Work.key("train") }
 func (a Commit) Key() string  { return a.Work.key("commit") }
 func (a Reveal) Key() string  { return a.Work.key("reveal") }
 func (a Check) Key() string   { return a.Work.key("check") }
+func (a Measure) Key() string { return a.Work.key("measure") }
+func (a Report) Key() string  { return a.Work.key("report") }
 func (a Pass) Key() string    { return a.Work.key("pass") }
 func (a Missing) Key() string { return a.Work.key("missing") }
 func (a Unseal) Key() string  { return a.Work.key("unseal") }

@@ -14,6 +14,7 @@ import (
 	"github.com/starling-network/starling/exchange/aggregate"
 	"github.com/starling-network/starling/exchange/codec"
 	"github.com/starling-network/starling/exchange/outer"
+	"github.com/starling-network/starling/exchange/screen"
 	"github.com/starling-network/starling/network/blob"
 	"github.com/starling-network/starling/protocol/audit"
 	"github.com/starling-network/starling/protocol/run"
@@ -111,7 +112,7 @@ func (j *Job) terms(bundle string, genesis run.Checkpoint, c Config) run.Terms {
 	s := j.Task.Spec
 	return run.Terms{
 		Job: j.ID(), Spec: s.Digest(), SpecCID: bundle, Genesis: genesis, Rounds: s.Rounds, Units: s.Units, Segments: s.Segments(),
-		UnitFlops: j.Task.Step.Flops() * uint64(s.Steps), AuditPPM: c.AuditPPM, Window: 4,
+		UnitFlops: j.Task.Step.Flops() * uint64(s.Steps), AuditPPM: c.AuditPPM, Window: 4, Screen: run.ScreenUpdates, Tolerance: c.Tolerance,
 		Deadlines: run.Deadlines{Train: c.Deadline, Audit: c.Deadline, Attest: c.Deadline, Challenge: 30},
 	}
 }
@@ -121,7 +122,7 @@ func (j *Job) Root(rounds uint32) (canon.Digest, error) {
 	for uint32(len(j.lineage)) <= rounds {
 		s := j.Task.Spec
 		name := run.Checkpoint{Round: j.last.Round, Root: j.lineage[j.last.Round]}
-		e := engine.New(j.ID(), j.Task, blob.NewMemory(), nil)
+		e := engine.New(run.Terms{Job: j.ID()}, j.Task, blob.NewMemory(), nil)
 		e.Hold(name, j.last)
 		units := make([]run.Unit, s.Units)
 		updates := make([][]byte, s.Units)
@@ -170,6 +171,15 @@ func (m memo) Check(ctx context.Context, name run.Checkpoint, s audit.Subject, c
 		return engine.Finding{}, err
 	}
 	return m.Compare(mine, s, c), nil
+}
+
+// Measure implements party.Compute.
+func (m memo) Measure(ctx context.Context, name run.Checkpoint, unit uint32, c run.Commitment, update []byte) (screen.Likeness, error) {
+	mine, err := m.Train(ctx, name, unit)
+	if err != nil {
+		return screen.Likeness{}, err
+	}
+	return m.Liken(mine, name, unit, c, update)
 }
 
 // Unseal implements party.Compute.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/client"
+	"github.com/starling-network/starling/exchange/screen"
 	"github.com/starling-network/starling/network/blob"
 	"github.com/starling-network/starling/protocol/audit"
 	"github.com/starling-network/starling/protocol/run"
@@ -134,7 +135,7 @@ func (p *process) open(ctx context.Context, terms run.Terms) error {
 	if err != nil {
 		return err
 	}
-	honest := memo{engine.New(terms.Job, task, p.store, p.fetch), p.world.config.Job}
+	honest := memo{engine.New(terms, task, p.store, p.fetch), p.world.config.Job}
 	p.party = &party.Party{ID: p.key.Address(), Job: terms.Job, Compute: honest, Lineage: honest, Chain: p.chain, Blobs: blobs{p}}
 	if p.act != nil {
 		p.step = p.act.Play(adversary.Cast{Party: p.party, Honest: honest, Step: p.step, State: func(ctx context.Context) (run.State, error) {
@@ -224,6 +225,14 @@ func (s slow) Train(ctx context.Context, base run.Checkpoint, unit uint32) (*eng
 		return nil, err
 	}
 	return s.Compute.Train(ctx, base, unit)
+}
+
+// Measure implements party.Compute.
+func (s slow) Measure(ctx context.Context, base run.Checkpoint, unit uint32, c run.Commitment, update []byte) (screen.Likeness, error) {
+	if err := s.process.world.clock.sleep(s.process.unit); err != nil {
+		return screen.Likeness{}, err
+	}
+	return s.Compute.Measure(ctx, base, unit, c, update)
 }
 
 // Check implements party.Compute.

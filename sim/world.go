@@ -25,7 +25,8 @@ type Config struct {
 	Workers    int
 	Verifiers  int
 	Validators int
-	AuditPPM   uint32 // floor of the audit rate, parts per million
+	AuditPPM   uint32        // floor of the audit rate, parts per million
+	Tolerance  run.Tolerance // zero: the work is exact
 	BlockTime  time.Duration
 	Deadline   int64         // blocks that a duty may take before anything is measured
 	Link       Link          // of everybody

@@ -21,6 +21,7 @@ func (c *checker) run() {
 	c.batch()
 	c.rounds()
 	c.workers()
+	c.verification()
 	c.budget()
 	c.notes()
 }
@@ -200,6 +201,15 @@ func (c *checker) workers() {
 	if s.OuterOptimizer.Name == "sgd" && s.OuterOptimizer.Momentum != 0 && !c.bad(momentum) {
 		c.report(momentum, CodeBadValue, momentum+" is given and the outer optimizer is sgd", "sgd here is the plain step",
 			"use name: nesterov, or remove momentum")
+	}
+}
+
+// verification checks that a tolerance is given where it is used.
+func (c *checker) verification() {
+	const at = "strategy.verification.tolerance"
+	if c.Given(at) && c.Training.Numerics != Tolerant && !c.bad(at, "training.numerics") {
+		c.report(at, CodeBadValue, at+" is given and training.numerics is "+c.Training.Numerics, "exact work is settled by its bits",
+			"use numerics: tolerant, or remove tolerance")
 	}
 }
 

@@ -24,6 +24,7 @@ func defaults() Spec {
 			Optimizer:    Optimizer{Name: "adamw", WeightDecay: 0.1, Betas: []float64{0.9, 0.95}, Eps: 1e-8},
 			MaxGradNorm:  1,
 			Precision:    "fp32",
+			Numerics:     ExactF32,
 		},
 		Strategy: Strategy{
 			Method:         "diloco",
@@ -33,7 +34,7 @@ func defaults() Spec {
 			Workers:        Workers{Target: 4},
 			RoundTimeout:   Duration(10 * time.Minute),
 			OnWorkerLoss:   "continue",
-			Verification:   Verification{Mode: "spot_check", Fraction: 0.1, Redundancy: 1},
+			Verification:   Verification{Mode: "spot_check", Fraction: 0.1, Redundancy: 1, Tolerance: Tolerance{Distance: 0.1, Cosine: 0.99}},
 		},
 		Budget:     Budget{MaxCost: 25_000_000, OnExceed: "pause"},
 		Checkpoint: Checkpoint{KeepLast: 3, Resume: "auto"},
@@ -53,6 +54,12 @@ func fill(section any) {
 		*s = LoRA{R: 16, Alpha: 32}
 	}
 }
+
+// Profiles of numerics.
+const (
+	ExactF32 = "exact-f32" // the same bits everywhere: a difference is proven, and slashed
+	Tolerant = "tolerant"  // a vendor's stack: a difference withholds pay
+)
 
 // defaultSyncSteps is the round length when the file gives none and the number of steps is a multiple of it.
 const defaultSyncSteps = 50
@@ -84,6 +91,9 @@ func (j *Job) derive() {
 	}
 	if !j.Given("strategy.aggregation.trim") && s.Aggregation.Rule == "trimmed_mean" {
 		s.Aggregation.Trim = 0.2
+	}
+	if s.Verification.Screen == "" {
+		s.Verification.Screen = map[bool]string{false: "updates", true: "losses"}[t.Numerics == Tolerant]
 	}
 	if j.Checkpoint.EverySteps == 0 {
 		j.Checkpoint.EverySteps = s.SyncSteps

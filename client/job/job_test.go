@@ -124,6 +124,21 @@ func TestContract(t *testing.T) {
 	})
 }
 
+func TestNumericsDecideWhatIsCompared(t *testing.T) {
+	if v := parse(t, minimal).Strategy.Verification; v.Screen != "updates" {
+		t.Errorf("exact work is looked at with %q", v.Screen)
+	}
+	j, err := Parse([]byte(minimal), "tiny.yaml", "training.numerics=tolerant", "strategy.verification.tolerance={distance: 0.2, cosine: 0.9}")
+	if err != nil || j.Strategy.Verification.Screen != "losses" || j.Strategy.Verification.Tolerance != (Tolerance{0.2, 0.9}) {
+		t.Errorf("%+v, %v", j, err)
+	}
+	for _, set := range []string{"strategy.verification.tolerance={distance: 0.2}", "training.numerics=exact-int", "strategy.verification.screen=some"} {
+		if _, err := Parse([]byte(minimal), "tiny.yaml", set); err == nil {
+			t.Errorf("%s is taken", set)
+		}
+	}
+}
+
 func TestDefaults(t *testing.T) {
 	j := parse(t, minimal)
 	if j.Name != "tiny" || j.Strategy.SyncSteps != 48 || j.Rounds() != 5 || j.Training.GlobalBatchSize != 32 ||

@@ -79,7 +79,8 @@ type Training struct {
 	Optimizer             Optimizer `job:"optimizer"`
 	MaxGradNorm           float64   `job:"max_grad_norm" in:"[0,inf)"` // 0: no clipping
 	Precision             string    `job:"precision" one:"fp32" later:"bf16 fp16"`
-	GradientCheckpointing bool      `job:"gradient_checkpointing,local"` // trades memory for time, never changes a bit
+	Numerics              string    `job:"numerics" one:"exact-f32 tolerant" later:"exact-int"` // what two executions of a work unit have in common: every bit, or a tolerance
+	GradientCheckpointing bool      `job:"gradient_checkpointing,local"`                        // trades memory for time, never changes a bit
 }
 
 // Optimizer is the inner optimizer.
@@ -132,9 +133,17 @@ type Workers struct {
 
 // Verification says how much work is done a second time by somebody else.
 type Verification struct {
-	Mode       string  `job:"mode" one:"spot_check" later:"full none"`
-	Fraction   float64 `job:"fraction" in:"(0,1]"`    // probability that a work unit is audited
-	Redundancy int     `job:"redundancy" in:"[1,64]"` // verifiers of one audited unit
+	Mode       string    `job:"mode" one:"spot_check" later:"full none"`
+	Fraction   float64   `job:"fraction" in:"(0,1]"`             // probability that a work unit is audited
+	Redundancy int       `job:"redundancy" in:"[1,64]"`          // verifiers of one audited unit
+	Screen     string    `job:"screen" one:"off updates losses"` // how members look at updates before they attest; default: updates, losses where numerics is tolerant
+	Tolerance  Tolerance `job:"tolerance"`                       // where numerics is tolerant
+}
+
+// Tolerance is how far an update may be from that of the exact execution of its unit.
+type Tolerance struct {
+	Distance float64 `job:"distance" in:"(0,1]"` // largest, relative to the length of the exact update
+	Cosine   float64 `job:"cosine" in:"[0,1]"`   // smallest
 }
 
 // Resources is what one worker must have.

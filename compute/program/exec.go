@@ -43,6 +43,9 @@ func compile(p *Program, threads int, path kernel.Path) (*Exec, error) {
 	return x, nil
 }
 
+// Threads is the number of threads that the program is compiled for.
+func (x *Exec) Threads() int { return len(x.workers) }
+
 // PeakBytes is the memory that a Run holds: intermediate values, inputs, outputs and constants. Matrix products pack
 // pieces of their operands in some further buffers, of at most a few megabytes a thread.
 func (x *Exec) PeakBytes() int64 { return x.plan.peakBytes(len(x.workers)) }

@@ -34,6 +34,31 @@ func TestEncodingRoundTrip(t *testing.T) {
 	}
 }
 
+// A part of a program gives the bits of the whole, from no more inputs than it needs.
+func TestOnly(t *testing.T) {
+	for seed := range uint64(50) {
+		p, in := randomProgram(t, seed, 30)
+		whole := runOnce(t, p, in)
+		for _, o := range p.Outputs {
+			part := p.Only(o.Name)
+			if err := part.Verify(Unlimited); err != nil {
+				t.Fatalf("seed %d, %s: %v", seed, o.Name, err)
+			}
+			needed := map[string]*tensor.Tensor{}
+			for _, i := range part.Inputs() {
+				needed[i.Name] = in[i.Name]
+			}
+			if live := part.live(); slices.Contains(live, false) {
+				t.Fatalf("seed %d, %s: something is not needed: %v", seed, o.Name, live)
+			}
+			out := runOnce(t, part, needed)
+			if sameBits(t, o.Name, out[o.Name], whole[o.Name]); len(out) != 1 {
+				t.Fatalf("seed %d: %d outputs", seed, len(out))
+			}
+		}
+	}
+}
+
 // checkSameRun demands the same outputs of two programs.
 func checkSameRun(t *testing.T, p, q *Program, in map[string]*tensor.Tensor) {
 	t.Helper()

@@ -18,7 +18,19 @@ func (p *Program) Simplify() *Program {
 	for _, o := range p.Outputs {
 		s.out.Outputs = append(s.out.Outputs, Output{Name: o.Name, Value: s.to[o.Value]})
 	}
-	return s.out.withoutDead()
+	return s.out.prune(true)
+}
+
+// Only returns the part of a program that some of its outputs need, with the inputs that they need and the same bits. The
+// program must have passed the checks of Finish or Verify.
+func (p *Program) Only(outputs ...string) *Program {
+	part := &Program{Numerics: p.Numerics, Ops: p.Ops}
+	for _, o := range p.Outputs {
+		if slices.Contains(outputs, o.Name) {
+			part.Outputs = append(part.Outputs, o)
+		}
+	}
+	return part.prune(false)
 }
 
 type simplifier struct {
@@ -90,13 +102,13 @@ func (s *simplifier) operand(op *Operator) int32 {
 	return op.In[0]
 }
 
-// withoutDead drops the operators that no output needs, except inputs.
-func (p *Program) withoutDead() *Program {
+// prune drops the operators that no output needs, of inputs only if not all are kept.
+func (p *Program) prune(allInputs bool) *Program {
 	live := p.live()
 	out := &Program{Numerics: p.Numerics}
 	to := make([]int32, len(p.Ops))
 	for i, op := range p.Ops {
-		if !live[i] && op.Kind != Input {
+		if !live[i] && !(allInputs && op.Kind == Input) {
 			continue
 		}
 		in := make([]int32, len(op.In))

@@ -163,13 +163,14 @@ func (t *Task) Run(base *Checkpoint, unit uint32, observe func(step uint32, loss
 		}
 	}
 	for i, n := range s.names {
-		r.Delta = append(r.Delta, difference(base.Params[i], s.in[Param+n]))
+		r.Delta = append(r.Delta, Difference(base.Params[i], s.in[Param+n]))
 	}
 	r.End = s.Tensors()
 	return r, nil
 }
 
-func difference(a, b *tensor.Tensor) *tensor.Tensor {
+// Difference is a minus b, of equal shapes.
+func Difference(a, b *tensor.Tensor) *tensor.Tensor {
 	d := tensor.New(a.Shape)
 	x, y, z := a.F32(), b.F32(), d.F32()
 	for i := range z {

@@ -91,6 +91,36 @@ func TestUnitIsAPureFunction(t *testing.T) {
 	}
 }
 
+// The loss of a checkpoint on the first batch of a unit is that of the unit's first step.
+func TestMeter(t *testing.T) {
+	task, base := newTask(t, tiny, 1)
+	r, err := task.Run(base, 1, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := task.Meter()
+	if err != nil {
+		t.Fatal(err)
+	}
+	tokens := make([]int32, tiny.batch*(tiny.length+1))
+	if err := task.Corpus.Batch(tokens, task.Spec.Address(0, 1, 0), tiny.length); err != nil {
+		t.Fatal(err)
+	}
+	before, err := m.Loss(base.Params, tokens)
+	if err != nil || before != r.Losses[0] {
+		t.Errorf("loss %v (%v), the step says %v", before, err, r.Losses[0])
+	}
+	if after, err := m.Loss(r.End[:len(base.Params)], tokens); err != nil || after >= before {
+		t.Errorf("the loss goes from %v to %v (%v)", before, after, err)
+	}
+	if _, err := m.Loss(base.Params[1:], tokens); err == nil {
+		t.Error("a parameter too few is taken")
+	}
+	if part, step := task.Step.Only("loss").Flops(), task.Step.Flops(); 5*part > 2*step {
+		t.Errorf("a loss takes %d operations, a step %d", part, step)
+	}
+}
+
 func TestPathsGiveTheSameBits(t *testing.T) {
 	defer func() {
 		if err := kernel.Select(""); err != nil {

@@ -260,10 +260,43 @@ func dot(a, b []*tensor.Tensor) float64 {
 	return sum
 }
 
+// Likeness is how far an update is from the one that the exact execution of its unit gives.
+type Likeness struct {
+	Distance float64 // Euclidean, relative to the length of the exact one
+	Cosine   float64
+}
+
+// Compare returns the likeness of an update with the exact one, of the same shapes and finite. Two of length zero are equal;
+// nothing is like one of length zero but that.
+func Compare(update, exact []*tensor.Tensor) Likeness {
+	uu, ee, ue := dot(update, update), dot(exact, exact), dot(update, exact)
+	apart := 0.0
+	for i := range update {
+		x, y := update[i].F32(), exact[i].F32()
+		for j := range x {
+			d := float64(x[j]) - float64(y[j])
+			apart += float64(d * d)
+		}
+	}
+	switch {
+	case apart == 0:
+		return Likeness{Cosine: 1}
+	case uu == 0 || ee == 0:
+		return Likeness{Distance: math.Inf(1)}
+	}
+	return Likeness{Distance: math.Sqrt(apart / ee), Cosine: ue / math.Sqrt(float64(uu*ee))}
+}
+
+// PPM returns both in parts per million: the distance rounded up and at most the largest number, the cosine rounded down and
+// at least zero.
+func (l Likeness) PPM() (distance, cosine uint32) {
+	return uint32(min(math.Ceil(l.Distance*1e6), math.MaxUint32)), uint32(max(math.Floor(l.Cosine*1e6), 0))
+}
+
 // Losses are mean losses before and after an update alone is applied to the checkpoint it starts from.
 type Losses struct {
 	Assigned [2]float64 // on data of the unit
-	Held     [2]float64 // on held-out data
+	Held     [2]float64 // on held-out data; zeros if there is none
 }
 
 // Loss looks at what an update does to losses. A loss that is not finite flags all that it bears on.
@@ -272,6 +305,9 @@ func Loss(x Losses, l Limits) (flags []Flag) {
 	assigned, held := fall(x.Assigned), fall(x.Held)
 	if !(assigned > 0) {
 		flags = append(flags, NoProgress)
+	}
+	if x.Held == [2]float64{} {
+		return flags
 	}
 	if !(held >= -l.Loss) {
 		flags = append(flags, Harm)

@@ -140,6 +140,33 @@ func TestLargest(t *testing.T) {
 	}
 }
 
+func TestCompare(t *testing.T) {
+	a := crowd(1, 1)[0]
+	half, back, none := copyOf(a, 0), copyOf(a, 0), copyOf(a, 0)
+	scale(half, 0.5)
+	scale(back, -1)
+	scale(none, 0)
+	for name, c := range map[string]struct {
+		update, exact    []*tensor.Tensor
+		distance, cosine uint32
+	}{
+		"equal":        {a, a, 0, 1_000_000},
+		"half":         {half, a, 500_000, 1_000_000},
+		"reversed":     {back, a, 2_000_000, 0},
+		"nothing":      {none, a, math.MaxUint32, 0},
+		"from nothing": {a, none, math.MaxUint32, 0},
+		"both nothing": {none, none, 0, 1_000_000},
+	} {
+		distance, cosine := Compare(c.update, c.exact).PPM()
+		if far := int64(distance) - int64(c.distance); far < -1 || far > 1 || cosine > c.cosine || cosine+1 < c.cosine {
+			t.Errorf("%s: distance %d, cosine %d ppm", name, distance, cosine)
+		}
+	}
+	if d, c := Compare(copyOf(a, 0.01), a).PPM(); d < 8_000 || d > 12_000 || c < 999_000 || c > 999_999 {
+		t.Errorf("a hundredth of noise: distance %d, cosine %d ppm", d, c)
+	}
+}
+
 func TestLoss(t *testing.T) {
 	nan := math.NaN()
 	for name, c := range map[string]struct {
@@ -151,6 +178,7 @@ func TestLoss(t *testing.T) {
 		"skips":            {Losses{[2]float64{4, 4}, [2]float64{4, 4}}, []Flag{NoProgress}},
 		"poison":           {Losses{[2]float64{4, 4.5}, [2]float64{4, 5}}, []Flag{NoProgress, Harm}},
 		"wrong data":       {Losses{[2]float64{4, 3.9}, [2]float64{4, 3.5}}, []Flag{OtherData}},
+		"nothing held out": {Losses{Assigned: [2]float64{4, 3.9}}, nil},
 		"overfits":         {Losses{[2]float64{4, 1}, [2]float64{4, 6}}, []Flag{Harm}},
 		"breaks the model": {Losses{[2]float64{4, nan}, [2]float64{4, nan}}, []Flag{NoProgress, Harm, OtherData}},
 	} {

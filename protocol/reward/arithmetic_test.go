@@ -86,7 +86,7 @@ func reasons(t *testing.T, file, prefix string) map[string]string {
 
 // Every reason there is has a sentence, and every reason that costs its receiver something has advice.
 func TestEveryConstantIsExplained(t *testing.T) {
-	gains := map[string]bool{Verified: true, FaultFound: true, RunDone: true, AuditMoot: true}
+	gains := map[string]bool{Verified: true, FaultFound: true, RunDone: true, AuditMoot: true, FoundOutside: true}
 	for name, reason := range reasons(t, "explain.go", "") {
 		if because[reason] == "" || fixes[reason] == "" && !gains[reason] {
 			t.Errorf("%s (%s): because %q, fix %q", name, reason, because[reason], fixes[reason])
@@ -94,7 +94,7 @@ func TestEveryConstantIsExplained(t *testing.T) {
 	}
 	// These never reach a receipt: a unit lost by verdict is WrongWork or Forfeited, an audit settled otherwise is AuditMoot,
 	// and who leaves a run is told by an event.
-	never := map[string]bool{run.WhyVerdict: true, run.WhyConvicted: true, run.WhyChallenged: true, run.WhyMissedDeadlines: true, run.WhyMissedAudits: true, run.WhyMissedAttest: true, run.WhyWrongAttest: true, run.WhyMissedSlices: true, run.WhyWrongSlice: true}
+	never := map[string]bool{run.WhyVerdict: true, run.WhyConvicted: true, run.WhyChallenged: true, run.WhyMissedDeadlines: true, run.WhyMissedAudits: true, run.WhyWithheld: true, run.WhyMissedAttest: true, run.WhyWrongAttest: true, run.WhyMissedSlices: true, run.WhyWrongSlice: true}
 	for name, why := range reasons(t, filepath.Join("..", "run", "reason.go"), "Why") {
 		if because[lostUnit(why)] == "" && because[lostAudit(why)] == "" && !never[why] {
 			t.Errorf("run.%s (%s) is not explained", name, why)

@@ -11,6 +11,10 @@ const (
 	Verified        = "verified"             // the work counts
 	TooSmall        = "below_one_uzen"       // verified, but its price comes to less than one uzen
 	FaultFound      = "fault_found"          // the audit failed, and the verdict confirmed it
+	FoundOutside    = "found_outside"        // the audit found the update outside the tolerance of the job
+	Odd             = run.WhyOdd             // more than half of the other members found the update odd
+	Outside         = run.WhyOutside         // verifiers found the update outside the tolerance of the job
+	Contradicted    = run.WhyContradicted    // the audit found the update outside the tolerance, and another did not
 	MissedDeadline  = run.WhyMissedDeadline  // the unit was not committed in time
 	WrongWork       = run.WhyWrongWork       // a verdict found the work wrong
 	Forfeited       = "forfeited"            // not found wrong, but its worker was convicted before it was paid
@@ -45,7 +49,7 @@ func lostAudit(why string) string {
 	switch why {
 	case run.WhyMissedDeadline:
 		return AuditMissed
-	case run.WhyUnavailable, run.WhyChallenged, run.WhyConvicted, run.WhyRolledBack, run.WhyPlanted:
+	case run.WhyUnavailable, run.WhyChallenged, run.WhyConvicted, run.WhyRolledBack, run.WhyPlanted, run.WhyOdd:
 		return AuditMoot
 	}
 	return why
@@ -56,6 +60,10 @@ var because = map[string]string{
 	Verified:           "the work is verified",
 	TooSmall:           "the work is verified, but its price comes to less than one uzen",
 	FaultFound:         "the audit found a fault, and the verdict confirmed it",
+	FoundOutside:       "the audit found the update outside the tolerance of the job",
+	Odd:                "more than half of the other members found the update odd beside the others",
+	Outside:            "the update is further from that of the exact execution than the job tolerates",
+	Contradicted:       "another verifier found the update within the tolerance of the job",
 	MissedDeadline:     "the unit was not committed by its deadline",
 	WrongWork:          "the verdict of a dispute found the work wrong",
 	Forfeited:          "other work of the same worker was found wrong before the round was final",
@@ -80,6 +88,9 @@ var because = map[string]string{
 // fixes say what the one the receipt is about can do.
 var fixes = map[string]string{
 	TooSmall:           "ask a higher price",
+	Odd:                "check that the machine trains the data and the rate of the job; nothing is slashed",
+	Outside:            "check the numerics of the machine against the built-in engine; nothing is slashed",
+	Contradicted:       "check the memory of the machine and that it runs the version that the network runs",
 	MissedDeadline:     "keep the machine on and free of other load, or give the worker fewer jobs",
 	WrongWork:          "before staking again, check the memory of the machine and that it runs the version that the network runs",
 	Forfeited:          "before staking again, check the memory of the machine and that it runs the version that the network runs",

@@ -50,6 +50,8 @@ func (l *ledger) settle(e run.Event) {
 		l.unpaid(Work, e.Round, e.Unit, e.Who, lostUnit(e.Why))
 	case run.AuditPassed:
 		l.pay(Audit, e.Round, e.Unit, e.Who, Verified)
+	case run.AuditOutside:
+		l.pay(Audit, e.Round, e.Unit, e.Who, FoundOutside)
 	case run.AuditMissed:
 		l.unpaid(Audit, e.Round, e.Unit, e.Who, lostAudit(e.Why))
 	case run.AuditBroken:

@@ -17,6 +17,8 @@ func (s State) Attest(env Env, round uint32, v Vote) (State, []Event, error) {
 		return s, nil, fmt.Errorf("%w: round %d, the run is in round %d", ErrStale, round, s.Round)
 	case s.Phase != Attest:
 		return s, nil, fmt.Errorf("%w: not every unit of round %d is committed, and every slice agreed", ErrWrongPhase, s.Round)
+	case !s.Attestable():
+		return s, nil, fmt.Errorf("%w: a tolerant round is attested when its audits are over", ErrWrongPhase)
 	case s.Voted(v.Member):
 		return s, nil, fmt.Errorf("%w: %s has attested round %d", ErrDuplicate, v.Member, s.Round)
 	case v.Next.Round != s.Round+1:

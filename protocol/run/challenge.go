@@ -24,6 +24,8 @@ func (s State) Challenge(env Env, from string, round, unit, attempt uint32) (Sta
 		return s, nil, fmt.Errorf("%w: %s has challenged unit %d", ErrDuplicate, from, unit)
 	case u.Status == Assigned || u.Status == Committed:
 		return s, nil, fmt.Errorf("%w: the audits of round %d are not drawn", ErrWrongPhase, round)
+	case s.Tolerant(u):
+		return s, nil, fmt.Errorf("%w: unit %d is not exact, nothing about it can be shown", ErrWrongPhase, unit)
 	case u.Status == Sealed:
 		return s, nil, fmt.Errorf("%w: %s has to open its seal of unit %d first", ErrWrongPhase, u.Verifier, unit)
 	case len(u.Challengers) >= MaxChallengers:
@@ -109,7 +111,7 @@ func (d *draft) convict(l *Lap, i int) {
 func (d *draft) suspect(l *Lap, worker string) {
 	for i := range l.Units {
 		switch u := &l.Units[i]; {
-		case u.Worker != worker || u.Status == Auditing || u.Status == Sealed:
+		case u.Worker != worker || u.Status == Auditing || u.Status == Sealed || d.Tolerant(*u):
 		case u.Status == Disputed || u.Status == Committed: // it is audited when that is over
 			u.Audited, u.Passed = true, false
 		case !u.Audited || len(d.Active(Verifier)) > 1:

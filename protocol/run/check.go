@@ -39,7 +39,7 @@ func (d *draft) draw() {
 func (d *draft) audit(l *Lap, i int) {
 	u := &l.Units[i]
 	pool := d.Active(Verifier)
-	others := slices.DeleteFunc(slices.Clone(pool), func(id string) bool { return id == u.Verifier })
+	others := slices.DeleteFunc(slices.Clone(pool), func(id string) bool { return id == u.Verifier || slices.Contains(u.Doubts, id) })
 	switch {
 	case d.halted():
 		return
@@ -74,8 +74,8 @@ func (s State) Pass(env Env, from string, round, unit, attempt uint32, seal cano
 	switch {
 	case err != nil:
 		return s, nil, err
-	case u.Status != Auditing:
-		return s, nil, fmt.Errorf("%w: no audit of unit %d is open", ErrWrongPhase, unit)
+	case u.Status != Auditing || s.Tolerant(u):
+		return s, nil, fmt.Errorf("%w: no audit of unit %d that a seal answers is open", ErrWrongPhase, unit)
 	case u.Verifier != from:
 		return s, nil, fmt.Errorf("%w: unit %d is audited by %s", ErrNotYours, unit, u.Verifier)
 	case seal.IsZero():

@@ -161,7 +161,8 @@ func (d *draft) reassign(i int, why string) {
 		Status:     Assigned,
 		Attempt:    old.Attempt + 1,
 		AssignedAt: d.env.Height,
-		Audited:    old.Audited || why == WhyVerdict || why == WhyConvicted,
+		Audited:    old.Audited || why == WhyVerdict || why == WhyConvicted || why == WhyOdd || why == WhyOutside,
+		Exact:      old.Exact || why == WhyOdd || why == WhyOutside,
 		Refused:    old.Refused,
 	}
 	if !slices.Contains(next.Refused, old.Worker) {

@@ -21,16 +21,17 @@ type EventKind string
 const (
 	UnitAssigned   EventKind = "unit_assigned"   // Unit, Who
 	UnitCommitted  EventKind = "unit_committed"  // Unit, Who
-	UnitReassigned EventKind = "unit_reassigned" // Unit, Who (lost it), Other (has it now), Why: missed_deadline | verdict | convicted | unavailable | worker_left; Other is empty if nobody is left
+	UnitReassigned EventKind = "unit_reassigned" // Unit, Who (lost it), Other (has it now), Why: missed_deadline | verdict | convicted | unavailable | worker_left | odd | outside; Other is empty if nobody is left
 	UnitChallenged EventKind = "unit_challenged" // Unit, Who (a verifier that was not drawn), Other (worker): a dispute opens, or waits for another
 	AuditDrawn     EventKind = "audit_drawn"     // Unit, Who (verifier), Other (worker)
 	AuditSealed    EventKind = "audit_sealed"    // Unit, Who (verifier), Other (worker): it found the unit right, and owes the opening of its seal
-	AuditPassed    EventKind = "audit_passed"    // Unit, Who (verifier), Other (worker): its seal is opened; the verifier is owed
+	AuditPassed    EventKind = "audit_passed"    // Unit, Who (verifier), Other (worker): its seal is opened, or the update within the tolerance; the verifier is owed
+	AuditOutside   EventKind = "audit_outside"   // Unit, Who (verifier), Other (worker): it found the update outside the tolerance, and so did another, or there is none; it is owed
 	AuditBroken    EventKind = "audit_broken"    // Unit, Who (verifier), Other (worker), Why: seal_unopened | plant_passed: the verifier is slashed
 	PlantShown     EventKind = "plant_shown"     // Unit, Who (worker): its commitment was wrong on purpose, and is right from now on
 	UnitSuspected  EventKind = "unit_suspected"  // Unit, Who (worker): more than half of the others find its update odd; it is audited
 	AuditFailed    EventKind = "audit_failed"    // Unit, Who (verifier), Other (worker): a dispute opens
-	AuditMissed    EventKind = "audit_missed"    // Unit, Who (verifier or challenger), Other (worker), Why: missed_deadline | verifier_left | unavailable | challenged | convicted | rolled_back | planted | seal_unopened | plant_passed: its question ends without an answer
+	AuditMissed    EventKind = "audit_missed"    // Unit, Who (verifier or challenger), Other (worker), Why: missed_deadline | verifier_left | unavailable | challenged | convicted | rolled_back | planted | odd | contradicted | seal_unopened | plant_passed: its question ends without an answer
 	DisputeEnded   EventKind = "dispute_ended"   // Unit, Who (challenger), Other (worker), Why: verdict_wrong_work (the challenger is owed) | false_challenge
 	UnitAccepted   EventKind = "unit_accepted"   // Unit, Who: nothing is open about it; owed when the round is final
 	MemberLeft     EventKind = "member_left"     // Who, Why

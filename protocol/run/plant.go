@@ -25,6 +25,8 @@ func (s State) Unmask(env Env, from string, round, unit, attempt uint32, nonce c
 		return s, nil, fmt.Errorf("%w: unit %d is %s's", ErrNotYours, unit, u.Worker)
 	case u.Status != Sealed && u.Status != Accepted && u.Status != Disputed:
 		return s, nil, fmt.Errorf("%w: unit %d is not answered yet", ErrWrongPhase, unit)
+	case s.Tolerant(u):
+		return s, nil, fmt.Errorf("%w: nobody compares the state roots of unit %d", ErrBadPlant, unit)
 	case len(segments) != len(u.Commit.Segments) || audit.Hide(nonce, segments) != u.Commit.Hidden:
 		return s, nil, fmt.Errorf("%w: this was not hidden in the commitment", ErrBadPlant)
 	case slices.Equal(segments, u.Commit.Segments) || !slices.Equal(audit.Plant(nonce, segments), u.Commit.Segments):

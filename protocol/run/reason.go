@@ -9,11 +9,15 @@ const (
 	WhyConvicted      = "convicted"       // a dispute showed that its worker lied in other work
 	WhyUnavailable    = "unavailable"     // more than half of the other members could not fetch the update
 	WhyWorkerLeft     = "worker_left"     // its worker became inactive over something else
+	WhyOdd            = "odd"             // in a tolerant run: more than half of the other members found the update odd
+	WhyOutside        = "outside"         // in a tolerant run: verifiers found the update outside the tolerance
 
 	// Why an audit or a challenge ends without an answer, besides WhyMissedDeadline, WhyConvicted and WhyUnavailable.
 	WhyVerifierLeft = "verifier_left" // its verifier became inactive over something else
 	WhyChallenged   = "challenged"    // somebody else challenged the unit before the audit was answered
 	WhyRolledBack   = "rolled_back"   // the round was built on work that a verdict found wrong
+
+	WhyContradicted = "contradicted" // another verifier found the update within the tolerance
 
 	WhyPlanted = "planted" // the worker showed that it had planted the fault
 
@@ -28,6 +32,7 @@ const (
 	// Why a member is inactive, besides WhyVerdict, WhyFalseChallenge and WhyUnavailable.
 	WhyMissedDeadlines = "missed_deadlines"
 	WhyMissedAudits    = "missed_audits"
+	WhyWithheld        = "withheld" // its updates, several times in a row
 	WhyMissedAttest    = "missed_attest"
 	WhyWrongAttest     = "wrong_attest"
 	WhyMissedSlices    = "missed_slices"

@@ -38,7 +38,19 @@ type Terms struct {
 	Deadlines Deadlines    `cbor:"10,keyasint"` // in blocks
 	Window    uint32       `cbor:"11,keyasint"` // rounds that may be attested and not final before the run waits
 	Slices    uint32       `cbor:"12,keyasint"` // in how many slices a round is reduced; 0: every member combines the updates for itself
+	Screen    Screen       `cbor:"13,keyasint"` // how members look at updates before they attest
+	Tolerance Tolerance    `cbor:"14,keyasint"` // zero: the work is exact, and settled by its state roots
 }
+
+// Screen is how far members look at the updates of a round before they attest.
+type Screen uint8
+
+// Screens are part of the format. Each looks at all that the one before it does.
+const (
+	ScreenOff     Screen = 0 // not at all
+	ScreenUpdates Screen = 1 // at updates beside each other
+	ScreenLosses  Screen = 2 // and at what each does to the loss on data of its unit and on held-out data
+)
 
 // Deadlines are in blocks. Train and Audit are only the first value: later ones follow what was observed.
 type Deadlines struct {
@@ -125,6 +137,8 @@ type Unit struct {
 	Seal        canon.Digest `cbor:"15,keyasint"`           // Sealed: the verifier's
 	Question    canon.Digest `cbor:"16,keyasint"`           // Sealed: says where the seal must be opened; zero until it is drawn
 	Lost        uint32       `cbor:"17,keyasint"`           // Missing: the slice of the update that the first report is about
+	Exact       bool         `cbor:"18,keyasint,omitempty"` // in a tolerant run: this attempt is settled by its state roots all the same
+	Doubts      []string     `cbor:"19,keyasint,omitempty"` // verifiers who found the update outside the tolerance
 }
 
 // Lap is the work of one round that is not final.

@@ -7,7 +7,8 @@ import (
 
 // Suspect is the report of a member that it finds the update of a unit odd beside the others of its round. When more than
 // half of the members other than its worker have said so, the unit is audited for certain, if the run wants audits at all.
-// Nobody is slashed or kept from pay by it.
+// Nobody is slashed or kept from pay by it. In a tolerant run the unit is withheld instead, and must be reported before its
+// round is attested.
 func (s State) Suspect(env Env, from string, round, unit, attempt uint32) (State, []Event, error) {
 	u, err := s.admit(from, round, unit, attempt)
 	switch {
@@ -17,6 +18,8 @@ func (s State) Suspect(env Env, from string, round, unit, attempt uint32) (State
 		return s, nil, fmt.Errorf("%w: unit %d is not committed", ErrWrongPhase, unit)
 	case u.Worker == from:
 		return s, nil, fmt.Errorf("%w: unit %d is the sender's own", ErrNotYours, unit)
+	case s.Tolerant(u) && (round != s.Round || s.Phase != Attest):
+		return s, nil, fmt.Errorf("%w: updates are withheld between the last commitment and the attestation", ErrWrongPhase)
 	case slices.Contains(u.Suspects, from):
 		return s, nil, fmt.Errorf("%w: unit %d is reported", ErrDuplicate, unit)
 	}
@@ -24,7 +27,10 @@ func (s State) Suspect(env Env, from string, round, unit, attempt uint32) (State
 	l := d.lap(round)
 	v := &l.Units[unit]
 	v.Suspects = append(slices.Clip(u.Suspects), from)
-	if d.most(u.Worker, v.Suspects) && !u.Audited && s.Terms.AuditPPM > 0 && len(d.Active(Verifier)) > 0 {
+	switch most := d.most(u.Worker, v.Suspects); {
+	case most && s.Tolerant(u):
+		d.withhold(int(unit), WhyOdd)
+	case most && !u.Audited && s.Terms.AuditPPM > 0 && len(d.Active(Verifier)) > 0:
 		v.Audited = true
 		d.emit(Event{Kind: UnitSuspected, Round: round, Unit: unit, Who: u.Worker})
 		if u.Status == Accepted {

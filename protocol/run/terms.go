@@ -44,8 +44,14 @@ func (t Terms) Validate() error {
 		return bad("a window of %d rounds, wanted 1 to %d", t.Window, MaxWindow)
 	case t.Slices > MaxSlices:
 		return bad("%d slices, at most %d", t.Slices, MaxSlices)
+	case t.Slices > 0 && t.Tolerance.DistancePPM > 0:
+		return bad("%d slices in a tolerant run, in which every member looks at every update", t.Slices)
 	case d.Challenge < 0 || d.Challenge > MaxBlocks:
 		return bad("%d blocks for challenges, wanted 0 to %d", d.Challenge, MaxBlocks)
+	case t.Screen > ScreenLosses:
+		return bad("screen %d, wanted 0 to %d", t.Screen, ScreenLosses)
+	case t.Tolerance.CosinePPM > 1_000_000 || t.Tolerance.DistancePPM == 0 && t.Tolerance.CosinePPM > 0:
+		return bad("a tolerance of distance %d and cosine %d parts per million, wanted a distance above 0 and a cosine up to 1000000", t.Tolerance.DistancePPM, t.Tolerance.CosinePPM)
 	}
 	for _, blocks := range []int64{d.Train, d.Audit, d.Attest} {
 		if blocks < 1 || blocks > MaxBlocks {

@@ -19,6 +19,9 @@ func (s State) Tick(env Env) (State, []Event) {
 	case Reduce:
 		d.reduce()
 	case Attest:
+		if !d.Attestable() {
+			d.Since = env.Height // nobody can vote
+		}
 		d.lateVotes()
 	}
 	return d.done()

@@ -93,7 +93,7 @@ func (s State) Missing(env Env, from string, round, unit, attempt, slice uint32)
 		d.Units[unit].Lost = slice
 	}
 	d.Units[unit].Missing = append(slices.Clip(u.Missing), from)
-	if u.Status == Accepted {
+	if u.Status == Accepted || s.Tolerant(u) {
 		d.withheld(int(unit))
 	}
 	after, events := d.done()
@@ -102,9 +102,11 @@ func (s State) Missing(env Env, from string, round, unit, attempt, slice uint32)
 
 // withheld gives an accepted unit of the current round to another worker if more than half of the members other than its
 // worker cannot fetch its update. One that is still to be audited waits for that: a verifier does not need the update, so a
-// liar cannot escape its verdict by withholding what it committed to.
+// liar cannot escape its verdict by withholding what it committed to. Of tolerant work there is no verdict, and its verifier
+// does need the update.
 func (d *draft) withheld(i int) {
 	if u := d.Units[i]; d.most(u.Worker, u.Missing) {
+		d.moot(&d.Lap, i, WhyUnavailable)
 		d.miss(u.Worker, WhyUnavailable)
 		d.reassign(i, WhyUnavailable)
 	}

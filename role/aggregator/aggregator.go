@@ -53,6 +53,8 @@ func (g *Aggregator) Note(e role.Event) {
 		g.pending.Done(e.Action)
 	case role.Checked:
 		g.pending.Done(e.Action)
+	case role.Measured:
+		g.pending.Done(e.Action)
 	case role.Finished:
 		g.pending.Done(e.Action)
 	case role.Failed:
@@ -84,7 +86,7 @@ func (g *Aggregator) Duties(s run.State) []role.Action {
 	if m, ok := s.Member(g.id); !ok || !m.Active || s.Phase == run.Done || s.Phase == run.Halted {
 		return nil
 	}
-	actions := g.suspects(s)
+	actions, holding := g.suspects(s)
 	if !g.held[s.Base] {
 		return append(actions, role.Load{Checkpoint: s.Base})
 	}
@@ -92,24 +94,32 @@ func (g *Aggregator) Duties(s run.State) []role.Action {
 		return actions
 	}
 	advance := role.Advance{Base: s.Base, Units: s.Units}
-	if next, ok := g.combined[advance.Key()]; ok {
-		return append(actions, role.Attest{Next: next, Updates: role.Updates(s.Units)})
+	next, ok := g.combined[advance.Key()]
+	switch {
+	case !ok:
+		return append(actions, advance)
+	case holding || !s.Attestable():
+		return actions
 	}
-	return append(actions, advance)
+	return append(actions, role.Attest{Next: next, Updates: role.Updates(s.Units)})
 }
 
-// suspects reports the odd updates whose units may still go without an audit.
-func (g *Aggregator) suspects(s run.State) (actions []role.Action) {
-	if s.Terms.AuditPPM == 0 {
-		return nil
-	}
+// suspects reports the odd updates whose units may still go without an audit, and those that may be withheld: they hold the
+// attestation up until they are reported.
+func (g *Aggregator) suspects(s run.State) (actions []role.Action, holding bool) {
 	for _, l := range s.Laps() {
 		for _, u := range l.Units {
 			work := role.Work{Round: l.Round, Unit: u.Index, Attempt: u.Attempt}
-			if g.odd[work] && u.Status != run.Assigned && !u.Audited && u.Worker != g.id && !slices.Contains(u.Suspects, g.id) {
+			tolerant := s.Tolerant(u)
+			reports := s.Terms.AuditPPM > 0 && u.Status != run.Assigned && !u.Audited
+			if tolerant {
+				reports = l.Round == s.Round && s.Phase == run.Attest
+			}
+			if reports && g.odd[work] && u.Worker != g.id && !slices.Contains(u.Suspects, g.id) {
 				actions = append(actions, role.Suspect{Work: work})
+				holding = holding || tolerant
 			}
 		}
 	}
-	return actions
+	return actions, holding
 }

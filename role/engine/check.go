@@ -6,6 +6,11 @@ import (
 
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/chain/referee"
+	"github.com/starling-network/starling/compute/tensor"
+	"github.com/starling-network/starling/compute/train"
+	"github.com/starling-network/starling/exchange/codec"
+	"github.com/starling-network/starling/exchange/outer"
+	"github.com/starling-network/starling/exchange/screen"
 	"github.com/starling-network/starling/protocol/audit"
 	"github.com/starling-network/starling/protocol/run"
 )
@@ -68,6 +73,44 @@ func (e *Engine) Compare(mine *Work, s audit.Subject, c run.Commitment) Finding 
 		return Finding{Differ: uint32(len(mine.Commit.Segments))}
 	}
 	return Finding{Right: true, Seal: audit.NewSeal(s, e.sealed(mine).Trees()).Root()}
+}
+
+// Measure executes a unit again and compares its update with the bytes of the one that was committed to. Both are compared as
+// they come out of the codec. Bytes that are not the committed update are a *BadUpdate.
+func (e *Engine) Measure(ctx context.Context, base run.Checkpoint, unit uint32, c run.Commitment, update []byte) (screen.Likeness, error) {
+	mine, err := e.again(ctx, base, unit)
+	if err != nil {
+		return screen.Likeness{}, err
+	}
+	return e.Liken(mine, base, unit, c, update)
+}
+
+// Liken compares an update with that of the work of its unit.
+func (e *Engine) Liken(mine *Work, base run.Checkpoint, unit uint32, c run.Commitment, update []byte) (screen.Likeness, error) {
+	from, err := e.Base(base)
+	if err != nil {
+		return screen.Likeness{}, err
+	}
+	theirs, err := e.unpack(from, unit, c, update)
+	if err != nil {
+		return screen.Likeness{}, err
+	}
+	exact, err := e.unpack(from, unit, mine.Commit, mine.Update)
+	if err != nil {
+		return screen.Likeness{}, err
+	}
+	return screen.Compare(theirs, exact), nil
+}
+
+// unpack decodes an update, which must be the one committed to.
+func (e *Engine) unpack(base *train.Checkpoint, unit uint32, c run.Commitment, update []byte) ([]*tensor.Tensor, error) {
+	want := outer.Expect(e.task.Spec, base, unit)
+	want.Root = c.Update
+	_, delta, err := codec.Unpack(update, want)
+	if err != nil {
+		return nil, &BadUpdate{unit, err}
+	}
+	return delta, nil
 }
 
 // Unseal opens the seal of a unit that Check found right.

@@ -14,9 +14,7 @@ import (
 	"github.com/starling-network/starling/chain/referee"
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
-	"github.com/starling-network/starling/exchange/codec"
 	"github.com/starling-network/starling/exchange/outer"
-	"github.com/starling-network/starling/exchange/screen"
 	"github.com/starling-network/starling/network/blob"
 	"github.com/starling-network/starling/protocol/dispute"
 	"github.com/starling-network/starling/protocol/run"
@@ -25,21 +23,23 @@ import (
 // Engine is what one party computes with: the job's task, and the checkpoints it holds in memory. Its methods may be
 // called from several goroutines; units are computed one at a time.
 type Engine struct {
-	job   string
+	terms run.Terms
 	task  *train.Task
 	store blob.Store
 	fetch func(ctx context.Context, c blob.CID, holders []string) ([]byte, error)
 
-	computing sync.Mutex // guards task.Exec
-	mu        sync.Mutex // guards what follows
-	held      []held     // checkpoints in memory, the one used last at the end
+	computing sync.Mutex   // guards task.Exec and meter
+	meter     *train.Meter // made with the first loss
+	mu        sync.Mutex   // guards what follows
+	held      []held       // checkpoints in memory, the one used last at the end
 	witnesses map[disputed]*referee.Witness
 	executed  []executed // for others' commitments, the latest at the end
 }
 
-// New returns the engine of a job. It keeps checkpoints in store, and gets those of others with fetch.
-func New(job string, task *train.Task, store blob.Store, fetch func(ctx context.Context, c blob.CID, holders []string) ([]byte, error)) *Engine {
-	return &Engine{job: job, task: task, store: store, fetch: fetch}
+// New returns the engine of a job with the given terms, of which it reads the job's identifier and how far to look at
+// updates. It keeps checkpoints in store, and gets those of others with fetch.
+func New(terms run.Terms, task *train.Task, store blob.Store, fetch func(ctx context.Context, c blob.CID, holders []string) ([]byte, error)) *Engine {
+	return &Engine{terms: terms, task: task, store: store, fetch: fetch}
 }
 
 // Task is what the engine computes units of.
@@ -154,23 +154,19 @@ func (e *Engine) Advance(ctx context.Context, name run.Checkpoint, units []run.U
 		if err != nil {
 			return Advanced{}, err
 		}
-		want := outer.Expect(e.task.Spec, base, u.Index)
-		want.Root = u.Commit.Update
-		if _, deltas[i], err = codec.Unpack(b, want); err != nil {
-			return Advanced{}, &BadUpdate{u.Index, err}
+		if deltas[i], err = e.unpack(base, u.Index, u.Commit, b); err != nil {
+			return Advanced{}, err
 		}
 	}
 	a := Advanced{}
-	for i, r := range screen.Updates(deltas, screen.Default) {
-		if r.Odd() {
-			a.Odd = append(a.Odd, units[i].Index)
-		}
+	if a.Odd, err = e.screened(ctx, base, units, deltas); err != nil {
+		return Advanced{}, err
 	}
 	next, err := outer.Advance(e.task.Spec, base, deltas)
 	if err != nil {
 		return Advanced{}, err
 	}
-	if a.Next, err = SaveCheckpoint(ctx, e.store, e.job, next); err != nil {
+	if a.Next, err = SaveCheckpoint(ctx, e.store, e.terms.Job, next); err != nil {
 		return Advanced{}, err
 	}
 	e.Hold(a.Next, next)

@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/exchange/screen"
 	"github.com/starling-network/starling/network/blob"
 	"github.com/starling-network/starling/protocol/audit"
 	"github.com/starling-network/starling/protocol/dispute"
@@ -25,6 +26,7 @@ type Compute interface {
 	Train(ctx context.Context, base run.Checkpoint, unit uint32) (*engine.Work, error)
 	Check(ctx context.Context, base run.Checkpoint, s audit.Subject, c run.Commitment) (engine.Finding, error)
 	Unseal(ctx context.Context, base run.Checkpoint, s audit.Subject, question canon.Digest) (audit.Opening, error)
+	Measure(ctx context.Context, base run.Checkpoint, unit uint32, c run.Commitment, update []byte) (screen.Likeness, error)
 	Opening() []byte
 	Oracle(base run.Checkpoint, g dispute.Game) (dispute.Oracle, error)
 }
@@ -38,7 +40,7 @@ type Lineage interface {
 // Chain is how a party speaks on the chain.
 type Chain interface {
 	// Send signs a message and returns when it is in a block, or with the reason why it was refused. It is one of
-	// role.Commit, role.Pass, role.Attest, role.Missing, role.Unmask, role.Suspect, Unseal, Challenge and Move.
+	// role.Commit, role.Pass, role.Attest, role.Missing, role.Unmask, role.Suspect, role.Report, Unseal, Challenge and Move.
 	Send(ctx context.Context, m role.Action) error
 	// Addresses returns where a participant is reached.
 	Addresses(ctx context.Context, id string) ([]string, error)
@@ -115,6 +117,8 @@ func (p *Party) act(ctx context.Context, a role.Action) (role.Event, error) {
 		}
 		f, err := p.Compute.Check(ctx, a.Base, p.subject(a.Work), a.Commit)
 		return role.Checked{Action: a, Right: f.Right, Differ: f.Differ, Seal: f.Seal}, err
+	case role.Measure:
+		return p.measure(ctx, a)
 	case role.Reveal:
 		return nil, p.reveal(ctx, a)
 	case role.Advance:
@@ -126,7 +130,7 @@ func (p *Party) act(ctx context.Context, a role.Action) (role.Event, error) {
 		return nil, p.Chain.Send(ctx, Challenge{a, p.Compute.Opening()})
 	case role.Move:
 		return nil, p.move(ctx, a)
-	case role.Commit, role.Pass, role.Attest, role.Missing, role.Unmask, role.Suspect:
+	case role.Commit, role.Pass, role.Attest, role.Missing, role.Unmask, role.Suspect, role.Report:
 		return nil, p.Chain.Send(ctx, a)
 	}
 	return nil, fmt.Errorf("party: no such action: %T", a)
@@ -217,11 +221,7 @@ func (p *Party) advance(ctx context.Context, a role.Advance) (engine.Advanced, e
 		return engine.Advanced{}, err
 	}
 	next, err := p.Lineage.Advance(ctx, a.Base, a.Units, func(u run.Unit) ([]byte, error) {
-		holders, err := p.Chain.Addresses(ctx, u.Worker)
-		if err != nil {
-			return nil, err
-		}
-		b, err := p.await(ctx, u.Commit.UpdateCID, holders)
+		b, err := p.update(ctx, u.Worker, u.Commit)
 		if err != nil && ctx.Err() == nil {
 			return nil, &engine.BadUpdate{Unit: u.Index, Err: err}
 		}
@@ -235,12 +235,34 @@ func (p *Party) advance(ctx context.Context, a role.Advance) (engine.Advanced, e
 	return next, err
 }
 
-func (p *Party) await(ctx context.Context, cid string, holders []string) ([]byte, error) {
-	id, err := blob.Parse(cid)
+// update fetches what a worker committed to.
+func (p *Party) update(ctx context.Context, worker string, c run.Commitment) ([]byte, error) {
+	holders, err := p.Chain.Addresses(ctx, worker)
+	if err != nil {
+		return nil, err
+	}
+	id, err := blob.Parse(c.UpdateCID)
 	if err != nil {
 		return nil, err
 	}
 	return p.Blobs.Await(ctx, id, holders)
+}
+
+// measure compares the update of a unit with that of its exact execution.
+func (p *Party) measure(ctx context.Context, a role.Measure) (role.Event, error) {
+	if err := p.load(ctx, a.Base); err != nil {
+		return nil, err
+	}
+	b, err := p.update(ctx, a.Worker, a.Commit)
+	if err != nil {
+		return nil, err
+	}
+	l, err := p.Compute.Measure(ctx, a.Base, a.Work.Unit, a.Commit, b)
+	if err != nil {
+		return nil, err
+	}
+	distance, cosine := l.PPM()
+	return role.Measured{Action: a, DistancePPM: distance, CosinePPM: cosine}, nil
 }
 
 // move makes this party's next move in a dispute.

@@ -16,16 +16,17 @@ import (
 
 // Verifier is one verifier in one run.
 type Verifier struct {
-	id      string
-	watches bool
-	lineage *aggregator.Aggregator
-	checked map[role.Work]role.Checked
-	run     run.State // after the latest block
+	id       string
+	watches  bool
+	lineage  *aggregator.Aggregator
+	checked  map[role.Work]role.Checked
+	measured map[role.Work]role.Measured
+	run      run.State // after the latest block
 }
 
 // New returns the verifier with this ID.
 func New(id string) *Verifier {
-	return &Verifier{id: id, lineage: aggregator.New(id), checked: map[role.Work]role.Checked{}}
+	return &Verifier{id: id, lineage: aggregator.New(id), checked: map[role.Work]role.Checked{}, measured: map[role.Work]role.Measured{}}
 }
 
 // Watchful returns a verifier that also re-executes, one at a time, units that were not drawn for it.
@@ -42,8 +43,16 @@ func (v *Verifier) Step(e role.Event) []role.Action {
 	case role.Checked:
 		v.checked[e.Action.Work] = e
 		return v.lineage.Want(v.audits(v.run)...)
+	case role.Measured:
+		v.measured[e.Action.Work] = e
+		return v.lineage.Want(v.measurements(v.run)...)
 	case role.Block:
 		v.run = e.Run
+		for k := range v.measured {
+			if k.Round != e.Run.Round {
+				delete(v.measured, k)
+			}
+		}
 		for k := range v.checked {
 			if k.Round < e.Run.Oldest() || k.Round > e.Run.Round {
 				delete(v.checked, k)
@@ -51,6 +60,7 @@ func (v *Verifier) Step(e role.Event) []role.Action {
 		}
 		actions := v.lineage.Duties(e.Run)
 		if v.lineage.Holds(e.Run.Base) {
+			actions = append(actions, v.measurements(e.Run)...)
 			actions = append(actions, v.audits(e.Run)...)
 		}
 		actions = append(actions, v.openings(e.Run)...)
@@ -69,6 +79,9 @@ func (v *Verifier) audits(s run.State) (actions []role.Action) {
 	busy := false
 	for _, l := range s.Laps() {
 		for _, u := range l.Units {
+			if s.Tolerant(u) {
+				continue
+			}
 			work := role.Work{Round: l.Round, Unit: u.Index, Attempt: u.Attempt}
 			mine := u.Status == run.Auditing && u.Verifier == v.id
 			open := u.Status == run.Auditing || u.Status == run.Disputed || u.Status == run.Accepted
@@ -92,6 +105,22 @@ func (v *Verifier) audits(s run.State) (actions []role.Action) {
 		return actions
 	}
 	return append(actions, spare...)
+}
+
+// measurements returns the answers to its audits of tolerant units: what it measured, and measurements of what it must know.
+func (v *Verifier) measurements(s run.State) (actions []role.Action) {
+	for _, a := range s.Audits(v.id) {
+		work := role.Work{Round: a.Round, Unit: a.Index, Attempt: a.Attempt}
+		m, known := v.measured[work]
+		switch {
+		case !s.Tolerant(a.Unit):
+		case known:
+			actions = append(actions, role.Report{Work: work, DistancePPM: m.DistancePPM, CosinePPM: m.CosinePPM})
+		default:
+			actions = append(actions, role.Measure{Work: work, Base: a.Base, Worker: a.Worker, Commit: a.Commit})
+		}
+	}
+	return actions
 }
 
 // openings opens the seals that are asked for, also when it takes no further part in the run.

@@ -26,7 +26,7 @@ func (w *Worker) masked(s run.State, at role.Work, c run.Commitment) run.Commitm
 
 // plants reports whether to plant a fault: by chance, and never more of them than it may show.
 func (w *Worker) plants(s run.State, nonce canon.Digest) bool {
-	if w.secret.IsZero() || s.Terms.AuditPPM == 0 || !audit.Plants(nonce) {
+	if w.secret.IsZero() || s.Terms.AuditPPM == 0 || s.Terms.Tolerance.DistancePPM > 0 || !audit.Plants(nonce) {
 		return false
 	}
 	m, _ := s.Member(w.id)

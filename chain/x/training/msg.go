@@ -72,6 +72,13 @@ func (k *Keeper) Unseal(ctx context.Context, m *trainingpb.MsgUnseal) (*training
 	})
 }
 
+// Report implements trainingpb.MsgServer.
+func (k *Keeper) Report(ctx context.Context, m *trainingpb.MsgReport) (*trainingpb.MsgReportResponse, error) {
+	return &trainingpb.MsgReportResponse{}, k.step(ctx, m.Job, func(s run.State, env run.Env) (run.State, []run.Event, error) {
+		return s.Report(env, m.Sender, m.Round, m.Unit, m.Attempt, m.DistancePPM, m.CosinePPM)
+	})
+}
+
 // Unmask implements trainingpb.MsgServer. The disputes about the unit are closed without a verdict.
 func (k *Keeper) Unmask(ctx context.Context, m *trainingpb.MsgUnmask) (*trainingpb.MsgUnmaskResponse, error) {
 	nonce, err := runpb.Digest(m.Nonce)

@@ -5,6 +5,7 @@ package runpb
 import (
 	"errors"
 	"fmt"
+	"math"
 
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/protocol/run"
@@ -38,6 +39,8 @@ func (t Terms) Rule() (run.Terms, error) {
 		Rounds:  t.Rounds, Units: t.Units, Segments: t.Segments, UnitFlops: t.UnitFlops, AuditPPM: t.AuditPPM,
 		Deadlines: run.Deadlines{Train: t.Deadlines.Train, Audit: t.Deadlines.Audit, Attest: t.Deadlines.Attest, Challenge: t.Deadlines.Challenge},
 		Window:    t.Window, Slices: t.Slices,
+		Screen:    run.Screen(min(t.Screen, math.MaxUint8)),
+		Tolerance: run.Tolerance{DistancePPM: t.Tolerance.DistancePPM, CosinePPM: t.Tolerance.CosinePPM},
 	}, nil
 }
 
@@ -49,6 +52,8 @@ func FromTerms(t run.Terms) Terms {
 		Rounds:  t.Rounds, Units: t.Units, Segments: t.Segments, UnitFlops: t.UnitFlops, AuditPPM: t.AuditPPM,
 		Deadlines: Deadlines{Train: t.Deadlines.Train, Audit: t.Deadlines.Audit, Attest: t.Deadlines.Attest, Challenge: t.Deadlines.Challenge},
 		Window:    t.Window, Slices: t.Slices,
+		Screen:    uint32(t.Screen),
+		Tolerance: Tolerance{DistancePPM: t.Tolerance.DistancePPM, CosinePPM: t.Tolerance.CosinePPM},
 	}
 }
 

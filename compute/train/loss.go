@@ -1,0 +1,51 @@
+package train
+
+import (
+	"fmt"
+
+	"github.com/starling-network/starling/compute/program"
+	"github.com/starling-network/starling/compute/tensor"
+)
+
+// Meter measures the loss of parameters: the part of the training step that its loss needs, about a third of the step's
+// operations. It is for one goroutine.
+type Meter struct {
+	task   *Task
+	exec   *program.Exec
+	in     map[string]*tensor.Tensor
+	tokens *tensor.Tensor
+}
+
+// Meter returns a meter for batches of the size of an inner step, with as many threads as the step has.
+func (t *Task) Meter() (*Meter, error) {
+	exec, err := program.Compile(t.Step.Only("loss"), t.Exec.Threads())
+	if err != nil {
+		return nil, fmt.Errorf("train: the loss of the step: %w", err)
+	}
+	m := &Meter{
+		task: t, exec: exec, in: map[string]*tensor.Tensor{},
+		tokens: tensor.New(tensor.Shape{DType: tensor.Int32, Dims: []int{int(t.Spec.Batch), int(t.Spec.Length) + 1}}),
+	}
+	m.in["tokens"] = m.tokens
+	for i, n := range Frozen(t.Step) {
+		m.in[Param+n] = t.Frozen[i]
+	}
+	return m, nil
+}
+
+// Loss is the mean cross-entropy, in nats, of parameters (by Params of the step) on tokens [Batch, Length+1].
+func (m *Meter) Loss(params []*tensor.Tensor, tokens []int32) (float32, error) {
+	names := Params(m.task.Step)
+	if len(params) != len(names) || len(tokens) != len(m.tokens.I32()) {
+		return 0, fmt.Errorf("train: the loss of %d parameters on %d tokens, want %d and %d", len(params), len(tokens), len(names), len(m.tokens.I32()))
+	}
+	for i, n := range names {
+		m.in[Param+n] = params[i]
+	}
+	copy(m.tokens.I32(), tokens)
+	out, err := m.exec.Run(m.in)
+	if err != nil {
+		return 0, fmt.Errorf("train: the loss of a step: %w", err)
+	}
+	return out["loss"].F32()[0], nil
+}
