@@ -48,8 +48,8 @@ type NetworkOptions struct {
 	Validators int
 	Workers    int // accounts with coins
 	Verifiers  int
-	Host       string // that everybody reaches the validators at
-	Port       int    // first of the ports: validator i takes Port+10i for the others, and the next one for its HTTP interface
+	Hosts      []string // that everybody reaches the validators at: one for all, or one for each
+	Port       int      // first of the ports: validator i takes Port+10i for the others, and the next one for its HTTP interface
 	BlockTime  time.Duration
 }
 
@@ -69,6 +69,8 @@ func (o NetworkOptions) check() error {
 		return errors.New("node: a network needs a name")
 	case o.Validators < 1 || o.Validators > maxNetwork || min(o.Workers, o.Verifiers) < 0 || max(o.Workers, o.Verifiers) > maxNetwork:
 		return fmt.Errorf("node: %d validators, %d workers and %d verifiers: at least one validator, at most %d of each", o.Validators, o.Workers, o.Verifiers, maxNetwork)
+	case len(o.Hosts) != 1 && len(o.Hosts) != o.Validators:
+		return fmt.Errorf("node: %d validators at %d hosts: name one for all, or one for each", o.Validators, len(o.Hosts))
 	case o.Port < 1 || o.Port+10*o.Validators > 65536:
 		return fmt.Errorf("node: %d validators have no ports from %d on", o.Validators, o.Port)
 	case o.BlockTime < 50*time.Millisecond || o.BlockTime > time.Minute:
@@ -126,7 +128,9 @@ func InitNetwork(dir string, o NetworkOptions) (*Network, error) {
 
 // validator is the configuration of validator i.
 func (o NetworkOptions) validator(i int, keys []chain.Keys) validatorFile {
-	at := func(i, port int) string { return net.JoinHostPort(o.Host, strconv.Itoa(o.Port+10*i+port)) }
+	at := func(i, port int) string {
+		return net.JoinHostPort(o.Hosts[i%len(o.Hosts)], strconv.Itoa(o.Port+10*i+port))
+	}
 	f := validatorFile{ChainID: o.ChainID, Listen: at(i, 0), RPC: at(i, 1), BlockMS: int(o.BlockTime.Milliseconds())}
 	for j, k := range keys {
 		if j != i {

@@ -39,7 +39,7 @@ func networkFlags(cmd *cobra.Command, o *node.NetworkOptions) {
 	f.IntVar(&o.Validators, "validators", 1, "number of validators")
 	f.IntVar(&o.Workers, "workers", 4, "number of worker accounts that have coins")
 	f.IntVar(&o.Verifiers, "verifiers", 1, "number of verifier accounts that have coins")
-	f.StringVar(&o.Host, "host", "127.0.0.1", "address at which everybody reaches the validators")
+	f.StringSliceVar(&o.Hosts, "host", []string{"127.0.0.1"}, "address at which everybody reaches the validators: one for all, or one for each")
 	f.IntVar(&o.Port, "port", 26600, "first port: validator i takes this + 10 i, and the next one for its HTTP interface")
 	f.DurationVar(&o.BlockTime, "block-time", time.Second, "time between two blocks")
 }
@@ -56,6 +56,7 @@ Copy a folder to the machine where its owner runs it; keys are in it, so keep it
 standard output carries the content of network.json.`,
 		Example: `  starling net init net
   starling net init net --validators 4 --workers 8 --host 10.0.0.7
+  starling net init net --validators 3 --host 10.0.0.7,10.0.0.8,10.0.0.9
   starling net init net -o json`,
 		Args: exactly("DIR"),
 		RunE: func(_ *cobra.Command, args []string) error {

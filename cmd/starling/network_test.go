@@ -121,6 +121,7 @@ func TestNetInit(t *testing.T) {
 		args []string
 	}{
 		{5, "NETWORK_EXISTS", []string{"net", "init", dir}},
+		{1, "one for all, or one for each", []string{"net", "init", filepath.Join(dir, "other"), "--validators", "3", "--host", "10.0.0.7,10.0.0.8"}},
 		{1, "no ports", []string{"net", "init", filepath.Join(dir, "other"), "--port", "65530"}},
 		{3, "VALIDATOR_NOT_FOUND", []string{"validator", "up", filepath.Join(dir, "worker-0")}},
 		{2, "--home and --network", []string{"worker", "up", "--home", dir}},
