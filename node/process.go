@@ -160,6 +160,11 @@ func (s served) Await(ctx context.Context, c blob.CID, holders []string) ([]byte
 	}
 }
 
+// Fetch implements party.Blobs.
+func (s served) Fetch(ctx context.Context, c blob.CID, holders []string) ([]byte, error) {
+	return s.host.Fetch(ctx, c, holders)
+}
+
 // device describes this machine in the registry.
 func device() string {
 	return fmt.Sprintf("%s/%s, %d threads, %s kernels", runtime.GOOS, runtime.GOARCH, runtime.GOMAXPROCS(0), kernel.Active())

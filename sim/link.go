@@ -85,6 +85,11 @@ func (b blobs) Await(ctx context.Context, c blob.CID, holders []string) (data []
 	return nil, err
 }
 
+// Fetch implements party.Blobs.
+func (b blobs) Fetch(ctx context.Context, c blob.CID, holders []string) ([]byte, error) {
+	return b.process.fetch(ctx, c, holders)
+}
+
 // Has implements party.Blobs.
 func (b blobs) Has(ctx context.Context, c blob.CID) (bool, error) { return b.process.store.Has(ctx, c) }
 

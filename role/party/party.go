@@ -52,6 +52,8 @@ type Chain interface {
 type Blobs interface {
 	// Await fetches a blob that one of its holders may still be about to publish.
 	Await(ctx context.Context, c blob.CID, holders []string) ([]byte, error)
+	// Fetch fetches a blob that one of the holders has.
+	Fetch(ctx context.Context, c blob.CID, holders []string) ([]byte, error)
 	// Has reports whether the party serves a blob.
 	Has(ctx context.Context, c blob.CID) (bool, error)
 	// Put serves a blob from now on.
@@ -235,17 +237,30 @@ func (p *Party) advance(ctx context.Context, a role.Advance) (engine.Advanced, e
 	return next, err
 }
 
-// update fetches what a worker committed to.
+// update fetches what a worker committed to: from the worker, who may still be about to publish it, or, if the worker is
+// gone, from whoever has fetched it before. Without that a worker that dies when some have its update and some have not
+// would leave a round that no quorum can attest.
 func (p *Party) update(ctx context.Context, worker string, c run.Commitment) ([]byte, error) {
-	holders, err := p.Chain.Addresses(ctx, worker)
-	if err != nil {
-		return nil, err
-	}
 	id, err := blob.Parse(c.UpdateCID)
 	if err != nil {
 		return nil, err
 	}
-	return p.Blobs.Await(ctx, id, holders)
+	holders, err := p.Chain.Addresses(ctx, worker)
+	if err != nil {
+		return nil, err
+	}
+	b, err := p.Blobs.Await(ctx, id, holders)
+	if err == nil || ctx.Err() != nil {
+		return b, err
+	}
+	others, failed := p.Chain.Holders(ctx)
+	if failed == nil {
+		b, failed = p.Blobs.Fetch(ctx, id, others)
+	}
+	if failed != nil {
+		return nil, errors.Join(err, failed)
+	}
+	return b, nil
 }
 
 // measure compares the update of a unit with that of its exact execution.
