@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/client"
 	"github.com/starling-network/starling/network/blob"
 	"github.com/starling-network/starling/network/checkpoint"
 	"github.com/starling-network/starling/protocol/dispute"
@@ -70,25 +71,34 @@ type books struct {
 	state    run.State
 }
 
-func (c *collector) books(ctx context.Context) (k books, err error) {
-	id := c.b.JobID()
-	if k.escrow, err = c.chain.Escrow(ctx, id); err != nil {
+func readBooks(ctx context.Context, chain *client.Client, id string) (k books, err error) {
+	if k.escrow, err = chain.Escrow(ctx, id); err != nil {
 		return k, err
 	}
-	if k.receipts, err = c.chain.Receipts(ctx, id); err != nil {
+	if k.receipts, err = chain.Receipts(ctx, id); err != nil {
 		return k, err
 	}
-	if k.disputes, err = c.chain.Disputes(ctx, id); err != nil {
+	if k.disputes, err = chain.Disputes(ctx, id); err != nil {
 		return k, err
 	}
-	k.state, err = c.chain.Run(ctx, id)
+	k.state, err = chain.Run(ctx, id)
 	return k, err
+}
+
+// ending is all that is known about a run that is over.
+type ending struct {
+	*Blueprint
+	books
+	lines   []Line
+	metrics []Metric
+	root    canon.Digest               // of the last checkpoint
+	took    func(dispute.Game) float64 // milliseconds of the referee for the leaf of a dispute, 0 if not known
 }
 
 // conclude writes what a run leaves behind.
 func (c *collector) conclude(ctx context.Context) (*Summary, error) {
 	c.show("closing the books")
-	k, err := c.books(ctx)
+	k, err := readBooks(ctx, c.chain, c.b.JobID())
 	if err != nil {
 		return nil, err
 	}
@@ -101,8 +111,9 @@ func (c *collector) conclude(ctx context.Context) (*Summary, error) {
 			return nil, err
 		}
 	}
-	s := c.summary(k, metrics)
-	if err := errors.Join(c.writeReceipts(k.receipts), c.writeDisputes(k.disputes)); err != nil {
+	e := ending{c.b, k, c.lines, metrics, c.last.Root(), c.took}
+	s := e.summary()
+	if err := errors.Join(writeReceipts(c.out, k.receipts), c.writeDisputes(k.disputes)); err != nil {
 		return nil, err
 	}
 	files, err := exportModel(c.b, c.last)
@@ -114,29 +125,29 @@ func (c *collector) conclude(ctx context.Context) (*Summary, error) {
 			return nil, err
 		}
 	}
-	if err := c.writeReport(s, k, metrics); err != nil {
+	if err := e.writeReport(c.out, s); err != nil {
 		return nil, err
 	}
 	return s, errors.Join(c.prune(ctx, c.keep()), c.out.writeJSON(fileSummary, s))
 }
 
-func (c *collector) summary(k books, metrics []Metric) *Summary {
-	spec := c.b.Spec
+func (e ending) summary() *Summary {
+	spec := e.Spec
 	s := &Summary{
-		Job: c.b.JobID(), Name: c.b.Job.Name, Rounds: len(c.lines), Workers: int(spec.Units), Steps: len(c.lines) * int(spec.Steps),
-		PaidUzen: k.escrow.Paid, FeeUzen: k.escrow.Fee, RefundedUzen: k.escrow.Refunded, BudgetUzen: k.escrow.Budget,
-		StateRoot: c.last.Root(), Disputes: []DisputeLine{},
+		Job: e.JobID(), Name: e.Job.Name, Rounds: len(e.lines), Workers: int(spec.Units), Steps: len(e.lines) * int(spec.Steps),
+		PaidUzen: e.escrow.Paid, FeeUzen: e.escrow.Fee, RefundedUzen: e.escrow.Refunded, BudgetUzen: e.escrow.Budget,
+		StateRoot: e.root, Disputes: []DisputeLine{},
 	}
 	s.Tokens = uint64(s.Steps) * uint64(spec.Units*spec.Batch*spec.Length)
-	s.FirstEvalLoss, s.FinalEvalLoss = evalLosses(metrics)
-	for _, m := range metrics {
+	s.FirstEvalLoss, s.FinalEvalLoss = evalLosses(e.metrics)
+	for _, m := range e.metrics {
 		if m.Kind == "round" {
 			s.Seconds += m.Seconds
 			s.BytesUp += m.BytesUp
 			s.BytesDown += m.BytesDown
 		}
 	}
-	for _, r := range k.receipts {
+	for _, r := range e.receipts {
 		switch r.Kind {
 		case reward.Slash:
 			s.SlashedUzen += r.Amount
@@ -150,12 +161,12 @@ func (c *collector) summary(k books, metrics []Metric) *Summary {
 			}
 		}
 	}
-	for _, g := range k.disputes {
+	for _, g := range e.disputes {
 		if g.Planted {
 			s.Planted++
 			continue
 		}
-		s.Disputes = append(s.Disputes, disputeLine(g, c.took(g)))
+		s.Disputes = append(s.Disputes, disputeLine(g, e.took(g)))
 	}
 	return s
 }
@@ -199,12 +210,12 @@ type receiptLine struct {
 	Explanation string `json:"explanation"`
 }
 
-func (c *collector) writeReceipts(receipts []reward.Receipt) error {
+func writeReceipts(out *OutDir, receipts []reward.Receipt) error {
 	lines := make([]receiptLine, len(receipts))
 	for i, r := range receipts {
 		lines[i] = receiptLine{r, r.Round + 1, reward.Explain(r)}
 	}
-	return writeLines(c.out, fileReceipts, lines)
+	return writeLines(out, fileReceipts, lines)
 }
 
 // dropCheckpoint deletes the shards and the manifest of a checkpoint, but for shards that a kept one shares.

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/starling-network/starling/compute/generate"
+	"github.com/starling-network/starling/compute/program"
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/network/blob"
@@ -14,13 +15,22 @@ import (
 // losses returns the mean training loss of every inner step of a round, over the units whose log can be had; nil if
 // none can. Logs are for people: a missing one does not hold the run up.
 func (c *collector) losses(ctx context.Context, e run.Entry, holders []string) []float64 {
-	spec := c.b.Spec
+	return meanLosses(c.b.Spec, e, func(cid string) ([]byte, error) { return c.unitLog(ctx, cid, holders) }, func(unit int, err error) {
+		c.log.Warn("no log of a unit", "round", e.Attestation.Checkpoint.Round, "unit", unit, "err", err)
+	})
+}
+
+func meanLosses(spec *train.Spec, e run.Entry, get func(cid string) ([]byte, error), missing func(unit int, err error)) []float64 {
 	sum := make([]float64, spec.Steps)
 	n := 0.0
 	for unit, cid := range e.Logs {
-		losses, err := c.unitLog(ctx, e.Attestation.Checkpoint.Round-1, uint32(unit), cid, holders)
+		var losses []float32
+		text, err := get(cid)
+		if err == nil {
+			losses, err = train.DecodeLog(text, e.Attestation.Checkpoint.Round-1, uint32(unit), spec.Steps)
+		}
 		if err != nil {
-			c.log.Warn("no log of a unit", "round", e.Attestation.Checkpoint.Round, "unit", unit, "err", err)
+			missing(unit, err)
 			continue
 		}
 		n++
@@ -37,7 +47,7 @@ func (c *collector) losses(ctx context.Context, e run.Entry, holders []string) [
 	return sum
 }
 
-func (c *collector) unitLog(ctx context.Context, round, unit uint32, cid string, holders []string) ([]float32, error) {
+func (c *collector) unitLog(ctx context.Context, cid string, holders []string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, fetchPatience)
 	defer cancel()
 	id, err := blob.Parse(cid)
@@ -48,44 +58,55 @@ func (c *collector) unitLog(ctx context.Context, round, unit uint32, cid string,
 	if err != nil {
 		return nil, err
 	}
-	if err := c.store.Delete(ctx, id); err != nil {
-		return nil, err
-	}
-	return train.DecodeLog(b, round, unit, c.b.Spec.Steps)
+	return b, c.store.Delete(ctx, id)
 }
 
 // measure evaluates a checkpoint, if one is due, and returns the metrics of its round, the one of the whole round last, and
 // what the next round is measured from.
-func (c *collector) measure(ctx context.Context, round uint32, ckpt *train.Checkpoint, losses []float64) (ms []Metric, _ mark, _ error) {
-	spec := c.b.Spec
-	step := int(round * spec.Steps)
-	after := mark{at: time.Now(), step: step}
-	perStep := uint64(spec.Units * spec.Batch * spec.Length)
-	for i, l := range losses {
-		at := (round-1)*spec.Steps + uint32(i)
-		ms = append(ms, Metric{Kind: "step", Round: round, Step: at + 1, Loss: l, Tokens: uint64(at+1) * perStep,
-			LearningRate: float64(spec.Rate.At(at, spec.Rounds*spec.Steps)), Workers: c.progress.Workers})
+func (c *collector) measure(ctx context.Context, round uint32, ckpt *train.Checkpoint, losses []float64) ([]Metric, mark, error) {
+	after := mark{at: time.Now(), step: int(round * c.b.Spec.Steps)}
+	ms, err := c.b.metrics(c.eval, round, ckpt, losses, c.progress.Workers)
+	if err != nil {
+		return nil, after, err
 	}
-	m := Metric{Kind: "round", Round: round, Step: uint32(step), Tokens: uint64(step) * perStep, Workers: c.progress.Workers}
-	if every := max(1, c.b.Job.Eval.EverySteps); step%every == 0 || round == spec.Rounds {
-		loss, err := c.evaluate(ckpt)
-		if err != nil {
-			return nil, after, err
-		}
-		m.EvalLoss = loss
-	}
+	m := &ms[len(ms)-1]
 	after.sent, after.received = c.moved()
 	if round > 0 {
-		m.Loss = mean(losses)
 		m.Seconds = after.at.Sub(c.mark.at).Seconds()
-		m.TokensPerSecond = float64(uint64(step-c.mark.step)*perStep) / m.Seconds
+		m.TokensPerSecond = float64(m.Tokens-c.b.tokens(c.mark.step)) / m.Seconds
 		m.BytesUp, m.BytesDown = after.sent-c.mark.sent, after.received-c.mark.received
-		m.LearningRate = float64(spec.Rate.At(uint32(step)-1, spec.Rounds*spec.Steps))
 	}
 	if escrow, err := c.chain.Escrow(ctx, c.b.JobID()); err == nil {
 		m.PaidUzen = escrow.Paid + escrow.Fee
 	}
-	return append(ms, m), after, nil
+	return ms, after, nil
+}
+
+// tokens trained in so many inner steps of all units.
+func (b *Blueprint) tokens(steps int) uint64 {
+	return uint64(steps) * uint64(b.Spec.Units*b.Spec.Batch*b.Spec.Length)
+}
+
+// metrics of the inner steps of a round and, last, of the round, as far as they follow from the job and what was computed.
+func (b *Blueprint) metrics(eval *program.Exec, round uint32, ckpt *train.Checkpoint, losses []float64, workers int) (ms []Metric, err error) {
+	spec := b.Spec
+	total := spec.Rounds * spec.Steps
+	for i, l := range losses {
+		at := (round-1)*spec.Steps + uint32(i)
+		ms = append(ms, Metric{Kind: "step", Round: round, Step: at + 1, Loss: l, Tokens: b.tokens(int(at) + 1),
+			LearningRate: float64(spec.Rate.At(at, total)), Workers: workers})
+	}
+	step := round * spec.Steps
+	m := Metric{Kind: "round", Round: round, Step: step, Tokens: b.tokens(int(step)), Workers: workers}
+	if every := max(1, b.Job.Eval.EverySteps); int(step)%every == 0 || round == spec.Rounds {
+		if m.EvalLoss, err = b.evaluate(eval, ckpt); err != nil {
+			return nil, err
+		}
+	}
+	if round > 0 {
+		m.Loss, m.LearningRate = mean(losses), float64(spec.Rate.At(step-1, total))
+	}
+	return append(ms, m), nil
 }
 
 func (c *collector) advanceProgress(m Metric) {
@@ -113,16 +134,16 @@ func mean(x []float64) float64 {
 }
 
 // evaluate returns the mean loss over the held-out windows; nil when nothing is held out.
-func (c *collector) evaluate(ckpt *train.Checkpoint) (*float64, error) {
-	if c.b.Corpus.Val.Len() == 0 {
+func (b *Blueprint) evaluate(eval *program.Exec, ckpt *train.Checkpoint) (*float64, error) {
+	if b.Corpus.Val.Len() == 0 {
 		return nil, nil
 	}
-	in := c.b.evalInputs(ckpt)
-	batches := c.b.Corpus.ValBatches(c.b.EvalBatch, int(c.b.Spec.Length), evalSequences/c.b.EvalBatch)
+	in := b.evalInputs(ckpt)
+	batches := b.Corpus.ValBatches(b.EvalBatch, int(b.Spec.Length), evalSequences/b.EvalBatch)
 	var sum float64
 	for _, batch := range batches {
-		in["tokens"] = tensor.FromI32(batch, c.b.EvalBatch, int(c.b.Spec.Length)+1)
-		out, err := c.eval.Run(in)
+		in["tokens"] = tensor.FromI32(batch, b.EvalBatch, int(b.Spec.Length)+1)
+		out, err := eval.Run(in)
 		if err != nil {
 			return nil, err
 		}

@@ -12,9 +12,9 @@ import (
 	"github.com/starling-network/starling/web/report"
 )
 
-func (c *collector) writeReport(s *Summary, k books, metrics []Metric) error {
-	r := report.Report{Job: c.reportJob(), Summary: reportSummary(s, k), Earnings: c.earnings(k), Audits: audits(k), Disputes: c.disputes(k)}
-	for _, m := range metrics {
+func (e ending) writeReport(out *OutDir, s *Summary) error {
+	r := report.Report{Job: e.reportJob(), Summary: reportSummary(s, e.books), Earnings: earnings(e.books), Audits: audits(e.books), Disputes: e.reportDisputes()}
+	for _, m := range e.metrics {
 		if m.Kind == "step" {
 			r.Train = append(r.Train, report.Point{Step: int(m.Step), Value: m.Loss})
 		}
@@ -25,8 +25,8 @@ func (c *collector) writeReport(s *Summary, k books, metrics []Metric) error {
 			r.Rounds = append(r.Rounds, report.Round{Round: int(m.Round), Workers: m.Workers, BytesUp: m.BytesUp, BytesDown: m.BytesDown})
 		}
 	}
-	for _, l := range c.lines {
-		p := report.Checkpoint{Round: int(l.Round), StateRoot: l.StateRoot.String(), Members: len(k.state.Members)}
+	for _, l := range e.lines {
+		p := report.Checkpoint{Round: int(l.Round), StateRoot: l.StateRoot.String(), Members: len(e.state.Members)}
 		for _, m := range l.Signers {
 			p.Signers = append(p.Signers, m.ID)
 		}
@@ -36,15 +36,15 @@ func (c *collector) writeReport(s *Summary, k books, metrics []Metric) error {
 	if err := report.Write(&page, r); err != nil {
 		return err
 	}
-	return c.out.write(fileReport, page.Bytes())
+	return out.write(fileReport, page.Bytes())
 }
 
-func (c *collector) reportJob() report.Job {
-	j, s := c.b.Job, c.b.Spec
+func (b *Blueprint) reportJob() report.Job {
+	j, s := b.Job, b.Spec
 	x := s.Exchange
-	return report.Job{Name: j.Name, ID: c.b.JobID(), Facts: []report.Fact{
-		{Name: "Model", Value: fmt.Sprintf("%s, %d parameters", c.b.Model.Architecture(), c.b.Model.Parameters())},
-		{Name: "Data", Value: fmt.Sprintf("%d tokens to train on, %d held out, vocabulary of %d", c.b.Corpus.Train.Len(), c.b.Corpus.Val.Len(), c.b.Tokenizer.VocabSize())},
+	return report.Job{Name: j.Name, ID: b.JobID(), Facts: []report.Fact{
+		{Name: "Model", Value: fmt.Sprintf("%s, %d parameters", b.Model.Architecture(), b.Model.Parameters())},
+		{Name: "Data", Value: fmt.Sprintf("%d tokens to train on, %d held out, vocabulary of %d", b.Corpus.Train.Len(), b.Corpus.Val.Len(), b.Tokenizer.VocabSize())},
 		{Name: "Rounds", Value: fmt.Sprintf("%d of %d inner steps, %d units of %d x %d tokens a step", s.Rounds, s.Steps, s.Units, s.Batch, s.Length)},
 		{Name: "Inner optimizer", Value: fmt.Sprintf("AdamW, %s rate up to %g", s.Rate.Kind, s.Rate.Peak)},
 		{Name: "Exchange", Value: fmt.Sprintf("%s updates, %s, outer %s at %g, momentum %g", x.Codec, strings.ReplaceAll(x.Rule, "_", " "), x.Outer, x.Rate, x.Momentum)},
@@ -74,7 +74,7 @@ func reportSummary(s *Summary, k books) report.Summary {
 }
 
 // earnings groups the receipts by who they are about, members first.
-func (c *collector) earnings(k books) []report.Earning {
+func earnings(k books) []report.Earning {
 	var out []report.Earning
 	index := map[string]int{}
 	for _, m := range k.state.Members {
@@ -154,10 +154,10 @@ func workerOf(k books, audit reward.Receipt) string {
 	return ""
 }
 
-func (c *collector) disputes(k books) []report.Dispute {
+func (e ending) reportDisputes() []report.Dispute {
 	var out []report.Dispute
-	for _, g := range k.disputes {
-		line := disputeLine(g, c.took(g))
+	for _, g := range e.disputes {
+		line := disputeLine(g, e.took(g))
 		d := report.Dispute{
 			Round: int(line.Round), Worker: line.Worker, Challenger: line.Challenger, Verdict: strings.TrimSuffix(strings.ReplaceAll(line.Verdict, "_", " ")+": "+line.Reason, ": "),
 			Leaf: leafText(line),
@@ -166,11 +166,11 @@ func (c *collector) disputes(k books) []report.Dispute {
 		for _, r := range g.Log {
 			d.Moves = append(d.Moves, report.Move{By: r.Party.String(), What: r.Line})
 		}
-		loser := slices.IndexFunc(k.receipts, func(r reward.Receipt) bool {
+		loser := slices.IndexFunc(e.receipts, func(r reward.Receipt) bool {
 			return r.Kind == reward.Slash && r.Round == g.Config.Round && r.Unit == g.Config.Unit
 		})
 		if loser >= 0 {
-			d.SlashedUzen = k.receipts[loser].Amount
+			d.SlashedUzen = e.receipts[loser].Amount
 		}
 		out = append(out, d)
 	}

@@ -100,7 +100,7 @@ func Train(ctx context.Context, opt TrainOptions) (_ *Summary, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, out.Close()) }()
-	order, err := b.order(opt)
+	order, err := b.order()
 	if err != nil {
 		return nil, err
 	}
@@ -155,8 +155,8 @@ func (o *OutDir) prepare(b *Blueprint, opt TrainOptions) error {
 var screens = map[string]run.Screen{"off": run.ScreenOff, "updates": run.ScreenUpdates, "losses": run.ScreenLosses}
 
 // order is what the consumer asks the chain for, but for what is known only once the blobs are stored.
-func (b *Blueprint) order(opt TrainOptions) (market.Order, error) {
-	j := opt.Job
+func (b *Blueprint) order() (market.Order, error) {
+	j := b.Job
 	w := j.Strategy.Workers
 	o := market.Order{
 		ID: b.JobID(), Budget: uint64(j.Budget.MaxCost), PriceCap: embeddedPrice,

@@ -114,6 +114,7 @@ func TestTrainVerifyAndLiar(t *testing.T) {
 		}
 	})
 	t.Run("liar", func(t *testing.T) { testLiar(t, j, s) })
+	t.Run("simulated", func(t *testing.T) { testSimulated(t, j, s) })
 	t.Run("finished", func(t *testing.T) {
 		if _, err := Train(t.Context(), TrainOptions{Job: j, Dir: honest}); !errors.Is(err, ErrFinished) {
 			t.Errorf("training over a finished run: %v", err)

@@ -182,7 +182,7 @@ func (l Lineage) End(w *World) error {
 		if active := len(s.Active(run.Worker)) + len(s.Active(run.Verifier)); 3*len(e.Votes) <= 2*active {
 			return fmt.Errorf("lineage: round %d has %d signatures of at least %d members", round, len(e.Votes), active)
 		}
-		if _, err := engine.LoadCheckpoint(ctx, e.Attestation.Checkpoint, w.anybody); err != nil {
+		if _, err := engine.LoadCheckpoint(ctx, e.Attestation.Checkpoint, w.Blob); err != nil {
 			return fmt.Errorf("lineage: round %d: %w", round, err)
 		}
 		want, err := job.Root(round)

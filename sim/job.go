@@ -2,6 +2,8 @@ package sim
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/starling-network/starling/canon"
@@ -21,15 +23,20 @@ import (
 	"github.com/starling-network/starling/role/engine"
 )
 
-// Job is what a simulated network trains: a real job, small enough that its mathematics takes milliseconds.
+// Job is what a simulated network trains: a real job, whose mathematics is done once, however many parties ask for it.
 type Job struct {
 	Task    *train.Task
 	Genesis *train.Checkpoint
 
+	id      string
 	known   map[unitKey]*engine.Work // units computed before, by anybody honest
+	bases   []canon.Digest           // that they start from, in the order in which they were first asked for
 	lineage []canon.Digest           // roots of honest checkpoints, from genesis
 	last    *train.Checkpoint
 }
+
+// remembered is from how many checkpoints the units are known. Who asks for older ones waits for them again.
+const remembered = 8
 
 // unitKey names a unit by all that its result depends on.
 type unitKey struct {
@@ -75,14 +82,16 @@ func NewJob(z Size) (*Job, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Job{
-		Task: &train.Task{Spec: spec, Step: step, Exec: exec, Corpus: corpus}, Genesis: genesis,
-		known: map[unitKey]*engine.Work{}, lineage: []canon.Digest{genesis.Root()}, last: genesis,
-	}, nil
+	return Of("job-"+spec.Digest().Short(), &train.Task{Spec: spec, Step: step, Exec: exec, Corpus: corpus}, genesis), nil
 }
 
-// ID of the job: the digest of its specification.
-func (j *Job) ID() string { return "job-" + j.Task.Spec.Digest().Short() }
+// Of returns the job of a task, with its identifier.
+func Of(id string, task *train.Task, genesis *train.Checkpoint) *Job {
+	return &Job{Task: task, Genesis: genesis, id: id, known: map[unitKey]*engine.Work{}, lineage: []canon.Digest{genesis.Root()}, last: genesis}
+}
+
+// ID of the job.
+func (j *Job) ID() string { return j.id }
 
 // ship stores what the job ships and returns the CID of its bundle and the name of its first checkpoint.
 func (j *Job) ship(ctx context.Context, store blob.Store) (bundle string, genesis run.Checkpoint, err error) {
@@ -99,6 +108,11 @@ func (j *Job) ship(ctx context.Context, store blob.Store) (bundle string, genesi
 	for _, s := range j.Task.Corpus.Shards(engine.ShardTokens) {
 		b.Shards = append(b.Shards, put(s))
 	}
+	if frozen := j.Task.Frozen; len(frozen) > 0 {
+		if b.Frozen, err = engine.SaveFrozen(ctx, store, j.ID(), j.Task.Spec.Frozen, train.Frozen(j.Task.Step), frozen); err != nil {
+			return "", genesis, err
+		}
+	}
 	bundle = put(b.Encode())
 	if err != nil {
 		return "", genesis, err
@@ -108,10 +122,10 @@ func (j *Job) ship(ctx context.Context, store blob.Store) (bundle string, genesi
 }
 
 // terms of the order.
-func (j *Job) terms(bundle string, genesis run.Checkpoint, c Config) run.Terms {
+func (j *Job) terms(c Config) run.Terms {
 	s := j.Task.Spec
 	return run.Terms{
-		Job: j.ID(), Spec: s.Digest(), SpecCID: bundle, Genesis: genesis, Rounds: s.Rounds, Units: s.Units, Segments: s.Segments(),
+		Job: j.ID(), Spec: s.Digest(), Rounds: s.Rounds, Units: s.Units, Segments: s.Segments(),
 		UnitFlops: j.Task.Step.Flops() * uint64(s.Steps), AuditPPM: c.AuditPPM, Window: 4, Screen: run.ScreenUpdates, Tolerance: c.Tolerance,
 		Deadlines: run.Deadlines{Train: c.Deadline, Audit: c.Deadline, Attest: c.Deadline, Challenge: 30},
 	}
@@ -159,9 +173,20 @@ func (m memo) Train(ctx context.Context, name run.Checkpoint, unit uint32) (*eng
 	}
 	w, err := m.Engine.Train(ctx, name, unit)
 	if err == nil {
-		m.job.known[key] = w
+		m.job.remember(key, w)
 	}
 	return w, err
+}
+
+func (j *Job) remember(key unitKey, w *engine.Work) {
+	j.known[key] = w
+	if slices.Contains(j.bases, key.base) {
+		return
+	}
+	if j.bases = append(j.bases, key.base); len(j.bases) > remembered {
+		maps.DeleteFunc(j.known, func(k unitKey, _ *engine.Work) bool { return k.base == j.bases[0] })
+		j.bases = j.bases[1:]
+	}
 }
 
 // Check implements party.Compute.

@@ -11,17 +11,17 @@ import (
 
 // Link is how a machine is connected.
 type Link struct {
-	Latency   time.Duration // one way, without jitter; up to as much again is added at random
-	Bandwidth float64       // bytes a second, both ways
-	Loss      float64       // probability that a message must be sent again
+	Latency  time.Duration // one way, without jitter; up to as much again is added at random
+	Up, Down float64       // bytes a second
+	Loss     float64       // probability that a message must be sent again
 }
 
 // again is how long it takes to notice that a message was lost.
 const again = time.Second
 
-// delay is how long a message is under way. What is lost is sent again: links are slow, not forgetful.
+// delay is how long a short message is under way. What is lost is sent again: links are slow, not forgetful.
 func (l Link) delay(random *rand.Rand, bytes int) time.Duration {
-	d := l.Latency + time.Duration(random.Float64()*float64(l.Latency)) + time.Duration(float64(bytes)/l.Bandwidth*float64(time.Second))
+	d := l.Latency + time.Duration(random.Float64()*float64(l.Latency)) + over(bytes, l.Up)
 	for range 10 {
 		if random.Float64() >= l.Loss {
 			break
@@ -29,6 +29,26 @@ func (l Link) delay(random *rand.Rand, bytes int) time.Duration {
 		d += again
 	}
 	return d
+}
+
+// over is how long bytes take at a rate.
+func over(bytes int, rate float64) time.Duration {
+	return time.Duration(float64(bytes) / rate * float64(time.Second))
+}
+
+// transfer is how long a blob takes that is sent now. A machine sends one blob after the other, and receives so: the bytes
+// wait for those before them, on the way up of the one and on the way down of the other.
+func (w *World) transfer(from, to *process, bytes int) time.Duration {
+	now := w.clock.now
+	from.sending = max(from.sending, now) + over(bytes, from.link.Up)
+	to.receiving = max(to.receiving, from.sending-over(bytes, from.link.Up)) + over(bytes, to.link.Down)
+	from.usage.Sent += uint64(bytes)
+	if from.role == 0 {
+		to.usage.Job += uint64(bytes)
+	} else {
+		to.usage.Received += uint64(bytes)
+	}
+	return max(from.sending, to.receiving) - now + from.link.delay(w.random, 0)
 }
 
 // fetch gets a blob from the own store or from the first holder that has it, and keeps it.
@@ -52,7 +72,7 @@ func (p *process) fetch(ctx context.Context, c blob.CID, holders []string) ([]by
 		if err != nil {
 			continue
 		}
-		if err := w.clock.sleep(from.link.delay(w.random, len(b))); err != nil {
+		if err := w.clock.sleep(w.transfer(from, p, len(b))); err != nil {
 			return nil, err
 		}
 		if !from.up || w.cut(p, from) {

@@ -44,9 +44,9 @@ func mix(c Config, seed uint64) Config {
 	c.BlockTime, c.Deadline = 4*time.Second, 6
 	c.Seed, c.Workers, c.Verifiers = seed, between(3, 6), between(2, 3)
 	c.AuditPPM = []uint32{1_000_000, 200_000, 50_000}[r.IntN(3)]
-	c.Link = Link{Latency: time.Duration(between(5, 300)) * time.Millisecond, Bandwidth: float64(between(1, 100)) * 1e5, Loss: r.Float64() * 0.05}
+	c.Link = Link{Latency: time.Duration(between(5, 300)) * time.Millisecond, Up: float64(between(1, 100)) * 1e5, Down: float64(between(1, 100)) * 1e5, Loss: r.Float64() * 0.05}
 	c.Unit = time.Duration(between(500, 4000)) * time.Millisecond
-	names := c.names()
+	names := c.Names()
 	c.Acts = map[string]adversary.Act{}
 	for range between(0, (len(names)-1)/3) {
 		i := r.IntN(len(names))

@@ -69,8 +69,8 @@ func (w *World) Name(id string) string {
 	return id
 }
 
-// anybody returns a blob that some party stores.
-func (w *World) anybody(ctx context.Context, c blob.CID) ([]byte, error) {
+// Blob returns a blob that some party stores.
+func (w *World) Blob(ctx context.Context, c blob.CID) ([]byte, error) {
 	for _, p := range w.parties {
 		if b, err := p.store.Get(ctx, c); err == nil {
 			return b, nil

@@ -35,6 +35,9 @@ type process struct {
 	unit  time.Duration // that it computes at a unit
 	act   adversary.Act // nil: honest
 	chain client.Member
+	usage Usage
+
+	sending, receiving time.Duration // when the last blob that it sends, or receives, is over
 
 	up       bool
 	account  client.Account
@@ -219,9 +222,17 @@ type slow struct {
 	process *process
 }
 
+func (s slow) work() error {
+	err := s.process.world.clock.sleep(s.process.unit)
+	if err == nil {
+		s.process.usage.Worked += s.process.unit
+	}
+	return err
+}
+
 // Train implements party.Compute.
 func (s slow) Train(ctx context.Context, base run.Checkpoint, unit uint32) (*engine.Work, error) {
-	if err := s.process.world.clock.sleep(s.process.unit); err != nil {
+	if err := s.work(); err != nil {
 		return nil, err
 	}
 	return s.Compute.Train(ctx, base, unit)
@@ -237,7 +248,7 @@ func (s slow) Measure(ctx context.Context, base run.Checkpoint, unit uint32, c r
 
 // Check implements party.Compute.
 func (s slow) Check(ctx context.Context, base run.Checkpoint, at audit.Subject, c run.Commitment) (engine.Finding, error) {
-	if err := s.process.world.clock.sleep(s.process.unit); err != nil {
+	if err := s.work(); err != nil {
 		return engine.Finding{}, err
 	}
 	return s.Compute.Check(ctx, base, at, c)

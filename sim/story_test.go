@@ -127,7 +127,7 @@ func (s story) test(t *testing.T, c Config) {
 		t.Errorf("the model is that of honest work: %v", o.Honest)
 	}
 	var unpaid []string
-	for _, name := range c.names() {
+	for _, name := range c.Names() {
 		if o.Earned[name] == 0 {
 			unpaid = append(unpaid, name)
 		}

@@ -28,14 +28,29 @@ type Config struct {
 	AuditPPM   uint32        // floor of the audit rate, parts per million
 	Tolerance  run.Tolerance // zero: the work is exact
 	BlockTime  time.Duration
-	Deadline   int64         // blocks that a duty may take before anything is measured
-	Link       Link          // of everybody
-	Unit       time.Duration // that a unit takes; up to as much again is drawn for every machine
+	Deadline   int64              // blocks that a duty may take before anything is measured
+	Link       Link               // of everybody
+	Unit       time.Duration      // that a unit takes; up to as much again is drawn for every machine
+	Machines   map[string]Machine // by name, of those for whom the two lines before do not hold
+	Order      *market.Order      // of the consumer, but for the names of blobs; nil: one for all workers and verifiers
 	Acts       map[string]adversary.Act
 	Withhold   []int             // validators that keep their part of the beacon back
 	Faults     []Fault           // of machines and links
 	MaxBlocks  int64             // after which the run counts as stuck
 	Log        func(line string) // nil: nowhere
+}
+
+// Machine is what a party works with.
+type Machine struct {
+	Link Link
+	Unit time.Duration // that a unit takes
+}
+
+// Usage is what a party has done so far.
+type Usage struct {
+	Sent, Received uint64        // bytes of blobs, but for those from the consumer
+	Job            uint64        // bytes from the consumer: the job and its first checkpoint
+	Worked         time.Duration // at units, its own and those that it audits
 }
 
 // Fault is something that breaks and is mended.
@@ -77,8 +92,8 @@ type Checker interface {
 
 func keyOf(name string) *client.Key { return client.KeyFromSeed(canon.Sum("sim/key", []byte(name))) }
 
-// names of all parties but the consumer.
-func (c Config) names() (names []string) {
+// Names of all parties but the consumer: the workers, then the verifiers.
+func (c Config) Names() (names []string) {
 	for i := range c.Workers {
 		names = append(names, "worker-"+strconv.Itoa(i))
 	}
@@ -99,7 +114,7 @@ func New(c Config, checks ...Checker) (*World, error) {
 		keys = append(keys, chain.NewKeys(canon.Sum("sim/validator", []byte{byte(i)})))
 	}
 	accounts := []chain.Funded{{Address: keyOf("consumer").Address(), Amount: funds}}
-	for _, name := range c.names() {
+	for _, name := range c.Names() {
 		accounts = append(accounts, chain.Funded{Address: keyOf(name).Address(), Amount: funds})
 	}
 	doc, err := chain.Genesis("sim-"+strconv.FormatUint(c.Seed, 10), time.Unix(1_000_000_000, 0), keys, accounts)
@@ -125,6 +140,9 @@ func (w *World) populate() {
 		p := newProcess(w, name, r)
 		p.link = c.Link
 		p.unit = c.Unit + time.Duration(w.random.Float64()*float64(c.Unit))
+		if m, ok := c.Machines[name]; ok {
+			p.link, p.unit = m.Link, m.Unit
+		}
 		p.act = c.Acts[name]
 		w.parties = append(w.parties, p)
 		w.at[address(name)] = p
@@ -132,7 +150,7 @@ func (w *World) populate() {
 	}
 	consumer := add("consumer", 0)
 	consumer.spawn(func(ctx context.Context) { w.must(consumer.order(ctx)) })
-	for i, name := range c.names() {
+	for i, name := range c.Names() {
 		r := run.Worker
 		if i >= c.Workers {
 			r = run.Verifier
@@ -161,11 +179,20 @@ func (p *process) order(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	o := c.order()
+	o.Terms.SpecCID, o.Terms.Genesis = bundle, genesis
+	return p.chain.Order(ctx, o)
+}
+
+func (c Config) order() market.Order {
+	if c.Order != nil {
+		return *c.Order
+	}
 	n := uint32(c.Workers)
-	return p.chain.Order(ctx, market.Order{
+	return market.Order{
 		ID: c.Job.ID(), Budget: budget, PriceCap: price, Workers: market.Workers{Min: n, Target: n, Max: n}, Verifiers: uint32(c.Verifiers),
-		Terms: c.Job.terms(bundle, genesis, c),
-	})
+		Terms: c.Job.terms(c),
+	}
 }
 
 // plan lets a fault happen.
@@ -241,6 +268,21 @@ func (w *World) State() (run.State, error) {
 
 // Chain reads the chain as anybody can.
 func (w *World) Chain() *client.Client { return w.ledger.queries }
+
+// Now is the virtual time since the start.
+func (w *World) Now() time.Duration { return w.clock.now }
+
+// Height of the latest block.
+func (w *World) Height() int64 { return w.ledger.height }
+
+// Machine of a party.
+func (w *World) Machine(name string) Machine {
+	p := w.at[address(name)]
+	return Machine{Link: p.link, Unit: p.unit}
+}
+
+// Usage of a party so far.
+func (w *World) Usage(name string) Usage { return w.at[address(name)].usage }
 
 // ID is the account of a party.
 func (w *World) ID(name string) string { return w.at[address(name)].key.Address() }

@@ -132,7 +132,6 @@ With -o json: {"stake","reward","cost","audit_rate","steps","cheat_fraction","fa
 }
 
 func reckoned(w reward.Wager, o reward.Odds) economics {
-	zen := func(uzen uint64) float64 { return float64(uzen) / millionth }
 	stake := func(uzen uint64) *float64 {
 		if uzen == reward.NoStake {
 			return nil

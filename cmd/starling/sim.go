@@ -1,0 +1,281 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/starling-network/starling/client/job"
+	"github.com/starling-network/starling/cmd/starling/terminal"
+	"github.com/starling-network/starling/node"
+	"github.com/starling-network/starling/role/adversary"
+	"github.com/starling-network/starling/sim"
+)
+
+type simFlags struct {
+	set, sweep    []string
+	seed          uint64
+	links         []string
+	gflops        []float64
+	verifiers     int
+	validators    int
+	block         time.Duration
+	acts          []string
+	crashes, cuts []string
+	dir, events   string
+	threads       int
+}
+
+func (c *cli) sim() *cobra.Command {
+	var f simFlags
+	cmd := &cobra.Command{
+		Use:   "sim JOB.yaml",
+		Short: "Play a job under virtual time, on any network",
+		Long: `Play the job of a job file on a simulated network: the same chain application, roles, training and
+exchange as in starling train, with links, machines and clocks that are simulated. Losses are real,
+because the mathematics is done; seconds are virtual. A job ends here with the state root that it has
+in starling train, and the same seed gives the same run, event by event. Whether money is conserved,
+and nothing is paid twice, is checked from outside after every block.
+
+Links are lan, metro, home, bad or global, or settings in Mbit/s, one way, and a probability:
+up=20,down=100,latency=50ms,loss=0.01. Several links, or several speeds, go to the workers in turn.
+Parties are worker-0, worker-1 ... and verifier-0 ...; what those who break the rules can do is
+` + strings.Join(adversary.Names(), ", ") + `.
+
+--sweep plays the job once for each value, and for each combination of several sweeps.
+With --dir, each simulation leaves simulation.json, report.html, rounds.csv, metrics.jsonl,
+receipts.jsonl and lineage.jsonl, the same bytes for the same seed.`,
+		Example: `  starling sim examples/quickstart.yaml
+  starling sim job.yaml --link bad --gflops 20,20,5 --dir out/sim
+  starling sim job.yaml --sweep strategy.sync_steps=5,10,20,40 -o json
+  starling sim job.yaml --act worker-1=skips --crash worker-2@60s+30s --cut worker-0/worker-3@10s+2m`,
+		Args: exactly("JOB.yaml"),
+		RunE: func(cmd *cobra.Command, args []string) error { return c.runSim(cmd, args[0], f) },
+	}
+	fl := cmd.Flags()
+	fl.StringArrayVar(&f.set, "set", nil, "change a key of the job file: KEY=VALUE (repeatable)")
+	fl.StringArrayVar(&f.sweep, "sweep", nil, "play the job for each value of a key: KEY=VALUE,VALUE (repeatable)")
+	fl.Uint64Var(&f.seed, "seed", 1, "of latencies, losses and whatever else is drawn")
+	fl.StringArrayVar(&f.links, "link", []string{"home"}, "link of the workers, in turn; the first is everybody else's, too (repeatable)")
+	fl.Float64SliceVar(&f.gflops, "gflops", []float64{50}, "speeds of the workers, in turn: 10^9 floating-point operations a second")
+	fl.IntVar(&f.verifiers, "verifiers", 0, "verifiers beside the one that every job has")
+	fl.IntVar(&f.validators, "validators", 4, "number of validators")
+	fl.DurationVar(&f.block, "block-time", time.Second, "time from block to block")
+	fl.StringArrayVar(&f.acts, "act", nil, "who breaks the rules, and how: PARTY=ACT (repeatable)")
+	fl.StringArrayVar(&f.crashes, "crash", nil, "who crashes, when, and for how long: PARTY@30s+20s (repeatable)")
+	fl.StringArrayVar(&f.cuts, "cut", nil, "which two cannot reach each other: PARTY/PARTY@30s+20s (repeatable)")
+	fl.StringVar(&f.dir, "dir", "", "folder for the results")
+	fl.StringVar(&f.events, "events", "", "file for a line about everything that happens")
+	fl.IntVar(&f.threads, "threads", runtime.GOMAXPROCS(0), "threads of the mathematics; results do not depend on it")
+	return cmd
+}
+
+// variant is one simulation of a sweep.
+type variant struct {
+	Settings map[string]string `json:"settings,omitempty"`
+	*node.Simulation
+}
+
+func (c *cli) runSim(cmd *cobra.Command, path string, f simFlags) error {
+	opt, err := f.options()
+	if err != nil {
+		return usage(cmd, err)
+	}
+	settings, err := sweeps(f.sweep)
+	if err != nil {
+		return usage(cmd, err)
+	}
+	if f.events != "" {
+		file, err := os.Create(f.events)
+		if err != nil {
+			return err
+		}
+		defer file.Close()
+		opt.Events = func(line string) { fmt.Fprintln(file, line) }
+	}
+	var done []variant
+	for i, setting := range settings {
+		v, err := c.playVariant(cmd.Context(), path, f, opt, setting)
+		if err != nil {
+			return err
+		}
+		if f.dir != "" {
+			dir := f.dir
+			if len(settings) > 1 {
+				dir = filepath.Join(dir, fmt.Sprintf("%03d", i))
+			}
+			if err := v.Write(dir); err != nil {
+				return err
+			}
+		}
+		done = append(done, v)
+	}
+	switch {
+	case c.output == outputJSON && len(f.sweep) == 0:
+		return terminal.PrintJSON(os.Stdout, done[0].Simulation)
+	case c.output == outputJSON:
+		return terminal.PrintJSON(os.Stdout, map[string]any{"simulations": done})
+	}
+	return printVariants(done, f.sweep)
+}
+
+func (c *cli) playVariant(ctx context.Context, path string, f simFlags, opt node.SimulateOptions, setting [][2]string) (v variant, err error) {
+	set := append([]string(nil), f.set...)
+	for _, s := range setting {
+		if v.Settings == nil {
+			v.Settings = map[string]string{}
+		}
+		v.Settings[s[0]] = s[1]
+		set = append(set, s[0]+"="+s[1])
+	}
+	if opt.Job, err = job.Load(path, set...); err != nil {
+		return v, terminal.WithExit(err, terminal.ExitUsage)
+	}
+	if !c.quiet && terminal.IsTerminal(os.Stderr) {
+		opt.Progress = func(round, rounds int, at time.Duration) {
+			fmt.Fprintf(os.Stderr, "\rround %d of %d at %s   ", round, rounds, at.Round(time.Second))
+			if round == rounds {
+				fmt.Fprint(os.Stderr, "\r\033[K")
+			}
+		}
+	}
+	if v.Simulation, err = node.Simulate(ctx, opt); err != nil {
+		return v, trainError(err)
+	}
+	return v, nil
+}
+
+// options reads the flags.
+func (f simFlags) options() (o node.SimulateOptions, err error) {
+	o = node.SimulateOptions{
+		Seed: f.seed, Gflops: f.gflops, Verifiers: f.verifiers, Validators: f.validators, BlockTime: f.block, Threads: f.threads,
+		Acts: map[string]adversary.Act{},
+	}
+	if f.verifiers < 0 || f.validators < 1 || f.validators > 100 || f.threads < 1 || f.block < 10*time.Millisecond {
+		return o, fmt.Errorf("there are 1 to 100 validators, no negative number of verifiers, at least one thread, and at least 10ms from block to block")
+	}
+	for _, g := range f.gflops {
+		if !(g > 0 && g < 1e9) {
+			return o, fmt.Errorf("--gflops %v: a speed is above 0 and below 10^9", g)
+		}
+	}
+	for _, text := range f.links {
+		l, err := sim.ParseLink(text)
+		if err != nil {
+			return o, fmt.Errorf("--link: %w", err)
+		}
+		o.Links = append(o.Links, l)
+	}
+	for _, text := range f.acts {
+		who, name, _ := strings.Cut(text, "=")
+		a, ok := adversary.Named(name)
+		if !ok {
+			return o, fmt.Errorf("--act %s: acts are %s", text, strings.Join(adversary.Names(), ", "))
+		}
+		o.Acts[who] = a
+	}
+	for _, text := range f.crashes {
+		fault, err := parseFault(text)
+		if err != nil {
+			return o, fmt.Errorf("--crash %s: %w", text, err)
+		}
+		o.Faults = append(o.Faults, fault)
+	}
+	for _, text := range f.cuts {
+		fault, err := parseFault(text)
+		who, from, ok := strings.Cut(fault.Who, "/")
+		if err != nil || !ok {
+			return o, fmt.Errorf("--cut %s: it has the form PARTY/PARTY@30s+20s", text)
+		}
+		fault.Who, fault.From = who, from
+		o.Faults = append(o.Faults, fault)
+	}
+	return o, nil
+}
+
+// parseFault reads WHO@AT+FOR.
+func parseFault(text string) (f sim.Fault, err error) {
+	who, when, ok := strings.Cut(text, "@")
+	at, during, and := strings.Cut(when, "+")
+	if !ok || !and {
+		return f, fmt.Errorf("it has the form PARTY@30s+20s")
+	}
+	f.Who = who
+	if f.At, err = time.ParseDuration(at); err != nil {
+		return f, err
+	}
+	f.For, err = time.ParseDuration(during)
+	if err == nil && (f.At < 0 || f.For < 0) {
+		err = fmt.Errorf("times are not negative")
+	}
+	return f, err
+}
+
+// sweeps returns every combination of the values of all sweeps, as pairs of key and value.
+func sweeps(texts []string) ([][][2]string, error) {
+	all := [][][2]string{nil}
+	for _, text := range texts {
+		key, values, ok := strings.Cut(text, "=")
+		if !ok || key == "" {
+			return nil, fmt.Errorf("--sweep %s: it has the form KEY=VALUE,VALUE", text)
+		}
+		var next [][][2]string
+		for _, setting := range all {
+			for value := range strings.SplitSeq(values, ",") {
+				next = append(next, append(setting[:len(setting):len(setting)], [2]string{key, value}))
+			}
+		}
+		if all = next; len(all) > maxSweep {
+			return nil, fmt.Errorf("--sweep: there are more than %d combinations", maxSweep)
+		}
+	}
+	return all, nil
+}
+
+const maxSweep = 1000
+
+func printVariants(done []variant, sweep []string) error {
+	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
+	for _, text := range sweep {
+		key, _, _ := strings.Cut(text, "=")
+		fmt.Fprintf(w, "%s\t", strings.ToUpper(key[strings.LastIndex(key, ".")+1:]))
+	}
+	fmt.Fprintln(w, "ROUNDS\tEVAL LOSS\tTIME\tUTILISATION\tMB UP\tMB DOWN\tPAID\tSLASHED\tDISPUTES\tSTATE ROOT")
+	for _, v := range done {
+		for _, text := range sweep {
+			key, _, _ := strings.Cut(text, "=")
+			fmt.Fprintf(w, "%s\t", v.Settings[key])
+		}
+		at := time.Duration(v.Seconds * float64(time.Second)).Round(time.Second / 10)
+		ended := fmt.Sprint(v.Rounds)
+		if v.Halted != "" {
+			ended += " (" + v.Halted + ")"
+		}
+		fmt.Fprintf(w, "%s\t%.4f\t%s\t%.1f %%\t%.2f\t%.2f\t%.2f\t%.2f\t%d\t%s\n", ended, v.FinalEvalLoss, at, 100*v.Utilisation,
+			float64(v.BytesUp)/1e6, float64(v.BytesDown)/1e6, zen(v.PaidUzen), zen(v.SlashedUzen), len(v.Disputes), v.StateRoot.Short())
+	}
+	if err := w.Flush(); err != nil || len(done) > 1 {
+		return err
+	}
+	return printParties(done[0].Simulation)
+}
+
+func zen(uzen uint64) float64 { return float64(uzen) / millionth }
+
+func printParties(s *node.Simulation) error {
+	fmt.Println()
+	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "PARTY\tMB UP\tMB DOWN\tWORKED\tPAID\tSLASHED\tOUT OF THE RUN")
+	for _, p := range s.Parties {
+		worked := time.Duration(p.WorkedSeconds * float64(time.Second)).Round(time.Second / 10)
+		fmt.Fprintf(w, "%s\t%.2f\t%.2f\t%s\t%.2f\t%.2f\t%s\n", p.Name, float64(p.BytesUp)/1e6, float64(p.BytesDown)/1e6, worked, zen(p.PaidUzen), zen(p.SlashedUzen), p.Out)
+	}
+	return w.Flush()
+}

@@ -1,0 +1,61 @@
+package main
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/starling-network/starling/sim"
+)
+
+func TestParseFault(t *testing.T) {
+	f, err := parseFault("worker-1@30s+1m")
+	if want := (sim.Fault{Who: "worker-1", At: 30 * time.Second, For: time.Minute}); err != nil || f != want {
+		t.Errorf("%+v, %v", f, err)
+	}
+	for _, text := range []string{"", "worker-1", "worker-1@30s", "worker-1+30s", "worker-1@x+1s", "worker-1@1s+x", "worker-1@-1s+1s"} {
+		if _, err := parseFault(text); err == nil {
+			t.Errorf("%q is taken for a fault", text)
+		}
+	}
+}
+
+func TestSweeps(t *testing.T) {
+	all, err := sweeps([]string{"a.b=1,2", "c=x,y,z"})
+	if err != nil || len(all) != 6 || all[0] != nil && (all[0][0] != [2]string{"a.b", "1"} || all[5][1] != [2]string{"c", "z"}) {
+		t.Errorf("%v, %v", all, err)
+	}
+	if all, err := sweeps(nil); err != nil || len(all) != 1 || all[0] != nil {
+		t.Errorf("no sweep: %v, %v", all, err)
+	}
+	if _, err := sweeps([]string{"a"}); err == nil {
+		t.Error("a sweep without values")
+	}
+	if _, err := sweeps([]string{"a=" + strings.Repeat("1,", maxSweep)}); err == nil {
+		t.Error("a sweep without end")
+	}
+}
+
+func TestSimFlags(t *testing.T) {
+	good := simFlags{links: []string{"lan"}, gflops: []float64{1}, validators: 1, block: time.Second, threads: 1, acts: []string{"worker-1=skips"}, cuts: []string{"worker-0/worker-1@1s+2s"}}
+	o, err := good.options()
+	if err != nil || len(o.Acts) != 1 || len(o.Faults) != 1 || o.Faults[0].From != "worker-1" {
+		t.Fatalf("%+v, %v", o, err)
+	}
+	for name, spoil := range map[string]func(*simFlags){
+		"a link":           func(f *simFlags) { f.links = []string{"wet string"} },
+		"a speed":          func(f *simFlags) { f.gflops = []float64{0} },
+		"an act":           func(f *simFlags) { f.acts = []string{"worker-1=dances"} },
+		"a cut":            func(f *simFlags) { f.cuts = []string{"worker-1@1s+2s"} },
+		"a crash":          func(f *simFlags) { f.crashes = []string{"worker-1"} },
+		"no validator":     func(f *simFlags) { f.validators = 0 },
+		"no time a block":  func(f *simFlags) { f.block = 0 },
+		"negative numbers": func(f *simFlags) { f.verifiers = -1 },
+	} {
+		f := good
+		spoil(&f)
+		if _, err := f.options(); err == nil {
+			t.Errorf("%s: accepted", name)
+		}
+	}
+}

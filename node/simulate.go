@@ -1,0 +1,270 @@
+package node
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/client/job"
+	"github.com/starling-network/starling/compute/program"
+	"github.com/starling-network/starling/compute/train"
+	"github.com/starling-network/starling/network/blob"
+	"github.com/starling-network/starling/protocol/dispute"
+	"github.com/starling-network/starling/protocol/reward"
+	"github.com/starling-network/starling/role/adversary"
+	"github.com/starling-network/starling/role/engine"
+	"github.com/starling-network/starling/sim"
+)
+
+// SimulateOptions say on what network a job is played.
+type SimulateOptions struct {
+	Job        *job.Job
+	Seed       uint64     // of latencies, losses and whatever else is drawn
+	Links      []sim.Link // of the workers in turn; the first is everybody else's, too
+	Gflops     []float64  // speeds of the workers in turn, 10^9 floating-point operations a second; the first is everybody else's, too
+	Verifiers  int        // beside those that the job asks for
+	Validators int        // at least 1
+	BlockTime  time.Duration
+	Acts       map[string]adversary.Act // who breaks the rules, by name
+	Faults     []sim.Fault
+	Threads    int                                       // for the mathematics; results do not depend on it
+	Events     func(line string)                         // everything that happens; nil: nowhere
+	Progress   func(round, rounds int, at time.Duration) // after every round; nil: nowhere
+}
+
+// Simulation is what came of a job under virtual time. All seconds are virtual.
+type Simulation struct {
+	Summary
+	Utilisation float64       `json:"utilisation"` // share of the time of all workers that went into accepted units
+	Blocks      int64         `json:"blocks"`
+	Halted      string        `json:"halted,omitempty"` // why, if the run ended before its last round
+	Parties     []PartyResult `json:"parties"`
+	Events      canon.Digest  `json:"events"` // digest of everything that happened
+
+	ending ending
+}
+
+// PartyResult is what a party of a simulation did and got.
+type PartyResult struct {
+	Name          string  `json:"name"`
+	BytesUp       uint64  `json:"bytes_up"` // of blobs
+	BytesDown     uint64  `json:"bytes_down"`
+	JobBytes      uint64  `json:"job_bytes"`      // from the consumer, beside bytes_down
+	WorkedSeconds float64 `json:"worked_seconds"` // at units, its own and those that it audited
+	PaidUzen      uint64  `json:"paid_uzen"`
+	SlashedUzen   uint64  `json:"slashed_uzen"`
+	Out           string  `json:"out,omitempty"` // why it had to leave the run
+}
+
+// simulationBlocks is after how many blocks a simulation counts as stuck.
+const simulationBlocks = 1_000_000
+
+// Simulate plays a job under virtual time: the chain application, the roles, the training and the exchange that Train runs,
+// with simulated links, machines and clocks. The books are checked after every block.
+func Simulate(ctx context.Context, opt SimulateOptions) (*Simulation, error) {
+	b, err := NewBlueprint(opt.Job)
+	if err != nil {
+		return nil, err
+	}
+	order, err := b.order()
+	if err != nil {
+		return nil, err
+	}
+	exec, err := program.Compile(b.Step, opt.Threads)
+	if err != nil {
+		return nil, err
+	}
+	task := &train.Task{Spec: b.Spec, Step: b.Step, Exec: exec, Corpus: b.Corpus, Frozen: b.Frozen}
+	c := sim.Config{
+		Seed: opt.Seed, Job: sim.Of(b.JobID(), task, b.Genesis), Order: &order,
+		Workers: int(order.Workers.Target), Verifiers: int(order.Verifiers) + opt.Verifiers, Validators: max(1, opt.Validators),
+		BlockTime: opt.BlockTime, Acts: opt.Acts, Faults: opt.Faults, MaxBlocks: simulationBlocks, Log: opt.Events,
+		Machines: map[string]sim.Machine{},
+	}
+	order.Verifiers = uint32(c.Verifiers)
+	machine := func(i int) sim.Machine {
+		speed := opt.Gflops[i%len(opt.Gflops)]
+		return sim.Machine{Link: opt.Links[i%len(opt.Links)], Unit: time.Duration(float64(b.UnitFlops()) / speed)}
+	}
+	c.Link, c.Unit = machine(0).Link, machine(0).Unit
+	names := c.Names()
+	for i, name := range names {
+		if i < c.Workers {
+			c.Machines[name] = machine(i)
+		} else {
+			c.Machines[name] = machine(0)
+		}
+	}
+	for name := range opt.Acts {
+		if err := known(name, names); err != nil {
+			return nil, err
+		}
+	}
+	for _, f := range opt.Faults {
+		for _, name := range []string{f.Who, f.From} {
+			if err := known(name, append([]string{"", "consumer"}, names...)); err != nil {
+				return nil, err
+			}
+		}
+	}
+	watch := &observer{ctx: ctx, rounds: int(b.Spec.Rounds), members: names, workers: c.Workers, progress: opt.Progress}
+	w, err := sim.New(c, watch, sim.Money{}, &sim.Pay{})
+	if err != nil {
+		return nil, err
+	}
+	digest, err := w.Play()
+	if err != nil {
+		return nil, err
+	}
+	return watch.result(ctx, b, w, digest)
+}
+
+func known(name string, names []string) error {
+	if slices.Contains(names, name) {
+		return nil
+	}
+	return fmt.Errorf("%w: %q; there are %v", ErrNoParty, name, names)
+}
+
+// observer sees when each round was attested, and what all had moved by then. It implements sim.Checker.
+type observer struct {
+	ctx      context.Context
+	rounds   int
+	members  []string // workers, then verifiers
+	workers  int
+	progress func(round, rounds int, at time.Duration)
+	attested []moment // by round, of those that are in the lineage
+	began    moment   // the moment of the match
+	started  bool
+}
+
+// moment is a virtual time, and the totals of all members at it.
+type moment struct {
+	at             time.Duration
+	sent, received uint64 // bytes
+	paid           uint64 // uzen
+}
+
+// Block implements sim.Checker.
+func (o *observer) Block(w *sim.World) error {
+	if err := o.ctx.Err(); err != nil {
+		return err
+	}
+	s, err := w.State()
+	if err != nil {
+		return nil // not matched yet
+	}
+	now := moment{at: w.Now()}
+	for _, name := range o.members {
+		u := w.Usage(name)
+		now.sent, now.received = now.sent+u.Sent, now.received+u.Received
+	}
+	if escrow, err := w.Chain().Escrow(o.ctx, s.Terms.Job); err == nil {
+		now.paid = escrow.Paid + escrow.Fee
+	}
+	if !o.started {
+		o.began, o.started = now, true
+	}
+	n := int(s.Base.Round)
+	o.attested = o.attested[:min(n, len(o.attested))]
+	for len(o.attested) < n {
+		o.attested = append(o.attested, now)
+		if o.progress != nil {
+			o.progress(len(o.attested), o.rounds, now.at)
+		}
+	}
+	return nil
+}
+
+// End implements sim.Checker.
+func (o *observer) End(*sim.World) error { return nil }
+
+// result reads the chain of a simulation that is over, and measures the checkpoints of its lineage.
+func (o *observer) result(ctx context.Context, b *Blueprint, w *sim.World, events canon.Digest) (*Simulation, error) {
+	k, err := readBooks(ctx, w.Chain(), b.JobID())
+	if err != nil {
+		return nil, err
+	}
+	e := ending{Blueprint: b, books: k, root: k.state.Base.Root, took: func(dispute.Game) float64 { return 0 }}
+	if err := o.measure(ctx, &e, w); err != nil {
+		return nil, err
+	}
+	s := &Simulation{Summary: *e.summary(), Blocks: w.Height(), Halted: k.state.Why, Events: events, ending: e}
+	if n := len(o.attested); n > 0 {
+		spent := (o.attested[n-1].at - o.began.at).Seconds() * float64(o.workers)
+		s.Utilisation = o.unitSeconds(b, w) / spent
+	}
+	paid, slashed := map[string]uint64{}, map[string]uint64{}
+	for _, r := range k.receipts {
+		switch r.Kind {
+		case reward.Slash:
+			slashed[r.Who] += r.Amount
+		case reward.Work, reward.Audit:
+			paid[r.Who] += r.Amount
+		}
+	}
+	for _, name := range o.members {
+		u, id := w.Usage(name), w.ID(name)
+		p := PartyResult{Name: name, BytesUp: u.Sent, BytesDown: u.Received, JobBytes: u.Job, WorkedSeconds: u.Worked.Seconds(), PaidUzen: paid[id], SlashedUzen: slashed[id]}
+		if m, ok := k.state.Member(id); ok && !m.Active {
+			p.Out = m.Why
+		}
+		s.Parties = append(s.Parties, p)
+	}
+	return s, nil
+}
+
+// unitSeconds is how long the workers of the lineage took for its units.
+func (o *observer) unitSeconds(b *Blueprint, w *sim.World) (sum float64) {
+	for round := range o.attested {
+		entry, err := w.Chain().Lineage(o.ctx, b.JobID(), uint32(round+1))
+		if err != nil {
+			continue
+		}
+		for _, id := range entry.Workers {
+			sum += w.Machine(w.Name(id)).Unit.Seconds()
+		}
+	}
+	return sum
+}
+
+// measure evaluates the checkpoints of the lineage and lists its lines and metrics.
+func (o *observer) measure(ctx context.Context, e *ending, w *sim.World) error {
+	eval, err := program.Compile(e.Eval, 1)
+	if err != nil {
+		return err
+	}
+	if e.metrics, err = e.Blueprint.metrics(eval, 0, e.Genesis, nil, o.workers); err != nil {
+		return err
+	}
+	before := o.began
+	for i, now := range o.attested {
+		entry, err := w.Chain().Lineage(ctx, e.JobID(), uint32(i+1))
+		if err != nil {
+			return err
+		}
+		ckpt, err := engine.LoadCheckpoint(ctx, entry.Attestation.Checkpoint, w.Blob)
+		if err != nil {
+			return err
+		}
+		losses := meanLosses(e.Spec, entry, func(cid string) ([]byte, error) {
+			id, err := blob.Parse(cid)
+			if err != nil {
+				return nil, err
+			}
+			return w.Blob(ctx, id)
+		}, func(int, error) {})
+		ms, err := e.Blueprint.metrics(eval, uint32(i+1), ckpt, losses, o.workers)
+		if err != nil {
+			return err
+		}
+		m := &ms[len(ms)-1]
+		m.Seconds = (now.at - before.at).Seconds()
+		m.TokensPerSecond = float64(e.tokens(int(e.Spec.Steps))) / m.Seconds
+		m.BytesUp, m.BytesDown, m.PaidUzen = now.sent-before.sent, now.received-before.received, now.paid
+		e.metrics, e.lines, before = append(e.metrics, ms...), append(e.lines, newLine(entry)), now
+	}
+	return nil
+}

@@ -1,0 +1,92 @@
+package node
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/starling-network/starling/client/job"
+	"github.com/starling-network/starling/role/adversary"
+	"github.com/starling-network/starling/sim"
+)
+
+func simulate(t *testing.T, opt SimulateOptions) *Simulation {
+	t.Helper()
+	opt.Gflops, opt.Validators, opt.BlockTime, opt.Threads = []float64{1}, 2, time.Second, 1
+	if len(opt.Links) == 0 {
+		opt.Links = []sim.Link{sim.Profiles["home"]}
+	}
+	s, err := Simulate(t.Context(), opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.BudgetUzen != s.PaidUzen+s.FeeUzen+s.RefundedUzen {
+		t.Errorf("budget %d is not paid %d + fee %d + refunded %d", s.BudgetUzen, s.PaidUzen, s.FeeUzen, s.RefundedUzen)
+	}
+	return s
+}
+
+// testSimulated plays a job that was run, under virtual time: it ends in the same state, whatever the network.
+func testSimulated(t *testing.T, j *job.Job, trained *Summary) {
+	for name, opt := range map[string]SimulateOptions{
+		"as it was":         {Seed: 1},
+		"on two continents": {Seed: 2, Links: []sim.Link{sim.Profiles["global"], sim.Profiles["bad"]}},
+		"with a crash":      {Seed: 3, Faults: []sim.Fault{{At: 5 * time.Second, For: 10 * time.Second, Who: "worker-1"}}},
+		"with a liar":       {Seed: 4, Acts: map[string]adversary.Act{"worker-2": adversary.Skips{}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			opt.Job = j
+			s := simulate(t, opt)
+			if s.StateRoot != trained.StateRoot || s.FinalEvalLoss != trained.FinalEvalLoss || s.Rounds != trained.Rounds {
+				t.Errorf("%d rounds end in %v at %v, the run's %d in %v at %v", s.Rounds, s.StateRoot, s.FinalEvalLoss, trained.Rounds, trained.StateRoot, trained.FinalEvalLoss)
+			}
+			for _, p := range s.Parties {
+				if liar := opt.Acts[p.Name] != nil; liar != (p.SlashedUzen > 0) {
+					t.Errorf("%+v, liar: %v", p, liar)
+				}
+			}
+			if !(s.Utilisation > 0 && s.Utilisation <= 1) || !(s.Seconds > 0) {
+				t.Errorf("utilisation %v, %v s", s.Utilisation, s.Seconds)
+			}
+		})
+	}
+}
+
+func TestSimulationIsReproducible(t *testing.T) {
+	j := smallJob(t)
+	var dirs [2]string
+	for i := range dirs {
+		dirs[i] = t.TempDir()
+		s := simulate(t, SimulateOptions{Job: j, Seed: 7, Links: []sim.Link{{Latency: time.Second / 5, Up: 1e5, Down: 1e6, Loss: 0.1}}})
+		if err := s.Write(dirs[i]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range []string{fileSimulation, fileReport, fileRounds, fileMetrics, fileReceipts, fileLineage} {
+		a, err := os.ReadFile(filepath.Join(dirs[0], name))
+		b, err2 := os.ReadFile(filepath.Join(dirs[1], name))
+		if err := errors.Join(err, err2); err != nil {
+			t.Fatal(err)
+		}
+		if len(a) == 0 || !bytes.Equal(a, b) {
+			t.Errorf("%s: %d bytes, then %d, and not the same", name, len(a), len(b))
+		}
+	}
+}
+
+func TestSimulateKnowsItsParties(t *testing.T) {
+	opt := SimulateOptions{
+		Job: smallJob(t), Links: []sim.Link{sim.Profiles["lan"]}, Gflops: []float64{1}, BlockTime: time.Second, Threads: 1,
+		Faults: []sim.Fault{{Who: "worker-0", From: "worker-9"}},
+	}
+	if _, err := Simulate(t.Context(), opt); !errors.Is(err, ErrNoParty) {
+		t.Errorf("a fault of nobody: %v", err)
+	}
+	opt.Faults, opt.Acts = nil, map[string]adversary.Act{"worker-3": adversary.Skips{}}
+	if _, err := Simulate(t.Context(), opt); !errors.Is(err, ErrNoParty) {
+		t.Errorf("an act of nobody: %v", err)
+	}
+}
