@@ -79,7 +79,7 @@ func earnings(k books) []report.Earning {
 	index := map[string]int{}
 	for _, m := range k.state.Members {
 		index[m.ID] = len(out)
-		out = append(out, report.Earning{Participant: m.ID, Role: roleName(m.Role)})
+		out = append(out, report.Earning{Participant: m.ID, Role: m.Role.String()})
 	}
 	for _, r := range k.receipts {
 		i, ok := index[r.Who]
@@ -100,13 +100,6 @@ func earnings(k books) []report.Earning {
 		out[i].Receipts = append(out[i].Receipts, line)
 	}
 	return out
-}
-
-func roleName(r run.Role) string {
-	if r == run.Verifier {
-		return "verifier"
-	}
-	return "worker"
 }
 
 func subject(r reward.Receipt) string {

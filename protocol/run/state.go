@@ -76,6 +76,17 @@ const (
 	Verifier Role = 2 // re-executes units
 )
 
+// String returns what somebody in the role is called.
+func (r Role) String() string {
+	switch r {
+	case Worker:
+		return "worker"
+	case Verifier:
+		return "verifier"
+	}
+	return "nobody"
+}
+
 // Member is one party of the run.
 type Member struct {
 	ID      string `cbor:"1,keyasint"` // account address
@@ -104,6 +115,15 @@ const (
 	Halted Phase = 6 // the run cannot go on; State.Why says why
 	Reduce Phase = 7 // between Train and Attest if the terms want slices: every unit is committed, and reducers compute the slices of the next checkpoint
 )
+
+// String names a phase.
+func (p Phase) String() string {
+	names := [...]string{Assign: "assign", Train: "train", Attest: "attest", Settle: "settle", Done: "done", Halted: "halted", Reduce: "reduce"}
+	if int(p) < len(names) && names[p] != "" {
+		return names[p]
+	}
+	return "unknown"
+}
 
 // Status of a unit.
 type Status uint8

@@ -1,0 +1,276 @@
+package standing
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/starling-network/starling/protocol/dispute"
+	"github.com/starling-network/starling/protocol/market"
+	"github.com/starling-network/starling/protocol/run"
+)
+
+func textf(format string, args ...any) string { return fmt.Sprintf(format, args...) }
+
+// member is a participant in one run.
+type member struct {
+	View
+	run  Run
+	self run.Member
+}
+
+// reasons says what the member does in the run and what it waits for, the round that is trained first.
+func (m member) reasons() []Reason {
+	s := m.run.State
+	switch {
+	case s.Phase == run.Done:
+		return m.about(s.Lap, Reason{Code: RunDone, Kind: Over, Text: "the run is done", Do: "see what it paid with starling explain"})
+	case s.Phase == run.Halted:
+		return m.about(s.Lap, Reason{Code: RunHalted, Kind: Over, Text: "the run ended before its last round: " + s.Why, Do: "the consumer can resume it from its last checkpoint"})
+	}
+	var all []Reason
+	if m.self.Active {
+		all = m.duties()
+	} else {
+		why, do := departure(m.self.Why)
+		all = m.about(s.Lap, Reason{Code: Left, Kind: Over, Text: "the account takes no further part in this run: " + why, Do: do})
+	}
+	all = append(all, m.disputes()...)
+	all = append(all, m.audits()...)
+	for _, l := range s.Open {
+		all = append(all, m.unpaid(l)...)
+	}
+	return all
+}
+
+// about completes reasons with the job and the round.
+func (m member) about(l run.Lap, rs ...Reason) []Reason {
+	for i := range rs {
+		rs[i].Job, rs[i].Round = m.run.Terms.Job, min(l.Round+1, m.run.Terms.Rounds)
+	}
+	return rs
+}
+
+// duties says what an active member does in the current round.
+func (m member) duties() []Reason {
+	s := m.run.State
+	switch s.Phase {
+	case run.Assign:
+		return m.about(s.Lap, m.assigning())
+	case run.Train:
+		return m.about(s.Lap, m.training())
+	case run.Reduce:
+		return m.about(s.Lap, m.reducing())
+	case run.Attest:
+		return m.about(s.Lap, m.attesting())
+	}
+	return m.about(s.Lap, Reason{Code: WaitsFinal, Kind: Waits, Text: textf("all rounds are trained, and %d of them are not final yet", len(s.Open))})
+}
+
+func (m member) assigning() Reason {
+	s := m.run.State
+	switch {
+	case len(s.Open) >= int(s.Terms.Window):
+		return Reason{Code: WaitsWindow, Kind: Waits, Text: textf("%d rounds are trained and not final, as many as may be: round %d has to be final first", len(s.Open), s.Open[0].Round+1)}
+	case market.Exposure(s) > m.run.Escrow.Remaining():
+		return Reason{Code: WaitsBudget, Kind: Waits, Text: "what remains of the budget does not cover another round, until earlier rounds leave some of theirs"}
+	}
+	return Reason{Code: WaitsBeacon, Kind: Waits, Text: "the units of the round are dealt in the next block that has a beacon"}
+}
+
+func (m member) training() Reason {
+	s := m.run.State
+	if mine := s.Work(m.Who); len(mine) > 0 {
+		first := slices.MinFunc(mine, func(a, b run.Unit) int { return cmp.Compare(a.Deadline, b.Deadline) })
+		return Reason{Code: Trains, Kind: Works, Until: first.Deadline, Text: textf("%s to train; a commitment is due", count(len(mine), "unit"))}
+	}
+	var others []string
+	var last int64
+	for _, u := range s.Units {
+		if u.Status == run.Assigned {
+			last = max(last, u.Deadline)
+			if !slices.Contains(others, u.Worker) {
+				others = append(others, u.Worker)
+			}
+		}
+	}
+	text := "for the commitments of " + names(others)
+	if m.self.Role == run.Worker && !slices.ContainsFunc(s.Units, func(u run.Unit) bool { return u.Worker == m.Who }) {
+		return Reason{Code: NoUnit, Kind: Waits, Until: last, Text: "no unit of this round was dealt to this account, whose share follows its measured speed; the round waits " + text}
+	}
+	return Reason{Code: WaitsCommits, Kind: Waits, Until: last, Text: "the round waits " + text}
+}
+
+func (m member) reducing() Reason {
+	s := m.run.State
+	var until int64
+	mine, open := 0, 0
+	for i, x := range s.Slices {
+		if x.Status != run.Agreed {
+			open++
+		}
+		if s.Owes(m.Who, i) == run.OwesNothing {
+			continue
+		}
+		mine++
+		at := slices.IndexFunc(x.Reducers, func(r run.Reducer) bool { return r.Member == m.Who })
+		if due := x.Reducers[at].Deadline; until == 0 || due < until {
+			until = due
+		}
+	}
+	if mine > 0 {
+		return Reason{Code: Reduces, Kind: Works, Until: until, Text: textf("%s of the next checkpoint to compute or to show", count(mine, "slice"))}
+	}
+	return Reason{Code: WaitsSlices, Kind: Waits, Text: textf("%d of %d slices of the next checkpoint are not agreed yet", open, s.Terms.Slices)}
+}
+
+func (m member) attesting() Reason {
+	s := m.run.State
+	until := s.Since + s.Terms.Deadlines.Attest
+	if s.Voted(m.Who) {
+		return Reason{Code: WaitsVotes, Kind: Waits, Until: until, Text: textf("the checkpoint has %d of the %d votes that it needs", len(s.Votes), s.Quorum())}
+	}
+	return Reason{Code: Attests, Kind: Works, Until: until, Text: "the updates of the round are combined, and its checkpoint attested"}
+}
+
+// disputes says whose move it is in the disputes of the member that are played.
+func (m member) disputes() (all []Reason) {
+	for _, g := range m.run.Disputes {
+		c := g.Config
+		d, ok := m.run.Playing(c.Round, c.Unit, c.Attempt, c.Challenger)
+		if g.Stage == dispute.Over || !ok || c.Asserter != m.Who && c.Challenger != m.Who {
+			continue
+		}
+		mine := (g.Turn == dispute.Asserter) == (c.Asserter == m.Who)
+		r := Reason{Code: WaitsMove, Kind: Waits, Until: g.Deadline, Text: textf("the dispute about unit %d waits for the %s's move", c.Unit, g.Turn)}
+		if mine {
+			r = Reason{Code: Moves, Kind: Works, Until: g.Deadline, Text: textf("the dispute about unit %d waits for this account's move; silence loses it", c.Unit),
+				Do: "keep the process running until the dispute is over"}
+		}
+		all = append(all, m.about(d.Lap, r)...)
+	}
+	return all
+}
+
+// audits says what a verifier has to look at.
+func (m member) audits() (all []Reason) {
+	if m.self.Role != run.Verifier {
+		return nil
+	}
+	for _, l := range m.run.Laps() {
+		for _, u := range l.Units {
+			switch {
+			case u.Verifier != m.Who:
+			case u.Status == run.Auditing:
+				all = append(all, m.about(l, Reason{Code: Audits, Kind: Works, Until: u.Deadline, Text: textf("unit %d is to be done again and answered", u.Index)})...)
+			case u.Status == run.Sealed && u.Question.IsZero():
+				all = append(all, m.about(l, Reason{Code: WaitsQuestion, Kind: Waits, Text: textf("the next block that has a beacon says where the seal of unit %d is to be opened", u.Index)})...)
+			case u.Status == run.Sealed:
+				all = append(all, m.about(l, Reason{Code: OpensSeal, Kind: Works, Until: u.Deadline, Text: textf("the seal of unit %d is to be opened; silence costs the stake", u.Index),
+					Do: "keep the process running until it is done"})...)
+			}
+		}
+	}
+	if len(all) == 0 && m.self.Active {
+		all = m.about(m.run.Lap, Reason{Code: NoAudit, Kind: Waits, Text: "no audit is drawn for this account at the moment"})
+	}
+	return all
+}
+
+// unpaid says what an attested round with work of the member waits for before it is final and paid.
+func (m member) unpaid(l run.Lap) (all []Reason) {
+	mine := 0
+	for _, u := range l.Units {
+		if u.Worker != m.Who {
+			continue
+		}
+		mine++
+		if r, ok := unsettled(u); ok {
+			all = append(all, r)
+		}
+	}
+	if mine == 0 || len(all) > 0 {
+		return m.about(l, all...)
+	}
+	open := slices.IndexFunc(l.Units, func(u run.Unit) bool { return u.Status != run.Accepted })
+	final := l.Attested + m.run.Terms.Deadlines.Challenge
+	r := Reason{Code: WaitsChallenge, Kind: Waits, Until: final, Text: textf("%s accepted; the round may be challenged until it is final", count(mine, "unit"))}
+	switch {
+	case open >= 0:
+		r = Reason{Code: WaitsFinal, Kind: Waits, Text: textf("%s accepted; unit %d of %s is not settled yet", count(mine, "unit"), open, l.Units[open].Worker)}
+	case m.Height >= final && l.Round != m.run.Oldest():
+		r = Reason{Code: WaitsOlder, Kind: Waits, Text: textf("%s accepted; rounds become final in their order, and round %d is not", count(mine, "unit"), m.run.Oldest()+1)}
+	}
+	return m.about(l, r)
+}
+
+// unsettled says what is open about a unit of an attested round.
+func unsettled(u run.Unit) (Reason, bool) {
+	r := Reason{Kind: Waits}
+	switch u.Status {
+	case run.Committed:
+		r.Code, r.Text = WaitsDraw, textf("the next block that has a beacon draws whether unit %d is audited", u.Index)
+	case run.Auditing:
+		r.Code, r.Until, r.Text = WaitsAudit, u.Deadline, textf("%s has to do unit %d again before it is paid", u.Verifier, u.Index)
+	case run.Sealed:
+		r.Code, r.Until, r.Text = WaitsOpening, u.Deadline, textf("%s found unit %d right, and has to open its seal", u.Verifier, u.Index)
+	case run.Disputed:
+		r.Code, r.Text = WaitsDispute, textf("unit %d is disputed by %s", u.Index, names(u.Challengers))
+	default:
+		return r, false
+	}
+	return r, true
+}
+
+// departure says why a member is inactive, and what to do.
+func departure(why string) (text, do string) {
+	const slow = "keep the machine on and free of other load; it is matched again with the next order"
+	const broken = "before staking again, check the memory of the machine and that it runs the version that the network runs"
+	switch why {
+	case run.WhyMissedDeadlines:
+		return "it missed the deadlines of several units in a row", slow
+	case run.WhyMissedAudits:
+		return "it missed the deadlines of several audits in a row", slow
+	case run.WhyMissedAttest:
+		return "it attested no checkpoint for several deadlines", slow
+	case run.WhyUnavailable:
+		return "others could not fetch its updates", "let other machines reach this one: see starling doctor --listen"
+	case run.WhyWithheld:
+		return "its updates were withheld several times in a row", "check that it runs the numerics that the job allows: verifiers found its updates too far from theirs"
+	case run.WhyMissedSlices:
+		return "it missed the deadlines of several slices in a row", slow
+	case run.WhyWrongAttest:
+		return "it attested another checkpoint than the others", broken
+	case run.WhyWrongSlice:
+		return "it found something else in a slice than a quorum of the others", broken
+	case run.WhyVerdict:
+		return "a verdict found its work wrong", broken
+	case run.WhyFalseChallenge:
+		return "it challenged work that a verdict found right", broken
+	case run.WhySealUnopened:
+		return "it did not open a seal in time", "keep a verifier running until its seals are opened"
+	case run.WhyPlantPassed:
+		return "it passed work in which a fault was planted", broken
+	}
+	return strings.ReplaceAll(why, "_", " "), ""
+}
+
+func count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return textf("%d %ss", n, what)
+}
+
+// names lists accounts, the first few of many.
+func names(ids []string) string {
+	const most = 3
+	switch {
+	case len(ids) == 0:
+		return "nobody"
+	case len(ids) > most:
+		return textf("%s and %d more", strings.Join(ids[:most], ", "), len(ids)-most)
+	}
+	return strings.Join(ids, ", ")
+}

@@ -1,0 +1,203 @@
+// Package standing says what a participant is doing and what it waits for: a reason, and what to do about it, for
+// everything that is not pay. It reads the state of the chain and decides nothing.
+//
+// How a payment came about is explained by reward, from the receipts; this package is about what has no receipt yet.
+package standing
+
+import (
+	"slices"
+
+	"github.com/starling-network/starling/protocol/dispute"
+	"github.com/starling-network/starling/protocol/market"
+	"github.com/starling-network/starling/protocol/registry"
+	"github.com/starling-network/starling/protocol/run"
+)
+
+// View is what the chain says at one height.
+type View struct {
+	Who         string
+	Height      int64
+	Participant *registry.Participant // nil: the account is not registered
+	Stakes      registry.Params
+	Offers      []market.Offer // all
+	Orders      []Order        // the open ones
+	Runs        []Run          // those that are not over, and any other that is asked about
+}
+
+// Order is an open order and why the last block did not match it.
+type Order struct {
+	market.Order
+	Why market.Reason
+}
+
+// Run is a run with its open disputes and its budget.
+type Run struct {
+	run.State
+	Disputes []dispute.Game
+	Escrow   market.Escrow
+}
+
+// Kind of a reason.
+type Kind string
+
+// The kinds.
+const (
+	Works   Kind = "works"   // the participant owes something, and is at it
+	Waits   Kind = "waits"   // for others, or for a height
+	Blocked Kind = "blocked" // nothing comes of it until somebody does what Do says
+	Over    Kind = "over"    // there is nothing more to come
+)
+
+// Reason is one thing that a participant does or waits for.
+type Reason struct {
+	Code  Code   `json:"code"`
+	Kind  Kind   `json:"kind"`
+	Job   string `json:"job,omitempty"`
+	Round uint32 `json:"round,omitempty"` // from 1; 0: not about a round
+	Text  string `json:"text"`            // a sentence without its end
+	Until int64  `json:"until,omitempty"` // height by which it ends, or is due; 0: nobody can say
+	Do    string `json:"do,omitempty"`    // what to do, if there is something
+}
+
+// Code names a reason. Codes are stable.
+type Code string
+
+// The codes, by what they are about.
+const (
+	// The account.
+	NotRegistered Code = "not_registered"
+	Jailed        Code = "jailed"
+	StakeTooSmall Code = "stake_too_small"
+	Draining      Code = "draining"
+	Withdrawn     Code = "withdrawn"
+	SlotsTaken    Code = "slots_taken"
+
+	// The market.
+	NoOrder        Code = "no_order"
+	OrderPrice     Code = "order_price"      // below what the participant asks
+	OrderWorkers   Code = "order_workers"    // wants more workers than offer
+	OrderVerifiers Code = "order_verifiers"  // wants more verifiers than offer
+	OrderDear      Code = "order_dear"       // others ask too much for it
+	OrderBudget    Code = "order_budget"     // does not cover a round
+	OrderNotChosen Code = "order_not_chosen" // others are cheaper or earlier
+	OrderNext      Code = "order_next"       // it is tried in the next block
+
+	// A run.
+	Left           Code = "left_run"
+	RunDone        Code = "run_done"
+	RunHalted      Code = "run_halted"
+	WaitsBeacon    Code = "waits_beacon"
+	WaitsWindow    Code = "waits_window"
+	WaitsBudget    Code = "waits_budget"
+	NoUnit         Code = "no_unit"
+	Trains         Code = "trains"
+	WaitsCommits   Code = "waits_commitments"
+	Reduces        Code = "reduces"
+	WaitsSlices    Code = "waits_slices"
+	Attests        Code = "attests"
+	WaitsVotes     Code = "waits_votes"
+	WaitsFinal     Code = "waits_final"
+	NoAudit        Code = "no_audit"
+	Audits         Code = "audits"
+	WaitsQuestion  Code = "waits_question"
+	OpensSeal      Code = "opens_seal"
+	Moves          Code = "moves"
+	WaitsMove      Code = "waits_move"
+	WaitsDispute   Code = "waits_dispute"
+	WaitsDraw      Code = "waits_draw"
+	WaitsAudit     Code = "waits_audit"
+	WaitsOpening   Code = "waits_opening"
+	WaitsChallenge Code = "waits_challenges"
+	WaitsOlder     Code = "waits_older_round"
+)
+
+// Explain says what a participant does and waits for, the runs that it is a member of first, in the order given. There is
+// always a reason.
+func Explain(v View) []Reason {
+	p := v.Participant
+	if p == nil {
+		return []Reason{{Code: NotRegistered, Kind: Blocked, Text: "the account takes no part in the network",
+			Do: "register with starling worker up; the account needs coins for its stake"}}
+	}
+	var all []Reason
+	live := 0
+	for _, r := range v.Runs {
+		m, ok := r.Member(v.Who)
+		if !ok {
+			continue
+		}
+		if m.Active && r.Phase != run.Done && r.Phase != run.Halted {
+			live++
+		}
+		all = append(all, member{v, r, m}.reasons()...)
+	}
+	if p.Jailed {
+		return append(all, Reason{Code: Jailed, Kind: Blocked, Text: "the account was slashed, and is not matched any more",
+			Do: "see the receipt of the slash with starling explain; check the memory of the machine before taking part with another account"})
+	}
+	for _, role := range p.Roles {
+		all = append(all, v.offering(role, live)...)
+	}
+	if len(all) == 0 {
+		all = append(all, Reason{Code: NotRegistered, Kind: Blocked, Text: "the account is registered for no work: it only says where it is reached",
+			Do: "register for work with starling worker up"})
+	}
+	return all
+}
+
+// offering says why the offer of a participant in a role is not matched, with so many live runs.
+func (v View) offering(role run.Role, live int) []Reason {
+	if least := v.Stakes.MinStake(role); v.Participant.Stake < least {
+		return []Reason{{Code: StakeTooSmall, Kind: Blocked, Text: textf("the stake of %d uzen is below the %d that a %s needs", v.Participant.Stake, least, role),
+			Do: "stake more: starling worker up registers with --stake"}}
+	}
+	at := slices.IndexFunc(v.Offers, func(o market.Offer) bool { return o.ID == v.Who && o.Role == role })
+	switch {
+	case at < 0 && live > 0:
+		return []Reason{{Code: Draining, Kind: Waits, Text: "the offer is withdrawn: no new runs are taken, and the present ones go on to their end"}}
+	case at < 0:
+		return []Reason{{Code: Withdrawn, Kind: Blocked, Text: "the account offers no work", Do: "offer it with starling worker up"}}
+	case uint32(live) >= v.Offers[at].Slots:
+		return []Reason{{Code: SlotsTaken, Kind: Waits, Text: textf("the account works in as many runs as it offers, which is %d", v.Offers[at].Slots)}}
+	case len(v.Orders) == 0:
+		return []Reason{{Code: NoOrder, Kind: Waits, Text: "no job is on order"}}
+	}
+	var all []Reason
+	for _, o := range v.Orders {
+		r := v.unmatched(o, v.Offers[at])
+		r.Job, r.Until = o.ID, o.Deadline
+		all = append(all, r)
+	}
+	return all
+}
+
+// unmatched says why an order and an offer have not met.
+func (v View) unmatched(o Order, mine market.Offer) Reason {
+	waits := func(c Code, format string, args ...any) Reason {
+		return Reason{Code: c, Kind: Waits, Text: textf(format, args...)}
+	}
+	offering := func(role run.Role) (n uint32) {
+		for _, x := range v.Offers {
+			if x.Role == role {
+				n++
+			}
+		}
+		return n
+	}
+	switch {
+	case mine.Price > o.PriceCap:
+		return Reason{Code: OrderPrice, Kind: Blocked, Text: textf("the order pays at most %d uzen per 10^15 operations, and the offer asks %d", o.PriceCap, mine.Price),
+			Do: textf("offer at most %d: starling worker up --price", o.PriceCap)}
+	case o.Why == market.TooFewWorkers:
+		return waits(OrderWorkers, "the order waits for %d workers, and %d offer or are busy", o.Workers.Min, offering(run.Worker))
+	case o.Why == market.TooFewVerifiers:
+		return waits(OrderVerifiers, "the order waits for %d verifiers, and %d offer or are busy", o.Verifiers, offering(run.Verifier))
+	case o.Why == market.PriceAboveCap:
+		return waits(OrderDear, "the order waits for others who ask at most its %d uzen per 10^15 operations", o.PriceCap)
+	case o.Why == market.BudgetTooSmall:
+		return waits(OrderBudget, "the order's budget of %d uzen does not cover a round: its consumer has to raise it", o.Budget)
+	case o.Why != market.Matched:
+		return waits(OrderNotChosen, "the order waits: %s", o.Why)
+	}
+	return waits(OrderNext, "the order is tried in the next block that has a beacon")
+}

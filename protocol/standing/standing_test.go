@@ -1,0 +1,228 @@
+package standing
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/protocol/dispute"
+	"github.com/starling-network/starling/protocol/market"
+	"github.com/starling-network/starling/protocol/registry"
+	"github.com/starling-network/starling/protocol/run"
+)
+
+// codes is every code there is: a table below has to reach each.
+var codes = []Code{
+	NotRegistered, Jailed, StakeTooSmall, Draining, Withdrawn, SlotsTaken,
+	NoOrder, OrderPrice, OrderWorkers, OrderVerifiers, OrderDear, OrderBudget, OrderNotChosen, OrderNext,
+	Left, RunDone, RunHalted, WaitsBeacon, WaitsWindow, WaitsBudget, NoUnit, Trains, WaitsCommits, Reduces, WaitsSlices, Attests, WaitsVotes, WaitsFinal,
+	NoAudit, Audits, WaitsQuestion, OpensSeal, Moves, WaitsMove, WaitsDispute, WaitsDraw, WaitsAudit, WaitsOpening, WaitsChallenge, WaitsOlder,
+}
+
+// state is a run of two workers and a verifier in round 3, with one attested round open, in which everything is accepted.
+func state() run.State {
+	units := func(s run.Status) []run.Unit {
+		return []run.Unit{{Index: 0, Status: s, Worker: "w", Deadline: 70}, {Index: 1, Status: s, Worker: "x", Deadline: 80}}
+	}
+	return run.State{
+		Terms:   run.Terms{Job: "job", Rounds: 9, Units: 2, UnitFlops: market.Flops, Window: 4, AuditPPM: 1, Deadlines: run.Deadlines{Train: 20, Audit: 20, Attest: 20, Challenge: 10}},
+		Members: []run.Member{{ID: "v", Role: run.Verifier, Price: 1, Active: true}, {ID: "w", Role: run.Worker, Price: 1, Active: true}, {ID: "x", Role: run.Worker, Price: 1, Active: true}},
+		Phase:   run.Train, Since: 50,
+		Lap:  run.Lap{Round: 2, Base: run.Checkpoint{Round: 2}, Units: units(run.Assigned)},
+		Open: []run.Lap{{Round: 1, Base: run.Checkpoint{Round: 1}, Attested: 50, Drawn: true, Units: units(run.Accepted)}},
+	}
+}
+
+func view(who string) View {
+	role := run.Worker
+	if who == "v" {
+		role = run.Verifier
+	}
+	return View{
+		Who: who, Height: 55, Stakes: registry.Params{WorkerStake: 10, VerifierStake: 20},
+		Participant: &registry.Participant{ID: who, Roles: []run.Role{role}, Stake: 50},
+		Offers:      []market.Offer{{ID: who, Role: role, Price: 100, Slots: 1}},
+		Runs:        []Run{{State: state(), Escrow: market.Escrow{Budget: 1000}}},
+	}
+}
+
+func game(turn dispute.Party) dispute.Game {
+	return dispute.Game{Config: dispute.Config{Round: 1, Unit: 0, Asserter: "w", Challenger: "v"}, Stage: dispute.PickState, Turn: turn, Deadline: 66}
+}
+
+func TestExplain(t *testing.T) {
+	order := func(why market.Reason) func(*View) {
+		return func(v *View) {
+			v.Runs = nil
+			v.Orders = []Order{{market.Order{ID: "wanted", PriceCap: 200, Budget: 7, Workers: market.Workers{Min: 3}, Verifiers: 2, Deadline: 99}, why}}
+		}
+	}
+	// lap changes the first unit of the open round.
+	lap := func(change func(*View, *run.Unit)) func(*View) {
+		return func(v *View) { change(v, &v.Runs[0].Open[0].Units[0]) }
+	}
+	phase := func(p run.Phase) func(*View) {
+		return func(v *View) { v.Runs[0].Phase = p }
+	}
+	reached := map[Code]bool{}
+	for name, c := range map[string]struct {
+		who    string
+		change func(*View)
+		code   Code
+		until  int64
+		say    string
+	}{
+		"unknown account": {"w", func(v *View) { v.Participant = nil }, NotRegistered, 0, "no part"},
+		"only an address": {"w", func(v *View) { v.Participant.Roles, v.Runs = nil, nil }, NotRegistered, 0, "no work"},
+		"jailed":          {"w", func(v *View) { v.Participant.Jailed = true }, Jailed, 0, "slashed"},
+		"small stake":     {"v", func(v *View) { v.Participant.Stake = 15 }, StakeTooSmall, 0, "20 that a verifier"},
+		"draining":        {"w", func(v *View) { v.Offers = nil }, Draining, 0, "present ones"},
+		"withdrawn":       {"w", func(v *View) { v.Offers, v.Runs = nil, nil }, Withdrawn, 0, "no work"},
+		"another's offer": {"w", func(v *View) { v.Offers[0].ID, v.Runs = "x", nil }, Withdrawn, 0, "no work"},
+		"busy":            {"w", func(*View) {}, SlotsTaken, 0, "which is 1"},
+		"no order":        {"w", func(v *View) { v.Runs = nil }, NoOrder, 0, "no job"},
+		"price":           {"w", func(v *View) { order(market.TooFewWorkers)(v); v.Orders[0].PriceCap = 99 }, OrderPrice, 99, "at most 99"},
+		"few workers":     {"w", order(market.TooFewWorkers), OrderWorkers, 99, "3 workers, and 1"},
+		"few verifiers":   {"w", order(market.TooFewVerifiers), OrderVerifiers, 99, "2 verifiers, and 0"},
+		"others too dear": {"w", order(market.PriceAboveCap), OrderDear, 99, "at most its 200"},
+		"budget":          {"w", order(market.BudgetTooSmall), OrderBudget, 99, "7 uzen"},
+		"another reason":  {"w", order("no_luck"), OrderNotChosen, 99, "no_luck"},
+		"next block":      {"w", order(market.Matched), OrderNext, 99, "next block"},
+		"done":            {"w", phase(run.Done), RunDone, 0, "done"},
+		"halted":          {"w", func(v *View) { v.Runs[0].Phase, v.Runs[0].Why = run.Halted, run.WhyNoQuorum }, RunHalted, 0, "no_quorum"},
+		"beacon":          {"w", phase(run.Assign), WaitsBeacon, 0, "dealt"},
+		"window":          {"w", func(v *View) { v.Runs[0].Phase, v.Runs[0].Terms.Window = run.Assign, 1 }, WaitsWindow, 0, "round 2"},
+		"broke":           {"w", func(v *View) { v.Runs[0].Phase, v.Runs[0].Escrow.Paid = run.Assign, 999 }, WaitsBudget, 0, "budget"},
+		"trains":          {"w", func(*View) {}, Trains, 70, "1 unit"},
+		"trains two":      {"w", func(v *View) { v.Runs[0].Units[1].Worker = "w" }, Trains, 70, "2 units"},
+		"committed":       {"w", func(v *View) { v.Runs[0].Units[0].Status = run.Committed }, WaitsCommits, 80, "of x"},
+		"no unit":         {"w", func(v *View) { v.Runs[0].Units[0].Worker = "x" }, NoUnit, 80, "speed"},
+		"verifier waits":  {"v", func(*View) {}, WaitsCommits, 80, "w, x"},
+		"reduces":         {"w", reducing("w"), Reduces, 77, "1 slice of"},
+		"others reduce":   {"w", reducing("x"), WaitsSlices, 0, "1 of 2 slices"},
+		"attests":         {"w", phase(run.Attest), Attests, 70, "attested"},
+		"voted":           {"w", func(v *View) { v.Runs[0].Phase, v.Runs[0].Votes = run.Attest, []run.Vote{{Member: "w"}} }, WaitsVotes, 70, "1 of the 3"},
+		"settles":         {"w", phase(run.Settle), WaitsFinal, 0, "1 of them"},
+		"no audit":        {"v", func(*View) {}, NoAudit, 0, "no audit"},
+		"audits":          {"v", lap(func(_ *View, u *run.Unit) { u.Status, u.Verifier = run.Auditing, "v" }), Audits, 70, "unit 0"},
+		"sealed":          {"v", lap(func(_ *View, u *run.Unit) { u.Status, u.Verifier = run.Sealed, "v" }), WaitsQuestion, 0, "next block"},
+		"asked":           {"v", lap(func(_ *View, u *run.Unit) { u.Status, u.Verifier, u.Question = run.Sealed, "v", canon.Sum("q") }), OpensSeal, 70, "stake"},
+		"inactive, sealed": {"v", lap(func(v *View, u *run.Unit) {
+			v.Runs[0].Members[0].Active, u.Status, u.Verifier, u.Question = false, run.Sealed, "v", canon.Sum("q")
+		}), OpensSeal, 70, "stake"},
+		"to be drawn":       {"w", lap(func(_ *View, u *run.Unit) { u.Status = run.Committed }), WaitsDraw, 0, "draws"},
+		"audited":           {"w", lap(func(_ *View, u *run.Unit) { u.Status, u.Verifier = run.Auditing, "v" }), WaitsAudit, 70, "v has to"},
+		"found right":       {"w", lap(func(_ *View, u *run.Unit) { u.Status, u.Verifier = run.Sealed, "v" }), WaitsOpening, 70, "seal"},
+		"disputed":          {"w", lap(func(_ *View, u *run.Unit) { u.Status, u.Challengers = run.Disputed, []string{"v"} }), WaitsDispute, 0, "by v"},
+		"its move":          {"w", lap(disputed(dispute.Asserter)), Moves, 66, "silence"},
+		"their move":        {"w", lap(disputed(dispute.Challenger)), WaitsMove, 66, "verifier's move"},
+		"challenger's move": {"v", lap(disputed(dispute.Challenger)), Moves, 66, "silence"},
+		"challenger waits":  {"v", lap(disputed(dispute.Asserter)), WaitsMove, 66, "worker's move"},
+		"challenge window":  {"w", func(*View) {}, WaitsChallenge, 60, "challenged"},
+		"another's audit":   {"x", lap(func(_ *View, u *run.Unit) { u.Status, u.Verifier = run.Auditing, "v" }), WaitsFinal, 0, "unit 0 of w"},
+		"older round":       {"w", older, WaitsOlder, 0, "round 2"},
+		"left":              {"w", func(v *View) { v.Runs[0].Members[1].Active, v.Runs[0].Members[1].Why = false, run.WhyMissedDeadlines }, Left, 0, "deadlines"},
+	} {
+		v := view(c.who)
+		c.change(&v)
+		var found *Reason
+		got := Explain(v)
+		for i, r := range got {
+			check(t, name, r)
+			reached[r.Code] = true
+			if r.Code == c.code && strings.Contains(r.Text, c.say) && r.Until == c.until {
+				found = &got[i]
+			}
+		}
+		if found == nil {
+			t.Errorf("%s: no reason %s until %d that says %q in %+v", name, c.code, c.until, c.say, got)
+		}
+	}
+	for _, c := range codes {
+		if !reached[c] {
+			t.Errorf("no case gives %s", c)
+		}
+		delete(reached, c)
+	}
+	if len(reached) > 0 {
+		t.Errorf("codes that are not in the list: %v", reached)
+	}
+}
+
+func disputed(turn dispute.Party) func(*View, *run.Unit) {
+	return func(v *View, u *run.Unit) {
+		u.Status, u.Challengers = run.Disputed, []string{"v"}
+		v.Runs[0].Disputes = []dispute.Game{game(turn)}
+	}
+}
+
+// reducing lets a member owe the second of two slices.
+func reducing(who string) func(*View) {
+	return func(v *View) {
+		s := &v.Runs[0].State
+		s.Phase, s.Terms.Slices = run.Reduce, 2
+		s.Slices = []run.Slice{{Status: run.Agreed}, {Status: run.Reducing, Reducers: []run.Reducer{{Member: who, Deadline: 77}}}}
+	}
+}
+
+// older opens a second round, while the first is still disputed.
+func older(v *View) {
+	s := &v.Runs[0]
+	second := s.Open[0]
+	s.Open = append(s.Open, second)
+	s.Open[1].Round, s.Open[0].Units = 2, []run.Unit{{Status: run.Auditing, Worker: "x", Verifier: "v"}}
+	s.Round, v.Height = 3, 60
+}
+
+func check(t *testing.T, name string, r Reason) {
+	t.Helper()
+	if r.Code == "" || r.Text == "" || strings.HasSuffix(r.Text, ".") || r.Kind == Blocked && r.Do == "" {
+		t.Errorf("%s: %+v", name, r)
+	}
+}
+
+// Whatever a run is like, every account gets a reason, and what is said of a member names the job.
+func TestEveryStateHasAReason(t *testing.T) {
+	for phase := run.Assign; phase <= run.Reduce; phase++ {
+		for current := run.Assigned; current <= run.Sealed; current++ {
+			for past := run.Committed; past <= run.Sealed; past++ {
+				for _, who := range []string{"v", "w", "x", "nobody"} {
+					for _, active := range []bool{true, false} {
+						v := view(who)
+						s := &v.Runs[0].State
+						s.Phase, s.Units[0].Status, s.Open[0].Units[0].Status, s.Open[0].Units[0].Verifier = phase, current, past, "v"
+						s.Members[1].Active = active
+						if phase.String() == "unknown" {
+							t.Fatalf("phase %d has no name", phase)
+						}
+						got := Explain(v)
+						if len(got) == 0 {
+							t.Fatalf("nothing for %s in phase %d with units %d and %d", who, phase, current, past)
+						}
+						for _, r := range got {
+							check(t, who, r)
+						}
+						if who != "nobody" && got[0].Job != "job" {
+							t.Fatalf("%s in phase %d: %+v", who, phase, got)
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+// Every reason for which a member leaves a run is told in words, and those that it can do something about say what.
+func TestDepartures(t *testing.T) {
+	for _, why := range []string{
+		run.WhyMissedDeadlines, run.WhyMissedAudits, run.WhyMissedAttest, run.WhyMissedSlices, run.WhyUnavailable, run.WhyWrongAttest, run.WhyWrongSlice, run.WhyVerdict, run.WhyFalseChallenge,
+		run.WhySealUnopened, run.WhyPlantPassed, run.WhyWithheld,
+	} {
+		if text, do := departure(why); text == "" || do == "" || strings.Contains(text, "_") {
+			t.Errorf("%s: %q %q", why, text, do)
+		}
+	}
+	if text, _ := departure("some_other_reason"); text != "some other reason" {
+		t.Errorf("%q", text)
+	}
+}
