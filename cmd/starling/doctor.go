@@ -12,21 +12,25 @@ import (
 )
 
 func (c *cli) doctor() *cobra.Command {
-	var dir string
+	o := doctor.Options{Version: binaryVersion()}
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Examine this machine",
 		Long: `Examine whether Starling can work on this machine and how well: version, processor and kernels, memory,
-disk, clock, loopback ports, and whether the kernels compute the bits that everybody else's do.
+disk, clock, loopback ports, and whether the kernels compute the bits that everybody else's do. With
+--network, whether the validator answers, is of the right chain and up to date, and how far this clock is
+from its blocks; with --home, the key, who may read it, and whether a process runs there; with --listen,
+whether the addresses can be bound and dialled, and who can reach them.
 A finding is ok, warn or fail, and says what to do. A fail gives exit code 12.
 
 With -o json: {"level","findings":[{"check","level","text","fix"}]}.`,
 		Example: `  starling doctor
   starling doctor --dir /data/starling
+  starling doctor --network http://10.0.0.7:26601 --home worker-0 --listen /ip4/0.0.0.0/tcp/4001
   starling doctor -o json`,
 		Args: exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			r, err := doctor.Examine(cmd.Context(), doctor.Options{Version: binaryVersion(), Dir: dir})
+			r, err := doctor.Examine(cmd.Context(), o)
 			if err != nil {
 				return interrupted(cmd.Context(), err, cmd.CommandPath())
 			}
@@ -39,7 +43,12 @@ With -o json: {"level","findings":[{"check","level","text","fix"}]}.`,
 			return nil
 		},
 	}
-	cmd.Flags().StringVar(&dir, "dir", ".", "folder where data is to be kept")
+	f := cmd.Flags()
+	f.StringVar(&o.Dir, "dir", ".", "folder where data is to be kept")
+	f.StringVar(&o.Network, "network", "", "HTTP interface of a validator to examine")
+	f.StringVar(&o.ChainID, "chain-id", "", "with --network: what the chain must be called")
+	f.StringVar(&o.Home, "home", "", "folder of a party to examine")
+	f.StringSliceVar(&o.Listen, "listen", nil, "multiaddrs that a worker is to listen on")
 	return cmd
 }
 

@@ -1,7 +1,7 @@
 // Package doctor examines the machine that it runs on: whether Starling can work here, how well, and what to do about what
 // stands in the way. A check looks at one thing and returns a finding.
 //
-// It changes nothing that lasts and asks nobody on the network.
+// It changes nothing that lasts, and asks nobody but the validator that it is told to ask.
 package doctor
 
 import (
@@ -35,8 +35,12 @@ type Report struct {
 
 // Options say what is examined.
 type Options struct {
-	Version string // of the binary
-	Dir     string // where data is to be kept; it or its parent must exist
+	Version string   // of the binary
+	Dir     string   // where data is to be kept; it or its parent must exist
+	Network string   // HTTP interface of a validator; "": no network is looked at
+	ChainID string   // what its chain must be called; "": anything
+	Home    string   // folder of a party; "": none is looked at
+	Listen  []string // multiaddrs that a worker is to listen on
 }
 
 // A check looks at one thing.
@@ -46,8 +50,8 @@ type check struct {
 }
 
 var checks = []check{
-	{"version", version}, {"cpu", processor}, {"memory", memory}, {"disk", disk}, {"clock", clock}, {"loopback", loopback},
-	{"numerics", numerics},
+	{"version", version}, {"cpu", processor}, {"memory", memory}, {"disk", disk}, {"loopback", loopback},
+	{"numerics", numerics}, {"chain", chain}, {"clock", clock}, {"keys", keys}, {"lock", lock}, {"listen", listen}, {"nat", nat},
 }
 
 // Examine makes every check. It ends early only with ctx, whose error it returns.
