@@ -47,6 +47,7 @@ type Config struct {
 	BlockTime time.Duration // 0: DefaultBlockTime
 	Seed      []byte        // 32 secret bytes for all keys; nil: made at the first start and kept in Home
 	Log       io.Writer     // errors of the chain; nil: nowhere
+	Metrics   bool          // keep metrics of CometBFT in the default registry of Prometheus; one validator of a process may
 
 	Genesis *cmttypes.GenesisDoc // of a chain with several validators; nil: this validator alone begins one
 	Listen  string               // host:port for other validators; "": a free port of the loopback
@@ -188,7 +189,8 @@ func (c Config) comet() *cmtcfg.Config {
 	cfg.Mempool.CacheSize = 100_000
 	cfg.Mempool.MaxTxBytes = MaxTxBytes
 	cfg.TxIndex.Indexer = "null"
-	cfg.Instrumentation.Prometheus = false
+	cfg.Instrumentation.Prometheus = c.Metrics
+	cfg.Instrumentation.PrometheusListenAddr = "" // the process serves them with its own
 	return cfg
 }
 

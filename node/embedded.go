@@ -15,6 +15,7 @@ import (
 	"github.com/starling-network/starling/network/blob"
 	"github.com/starling-network/starling/network/peer"
 	"github.com/starling-network/starling/node/home"
+	"github.com/starling-network/starling/node/journal"
 	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/run"
 	"github.com/starling-network/starling/role/consumer"
@@ -39,6 +40,7 @@ type embedded struct {
 	consumer  *collector
 	parties   []*process
 	leaves    leafTimes
+	watch     *watch
 
 	cancel  context.CancelFunc
 	running sync.WaitGroup
@@ -46,12 +48,12 @@ type embedded struct {
 }
 
 // startEmbedded brings the network of an output folder up, for the first time or again.
-func startEmbedded(ctx context.Context, out *OutDir, b *Blueprint, opt TrainOptions) (*embedded, error) {
+func startEmbedded(ctx context.Context, out *OutDir, b *Blueprint, opt TrainOptions, w *watch) (*embedded, error) {
 	log, logFile, err := openLog(out.file(fileLog))
 	if err != nil {
 		return nil, err
 	}
-	n := &embedded{out: out, logFile: logFile, log: log, failed: make(chan error, 1)}
+	n := &embedded{out: out, logFile: logFile, log: log, watch: w, failed: make(chan error, 1)}
 	if err := n.start(ctx, b, opt); err != nil {
 		return nil, errors.Join(err, n.stop())
 	}
@@ -101,6 +103,7 @@ func (n *embedded) start(ctx context.Context, b *Blueprint, opt TrainOptions) er
 		if r := partyRole(i, b); r == run.Worker {
 			p.step, p.liar = worker.Planting(p.id, homes[name].Derive("plant")).Step, i < opt.Dishonest
 		}
+		p.keep(homes[name].Dir, journal.Header{Role: partyRole(i, b).String(), Version: opt.Version, Plants: partyRole(i, b) == run.Worker})
 		n.parties = append(n.parties, p)
 	}
 	for i, p := range n.parties {
@@ -130,7 +133,7 @@ func (n *embedded) newParty(ctx context.Context, name string, h home.Home, job s
 	}
 	key := h.Account()
 	return &process{
-		id: key.Address(), threads: 1, host: host, store: store, log: n.log.With("party", name),
+		id: key.Address(), threads: 1, host: host, store: store, log: n.log.With("party", name), watch: n.watch,
 		chain: client.Member{Client: client.New(n.validator.Client(), key), Job: job, Bootstrap: n.consumer.host.Addrs()},
 	}, nil
 }

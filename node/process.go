@@ -13,6 +13,7 @@ import (
 	"github.com/starling-network/starling/compute/kernel"
 	"github.com/starling-network/starling/network/blob"
 	"github.com/starling-network/starling/network/peer"
+	"github.com/starling-network/starling/node/journal"
 	"github.com/starling-network/starling/protocol/run"
 	"github.com/starling-network/starling/role"
 	"github.com/starling-network/starling/role/adversary"
@@ -31,6 +32,8 @@ type process struct {
 	log     *slog.Logger
 	step    func(role.Event) []role.Action
 	liar    bool // skips its training and fabricates what it commits to
+	watch   *watch
+	journal *journal.Journal // nil: none is kept
 
 	party *party.Party // once the job's bundle is here
 }
@@ -41,6 +44,7 @@ func (p *process) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	defer p.closeJournal()
 	events := make(chan role.Event)
 	var working sync.WaitGroup
 	defer working.Wait()
@@ -50,18 +54,19 @@ func (p *process) run(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case e := <-events:
-			actions = p.step(e)
+			actions = p.tell(e)
 		case b, ok := <-blocks:
 			if !ok {
 				return errors.Join(ctx.Err(), errClosed)
 			}
+			p.watch.block(b.Height, b.Time)
 			block, err := p.observe(ctx, b.Height)
 			if err != nil {
 				p.log.Warn("cannot follow the chain", "height", b.Height, "err", err)
 				continue
 			}
 			if block != nil {
-				actions = p.step(*block)
+				actions = p.tell(*block)
 			}
 		}
 		for _, a := range actions {
@@ -118,15 +123,16 @@ func (p *process) open(ctx context.Context, s run.State) error {
 
 // perform does one action and returns what came of it.
 func (p *process) perform(ctx context.Context, a role.Action) role.Event {
-	begin := time.Now()
+	begin, ended := time.Now(), p.watch.begin(p.id, p.chain.Job, a)
 	e := p.party.Perform(ctx, a)
-	failed, ok := e.(role.Failed)
-	switch {
-	case !ok:
+	failed, _ := e.(role.Failed)
+	ended(failed.Err)
+	switch outcome(failed.Err) {
+	case "done":
 		p.log.Debug("action done", "action", a.Key(), "seconds", time.Since(begin).Seconds())
-	case errors.Is(failed.Err, run.ErrStale) || errors.Is(failed.Err, run.ErrWrongPhase):
+	case "overtaken":
 		p.log.Debug("action overtaken by others", "action", a.Key(), "err", failed.Err)
-	case ctx.Err() == nil:
+	case "failed":
 		p.log.Warn("action failed", "action", a.Key(), "err", failed.Err)
 	}
 	return e

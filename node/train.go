@@ -21,6 +21,8 @@ type TrainOptions struct {
 	Home      string   // folder of the consumer's key on a Network
 	Listen    []string // multiaddrs at which a Network's workers fetch the job; none: any port of the loopback
 	Dishonest int      // workers of an embedded network that fabricate their updates
+	Metrics   string   // host:port where Prometheus finds metrics; "": nowhere
+	Version   string   // of the binary
 	Progress  func(Progress)
 	Say       func(text string) // news worth a line of its own
 }
@@ -107,7 +109,14 @@ func Train(ctx context.Context, opt TrainOptions) (_ *Summary, err error) {
 	if err := out.prepare(b, opt); err != nil {
 		return nil, err
 	}
-	n, err := startNetwork(ctx, out, b, opt)
+	w := newWatch(opt.Version, "consumer")
+	opt.Progress = w.follow(opt.Progress)
+	stop, err := w.metrics.Serve(ctx, opt.Metrics)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, stop()) }()
+	n, err := startNetwork(ctx, out, b, opt, w)
 	if err != nil {
 		return nil, err
 	}
@@ -129,11 +138,11 @@ type network interface {
 	stop() error
 }
 
-func startNetwork(ctx context.Context, out *OutDir, b *Blueprint, opt TrainOptions) (network, error) {
+func startNetwork(ctx context.Context, out *OutDir, b *Blueprint, opt TrainOptions, w *watch) (network, error) {
 	if opt.Network != "" {
 		return startRemote(ctx, out, b, opt)
 	}
-	return startEmbedded(ctx, out, b, opt)
+	return startEmbedded(ctx, out, b, opt, w)
 }
 
 // prepare makes a folder ready for a fresh run, or checks that the run in it is the one to go on with.

@@ -14,9 +14,17 @@ import (
 // fileValidatorLog, in the folder of a validator, says what went wrong inside the chain.
 const fileValidatorLog = "validator.log"
 
-// RunValidator runs the validator of a folder made by InitNetwork until the context ends. say is told where it is reached,
-// and every height that is a multiple of a hundred.
-func RunValidator(ctx context.Context, dir string, say func(string)) error {
+// ValidatorOptions say how a validator runs.
+type ValidatorOptions struct {
+	Home    string       // folder made by InitNetwork
+	Metrics string       // host:port where Prometheus finds metrics, CometBFT's among them; "": nowhere
+	Version string       // of the binary
+	Say     func(string) // told where the validator is reached, and every height that is a multiple of a hundred
+}
+
+// RunValidator runs a validator until the context ends.
+func RunValidator(ctx context.Context, o ValidatorOptions) error {
+	dir, say := o.Home, o.Say
 	var f validatorFile
 	if err := readJSON(filepath.Join(dir, fileValidator), &f); err != nil {
 		return fmt.Errorf("%w: %w", ErrNoValidator, err)
@@ -26,10 +34,16 @@ func RunValidator(ctx context.Context, dir string, say func(string)) error {
 		return err
 	}
 	defer log.Close()
+	w := newWatch(o.Version, "validator")
+	stop, err := w.metrics.Serve(ctx, o.Metrics)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = stop() }()
 	// It outlives the context, so that Stop ends it in order.
 	v, err := chain.Start(context.WithoutCancel(ctx), chain.Config{
 		Home: dir, ChainID: f.ChainID, Listen: f.Listen, Peers: f.Peers, RPC: f.RPC,
-		BlockTime: time.Duration(f.BlockMS) * time.Millisecond, Log: log,
+		BlockTime: time.Duration(f.BlockMS) * time.Millisecond, Log: log, Metrics: o.Metrics != "",
 	})
 	if err != nil {
 		return err
@@ -50,6 +64,7 @@ func RunValidator(ctx context.Context, dir string, say func(string)) error {
 			if !ok {
 				return errors.Join(ctx.Err(), errClosed)
 			}
+			w.block(b.Height, b.Time)
 			if b.Height == 1 || b.Height%100 == 0 {
 				say(fmt.Sprintf("height %d", b.Height))
 			}

@@ -8,11 +8,14 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/starling-network/starling/client"
 	"github.com/starling-network/starling/network/blob"
 	"github.com/starling-network/starling/network/peer"
+	"github.com/starling-network/starling/node/control"
 	"github.com/starling-network/starling/node/home"
+	"github.com/starling-network/starling/node/journal"
 	"github.com/starling-network/starling/protocol/run"
 	"github.com/starling-network/starling/role/verifier"
 	"github.com/starling-network/starling/role/worker"
@@ -27,6 +30,8 @@ type WorkerOptions struct {
 	Stake    uint64   // uzen, when it registers
 	Threads  int      // of one unit
 	Listen   []string // multiaddrs; none: any port of the loopback
+	Metrics  string   // host:port where Prometheus finds metrics; "": nowhere
+	Version  string   // of the binary
 	Say      func(string)
 }
 
@@ -44,6 +49,16 @@ func RunWorker(ctx context.Context, o WorkerOptions) error {
 		return err
 	}
 	defer s.close()
+	ctx, s.leave = context.WithCancel(ctx)
+	defer s.leave()
+	switch stop, err := control.Serve(s.Home, s); {
+	case errors.Is(err, control.ErrLongPath):
+		s.Say("other commands cannot ask this process: " + err.Error())
+	case err != nil:
+		return err
+	default:
+		s.closers = append(s.closers, stop)
+	}
 	return s.serve(ctx)
 }
 
@@ -54,12 +69,16 @@ const fileWorkerLog = "worker.log"
 type service struct {
 	WorkerOptions
 	log   *slog.Logger
+	watch *watch
+	leave context.CancelFunc // begins to drain
+	since time.Time
 	chain *client.Client
 	host  *peer.Host
 	store *blob.Disk
 
 	mu      sync.Mutex
 	runs    map[string]bool // that it works in
+	drains  bool
 	working sync.WaitGroup
 
 	closers []func() error // in the order of opening
@@ -73,7 +92,8 @@ func openService(ctx context.Context, o WorkerOptions) (*service, error) {
 	if made {
 		o.Say("made a key in " + o.Home + ": write its backup down with starling worker identity --home " + o.Home + " --phrase")
 	}
-	s := &service{WorkerOptions: o, runs: map[string]bool{}}
+	s := &service{WorkerOptions: o, runs: map[string]bool{}, since: time.Now()}
+	s.watch = newWatch(o.Version, s.role().String())
 	if err := s.open(ctx, h); err != nil {
 		s.close()
 		return nil, err
@@ -104,6 +124,9 @@ func (s *service) open(ctx context.Context, h home.Home) error {
 		return err
 	}
 	s.closers = append(s.closers, s.host.Close)
+	if err := s.expose(ctx); err != nil {
+		return err
+	}
 	return s.enlist(ctx)
 }
 
@@ -154,14 +177,18 @@ func (s *service) serve(ctx context.Context) error {
 		select {
 		case <-leaving:
 			leaving, draining = nil, true
+			s.mu.Lock()
+			s.drains = true
+			s.mu.Unlock()
 			s.Say("draining: no new runs are taken; the next Ctrl-C stops at once")
 			if err := s.chain.Offer(work, s.role(), s.Price, 0); err != nil {
 				return err
 			}
-		case _, ok := <-blocks:
+		case b, ok := <-blocks:
 			if !ok {
 				return errClosed
 			}
+			s.watch.block(b.Height, b.Time)
 			if err := s.join(work); err != nil {
 				s.log.Warn("cannot follow the chain", "err", err)
 			}
@@ -210,8 +237,9 @@ func (s *service) begin(ctx context.Context, job string) {
 	s.mu.Unlock()
 	p := &process{
 		id: s.chain.Address(), threads: s.Threads, chain: client.Member{Client: s.chain, Job: job}, host: s.host, store: s.store,
-		log: s.log.With("job", job),
+		log: s.log.With("job", job), watch: s.watch,
 	}
+	p.keep(s.Home, journal.Header{Role: s.role().String(), Version: s.Version})
 	if p.step = worker.New(p.id).Step; s.Verifies {
 		p.step = verifier.New(p.id).Step
 	}

@@ -118,7 +118,7 @@ func (c *cli) benchTrain() *cobra.Command {
 		Long: `Measure forward pass, backward pass and AdamW in float32 on random tokens. Tokens a second are those of
 the median step, CPU seconds those of the cheapest, all threads together; the first step is not counted.
 
-With -o json: {"preset","tokens_per_second","cpu_seconds","peak_mib","parameters","threads"}.`,
+With -o json: {"preset","tokens_per_second","cpu_seconds","peak_mib","parameters","threads","gflops",...}.`,
 		Example: `  starling bench train
   starling bench train --preset llama-10m --threads 1 --steps 20
   starling bench train --preset gpt2-124m -o json`,

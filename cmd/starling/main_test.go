@@ -88,6 +88,12 @@ func summary(t *testing.T, stdout string) (s node.Summary) {
 // untilRound waits until the program says that it is in a round, from its plain progress lines.
 func untilRound(t *testing.T, c *exec.Cmd, round int) {
 	t.Helper()
+	untilSaid(t, c, fmt.Sprintf(" round=%d ", round))
+}
+
+// untilSaid starts the program and waits for a line of its news.
+func untilSaid(t *testing.T, c *exec.Cmd, seen string) {
+	t.Helper()
 	pipe, err := c.StderrPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -95,7 +101,6 @@ func untilRound(t *testing.T, c *exec.Cmd, round int) {
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
 	}
-	seen := fmt.Sprintf(" round=%d ", round)
 	var lines []string
 	s := bufio.NewScanner(pipe)
 	for s.Scan() {
@@ -108,7 +113,7 @@ func untilRound(t *testing.T, c *exec.Cmd, round int) {
 			return
 		}
 	}
-	t.Fatalf("the program ended before round %d:\n%s", round, strings.Join(lines, "\n"))
+	t.Fatalf("the program ended before it said %q:\n%s", seen, strings.Join(lines, "\n"))
 }
 
 // A run that is killed without warning goes on from its last attested checkpoint, and ends as if nothing had happened.

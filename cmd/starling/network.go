@@ -30,7 +30,7 @@ func group(name, short, long string, commands ...*cobra.Command) *cobra.Command 
 
 func (c *cli) net() *cobra.Command {
 	return group("net", "Make a network of your own", `Make a network of validators, workers and verifiers that are processes of their own, on one machine or
-on many. docs/operate.md leads through it.`, c.netInit())
+on many. docs/operate.md leads through it.`, c.netInit(), c.netCheck())
 }
 
 func networkFlags(cmd *cobra.Command, o *node.NetworkOptions) {

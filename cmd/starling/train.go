@@ -28,6 +28,7 @@ type trainFlags struct {
 	network   string
 	home      string
 	listen    []string
+	metrics   string
 }
 
 func (c *cli) train() *cobra.Command {
@@ -52,6 +53,7 @@ The first Ctrl-C stops cleanly; --resume goes on from the last attested checkpoi
 		Args: exactly("JOB.yaml"),
 		RunE: func(cmd *cobra.Command, args []string) error { return c.runTrain(cmd.Context(), args[0], f) },
 	}
+	metricsFlag(cmd, &f.metrics)
 	fl := cmd.Flags()
 	fl.StringArrayVar(&f.set, "set", nil, "change a key of the job file: KEY=VALUE (repeatable)")
 	fl.StringVar(&f.dir, "dir", "", "output folder, in place of the job's output.dir")
@@ -94,6 +96,7 @@ func (c *cli) runTrain(ctx context.Context, path string, f trainFlags) error {
 	}
 	summary, err := node.Train(ctx, node.TrainOptions{
 		Job: j, Dir: dir, Resume: resume, Dishonest: f.dishonest, Network: f.network, Home: f.home, Listen: f.listen,
+		Metrics: f.metrics, Version: binaryVersion(),
 		Progress: func(p node.Progress) { progress.Show(time.Now(), update(p)) },
 		Say:      func(text string) { progress.Say(time.Now(), text) },
 	})

@@ -12,7 +12,7 @@ import (
 
 func (c *cli) worker() *cobra.Command {
 	return group("worker", "Work for a network, and be paid for it", `Take part in a network with this machine: train units of jobs or do units of others again, and be paid for
-what is verified.`, c.workerUp(), c.workerIdentity())
+what is verified.`, c.workerUp(), c.workerStatus(), c.workerExplain(), c.workerDrain(), c.workerIdentity(), c.workerBench(), c.workerReplay())
 }
 
 func (c *cli) workerUp() *cobra.Command {
@@ -43,10 +43,11 @@ stops at once; a unit that is not done then goes to somebody else.`,
 			if o.Home == "" || o.RPC == "" {
 				return usage(cmd, fmt.Errorf("--home and --network are needed"))
 			}
-			o.Say = c.say
+			o.Say, o.Version = c.say, binaryVersion()
 			return workerError(node.RunWorker(cmd.Context(), o))
 		},
 	}
+	metricsFlag(cmd, &o.Metrics)
 	f := cmd.Flags()
 	f.StringVar(&o.Home, "home", "", "folder of the key and the blobs")
 	f.StringVar(&o.RPC, "network", "", "HTTP interface of a validator")

@@ -58,6 +58,7 @@ type TrainReport struct {
 	PeakMiB         int     `json:"peak_mib"`          // resident memory of this process, at most, so far; 0 if unknown
 	Parameters      int     `json:"parameters"`
 	Threads         int     `json:"threads"`
+	GFLOPS          float64 `json:"gflops"`        // 1e9 operations of the program a second, as jobs pay them, of the median step
 	BuildSeconds    float64 `json:"build_seconds"` // recording, verifying and planning the program of a step
 	RootSeconds     float64 `json:"root_seconds"`  // processor time of the root of the whole state
 	RootShare       float64 `json:"root_share"`    // of a work unit of 20 steps, for one root; 0 if unknown
@@ -112,6 +113,7 @@ func Train(ctx context.Context, p Preset, threads, steps int) (*TrainReport, err
 	return &TrainReport{
 		Preset: p.Name, TokensPerSecond: rounded(float64(p.Batch*p.Length)/wall[len(wall)/2].Seconds(), 1),
 		CPUSeconds: rounded(step, 3), PeakMiB: peak, Parameters: c.Parameters(), Threads: threads,
+		GFLOPS:       rounded(t.flops/wall[len(wall)/2].Seconds()/1e9, 2),
 		BuildSeconds: rounded(build.Seconds(), 4), RootSeconds: rounded(root, 4), RootShare: rounded(share, 4),
 	}, nil
 }

@@ -14,6 +14,7 @@ type trainer struct {
 	in, out map[string]*tensor.Tensor // of a step; what it changes is swapped after it
 	spec    train.Spec                // of the scalars
 	done    uint32                    // steps
+	flops   float64                   // of a step
 }
 
 // recipe is what a training step is compiled from.
@@ -32,7 +33,7 @@ func newTrainer(r recipe, weights map[string]*tensor.Tensor) (*trainer, error) {
 		return nil, err
 	}
 	t := &trainer{
-		in: map[string]*tensor.Tensor{}, out: map[string]*tensor.Tensor{},
+		in: map[string]*tensor.Tensor{}, out: map[string]*tensor.Tensor{}, flops: float64(p.Flops()),
 		spec: train.Spec{
 			Rounds: 1, Rate: train.Rate{Kind: train.Constant, Peak: r.rate}, Beta1: r.optimizer.Beta1, Beta2: r.optimizer.Beta2,
 		},

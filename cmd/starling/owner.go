@@ -1,0 +1,295 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/starling-network/starling/cmd/starling/terminal"
+	"github.com/starling-network/starling/node"
+	"github.com/starling-network/starling/node/control"
+	"github.com/starling-network/starling/node/journal"
+	"github.com/starling-network/starling/protocol/standing"
+)
+
+// workerReport is what a process and the chain say about a worker or verifier.
+type workerReport struct {
+	Running bool                `json:"running"`
+	Process *node.WorkerStatus  `json:"process,omitempty"`
+	Height  int64               `json:"height,omitempty"` // of what the chain says
+	Account *node.AccountStatus `json:"account,omitempty"`
+	Problem string              `json:"problem,omitempty"` // why the chain could not be asked
+}
+
+// report asks the process and the chain. One of them may not answer.
+func (t *target) report(cmd *cobra.Command) (*workerReport, error) {
+	if t.home == "" {
+		return nil, usage(cmd, errors.New("--home is needed"))
+	}
+	r, p := &workerReport{}, &node.WorkerStatus{}
+	switch err := control.Status(cmd.Context(), t.home, p); {
+	case err == nil:
+		r.Running, r.Process = true, p
+	case !errors.Is(err, control.ErrNotRunning):
+		return nil, err
+	}
+	if err := t.settle(cmd); err != nil {
+		return nil, err
+	}
+	s, err := t.ask(cmd.Context())
+	switch {
+	case err == nil:
+		r.Height, r.Account = s.Height, s.Account
+		r.Account.Reasons = append(r.process(), r.Account.Reasons...)
+	case !r.Running:
+		return nil, err
+	default:
+		r.Problem = err.Error()
+	}
+	return r, nil
+}
+
+// process is what the process itself is a reason for.
+func (r *workerReport) process() []standing.Reason {
+	switch {
+	case !r.Running:
+		return []standing.Reason{{Code: "not_running", Kind: standing.Blocked, Text: "no process runs over the folder", Do: "start it with starling worker up"}}
+	case r.Process.Height+staleBlocks < r.Height:
+		return []standing.Reason{{Code: "behind", Kind: standing.Blocked, Text: fmt.Sprintf("the process has seen block %d, and the chain is at %d", r.Process.Height, r.Height),
+			Do: "see worker.log in its folder; start it again if it stays behind"}}
+	}
+	return nil
+}
+
+// staleBlocks is how far behind the chain a process is that does not follow it.
+const staleBlocks = 10
+
+const reportShape = `With -o json: {"running","process":{"pid","version","role","address","peer_id","listen","network","since",
+"height","block_time","draining","runs","actions":[{"job","action","since"}],"sent_bytes","received_bytes"},
+"height","account":{"address","balance_uzen","stake_uzen","slashed_uzen","jailed","reasons":[{"code","kind",
+"job","round","text","until","do"}]},"problem"}, the process only if it runs.`
+
+func (c *cli) workerStatus() *cobra.Command {
+	var t target
+	cmd := &cobra.Command{
+		Use:   "status --home DIR",
+		Short: "Show what a worker or verifier is doing",
+		Long: `Ask the process that runs over a folder what it is doing, and the chain what it says of its account.
+
+` + reportShape,
+		Example: `  starling worker status --home net/worker-0`,
+		Args:    exactly(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			r, err := t.report(cmd)
+			if err != nil {
+				return err
+			}
+			if c.output == outputJSON {
+				return terminal.PrintJSON(os.Stdout, r)
+			}
+			return printWorker(r, time.Now())
+		},
+	}
+	t.flags(cmd)
+	return cmd
+}
+
+func printWorker(r *workerReport, now time.Time) error {
+	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
+	if p := r.Process; p != nil {
+		state := "running"
+		if p.Draining {
+			state = "draining"
+		}
+		fmt.Fprintf(w, "process\t%d, %s as %s for %s\n", p.PID, state, p.Role, terminal.Span(now.Sub(p.Since)))
+		fmt.Fprintf(w, "peer\t%s\n", p.PeerID)
+		for _, a := range p.Listen {
+			fmt.Fprintf(w, "listens\t%s\n", a)
+		}
+		fmt.Fprintf(w, "height\t%d\n", p.Height)
+		fmt.Fprintf(w, "blobs\t%s sent, %s received\n", terminal.Bytes(p.Sent), terminal.Bytes(p.Received))
+		for _, job := range p.Runs {
+			fmt.Fprintf(w, "run\t%s\n", job)
+		}
+		for _, a := range p.Actions {
+			fmt.Fprintf(w, "action\t%s, for %s\n", a.Action, terminal.Span(now.Sub(a.Since)))
+		}
+	} else {
+		fmt.Fprintln(w, "process\tnone")
+	}
+	if a := r.Account; a != nil {
+		fmt.Fprintf(w, "account\t%s\n", a.Address)
+		fmt.Fprintf(w, "coins\t%s ZEN, %s staked, %s slashed\n", terminal.Zen(a.Balance), terminal.Zen(a.Stake), terminal.Zen(a.Slashed))
+	} else {
+		fmt.Fprintf(w, "chain\t%s\n", r.Problem)
+	}
+	if err := w.Flush(); err != nil || r.Account == nil {
+		return err
+	}
+	fmt.Println()
+	return printReasons(r.Account.Reasons, r.Height)
+}
+
+func printReasons(reasons []standing.Reason, height int64) error {
+	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
+	for _, r := range reasons {
+		at := r.Job
+		if r.Round > 0 {
+			at = fmt.Sprintf("%s round %d", r.Job, r.Round)
+		}
+		until := ""
+		if r.Until > height {
+			until = fmt.Sprintf(" (until height %d, in %d blocks)", r.Until, r.Until-height)
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s%s\n", r.Kind, at, r.Text, until)
+		if r.Do != "" {
+			fmt.Fprintf(w, "\t\tto do: %s\n", r.Do)
+		}
+	}
+	return w.Flush()
+}
+
+func (c *cli) workerExplain() *cobra.Command {
+	var t target
+	cmd := &cobra.Command{
+		Use:   "explain --home DIR",
+		Short: "Explain what a worker or verifier waits for",
+		Long: `Say what a worker or verifier is doing and what it waits for, each with its reason and what to do about
+it: an order that does not match and the condition that fails, a beacon, the window of a round, the
+commitments of others, an audit, a dispute, or its owner. A line is one of
+
+  works     it owes something, and is at it
+  waits     for others, or for a height
+  blocked   nothing comes of it until somebody does what is said
+  over      there is nothing more to come
+
+Payments, and what was not paid, are explained by starling explain.
+
+` + reportShape,
+		Example: `  starling worker explain --home net/worker-0`,
+		Args:    exactly(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			r, err := t.report(cmd)
+			switch {
+			case err != nil:
+				return err
+			case c.output == outputJSON:
+				return terminal.PrintJSON(os.Stdout, r)
+			case r.Account == nil:
+				return unreachable(t.network, errors.New(r.Problem))
+			}
+			return printReasons(r.Account.Reasons, r.Height)
+		},
+	}
+	t.flags(cmd)
+	return cmd
+}
+
+func (c *cli) workerDrain() *cobra.Command {
+	var t target
+	cmd := &cobra.Command{
+		Use:   "drain --home DIR",
+		Short: "Let a worker or verifier finish its runs and end",
+		Long: `Tell the process that runs over a folder to drain, as its first Ctrl-C does: it takes no new runs, and ends
+when the present ones are over. If none runs, the offer of its account is withdrawn.
+
+With -o json: {"draining":BOOL,"withdrawn":BOOL}.`,
+		Example: `  starling worker drain --home net/worker-0`,
+		Args:    exactly(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if t.home == "" {
+				return usage(cmd, errors.New("--home is needed"))
+			}
+			err := control.Drain(cmd.Context(), t.home)
+			draining, text := err == nil, "the process drains: it ends when its runs are over"
+			if errors.Is(err, control.ErrNotRunning) {
+				err, text = t.withdraw(cmd), "no process runs; the offer is withdrawn"
+			}
+			if err != nil {
+				return err
+			}
+			if c.output == outputJSON {
+				return terminal.PrintJSON(os.Stdout, map[string]bool{"draining": draining, "withdrawn": !draining})
+			}
+			fmt.Println(text)
+			return nil
+		},
+	}
+	t.flags(cmd)
+	return cmd
+}
+
+func (t *target) withdraw(cmd *cobra.Command) error {
+	if err := t.settle(cmd); err != nil {
+		return err
+	}
+	f, err := node.ReadParty(t.home)
+	if err != nil {
+		return err
+	}
+	f.Network = t.network
+	ctx, cancel := context.WithTimeout(cmd.Context(), time.Minute)
+	defer cancel()
+	if err := node.WithdrawOffer(ctx, t.home, f); err != nil {
+		return unreachable(t.network, err)
+	}
+	return nil
+}
+
+func (c *cli) workerReplay() *cobra.Command {
+	return &cobra.Command{
+		Use:   "replay FILE",
+		Short: "Play a journal back, and compare",
+		Long: `Play back a journal that a worker or verifier wrote in the folder events of its home: the same events are
+told to the same role, and what it asks for is compared with what it asked for then. Roles have no clock,
+no dice and no I/O, so a difference is a bug, or another version of the program; it gives exit code 10.
+
+With -o json: {"header":{"format","time","role","id","job","version","plants","continues"},"from","to",
+"events","actions","unjudged","torn","different","differences":[{"line","height","event","logged","asked"}]}.`,
+		Example: `  starling worker replay net/worker-0/events/20300102T030405.000000000-job-0123456789abcdef.jsonl`,
+		Args:    exactly("FILE"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			r, err := node.ReplayJournal(args[0])
+			switch {
+			case errors.Is(err, journal.ErrFormat):
+				return terminal.WithExit(&terminal.Problem{Code: "JOURNAL_UNREADABLE", What: err.Error(), Fix: "give a file of the folder events in the home of a worker or verifier"}, terminal.ExitVerification)
+			case errors.Is(err, os.ErrNotExist):
+				return terminal.WithExit(&terminal.Problem{Code: "JOURNAL_NOT_FOUND", What: err.Error(), Fix: "give a file of the folder events in the home of a worker or verifier"}, terminal.ExitNotFound)
+			case err != nil:
+				return homeError(err)
+			}
+			if c.output == outputJSON {
+				err = terminal.PrintJSON(os.Stdout, r)
+			} else {
+				printReplay(r)
+			}
+			if r.Different > 0 {
+				err = errors.Join(err, terminal.WithExit(&terminal.Problem{
+					Code: "REPLAY_DIFFERS", What: fmt.Sprintf("after %d of %d events the role asks for something else than it did then", r.Different, r.Events),
+					Fix: "compare the version of the journal with starling version; with the same version it is a bug worth a report",
+				}, terminal.ExitVerification))
+			}
+			return err
+		},
+	}
+}
+
+func printReplay(r *journal.Report) {
+	h := r.Header
+	fmt.Printf("%s %s in %s, written by starling %s\n", h.Role, h.ID, h.Job, h.Version)
+	fmt.Printf("heights %d to %d: %d events, %d actions, %d differences\n", r.From, r.To, r.Events, r.Actions, r.Different)
+	if r.Unjudged > 0 {
+		fmt.Printf("the file begins in the middle of the run: %d differences at its beginning say nothing\n", r.Unjudged)
+	}
+	if r.Torn {
+		fmt.Println("the last line was cut off")
+	}
+	for _, d := range r.Differences {
+		fmt.Printf("line %d, height %d, %s:\n  then %q\n  now  %q\n", d.Line, d.Height, d.Event, d.Logged, d.Asked)
+	}
+}

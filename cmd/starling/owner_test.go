@@ -1,0 +1,118 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/starling-network/starling/node"
+)
+
+// What the owner of a network's processes asks of them: where they stand, what they wait for, that they drain, and that what
+// they did can be played back.
+func TestOwnersSeeTheirProcesses(t *testing.T) {
+	job, dir, port := writeJob(t, ""), filepath.Join(t.TempDir(), "net"), freePorts(t)
+	network := fmt.Sprintf("http://127.0.0.1:%d", port+1)
+	up(t, dir, "--workers", "3", "--block-time", "200ms", "--port", fmt.Sprint(port))
+	ask := func(into any, args ...string) {
+		t.Helper()
+		code, stdout, stderr := starling(t, append(args, "-o", "json")...)
+		if code != 0 {
+			t.Fatalf("%v: exit %d\n%s", args, code, stderr)
+		}
+		if err := json.Unmarshal([]byte(stdout), into); err != nil {
+			t.Fatalf("%v: %v\n%s", args, err, stdout)
+		}
+	}
+	worker := filepath.Join(dir, "worker-0")
+	var r workerReport
+	for !r.Running || r.Account == nil || len(r.Account.Reasons) == 0 || r.Account.Reasons[0].Code != "no_order" {
+		if t.Context().Err() != nil {
+			t.Fatalf("%+v", r)
+		}
+		r = workerReport{}
+		_, stdout, _ := starling(t, "worker", "explain", "--home", worker, "--network", network, "-o", "json") // it may not have begun yet
+		_ = json.Unmarshal([]byte(stdout), &r)
+	}
+	if code, _, stderr := starling(t, "train", job, "--dir", filepath.Join(dir, "out"), "--network", network, "--home", filepath.Join(dir, "consumer"), "-q"); code != 0 {
+		t.Fatalf("train: exit %d\n%s", code, stderr)
+	}
+	var s node.NetworkStatus
+	ask(&s, "status", "--network", network)
+	if len(s.Validators) != 1 || !s.Validators[0].Signed || len(s.Participants) != 5 || len(s.Runs) != 0 || s.Height < 2 {
+		t.Errorf("status: %+v", s)
+	}
+	var v node.ValidatorStatus
+	ask(&v, "validator", "status", filepath.Join(dir, "validator-0"))
+	if !v.Signed || v.Power == 0 || v.Power != v.OfPower || v.Window == 0 || v.Missed != 0 {
+		t.Errorf("validator status: %+v", v)
+	}
+	var b node.Books
+	ask(&b, "net", "check", "--network", network)
+	if len(b.Wrong) != 0 || b.Jobs != 1 || b.Stake == 0 || b.Stake != b.Stakes || b.Remaining != 0 {
+		t.Errorf("net check: %+v", b)
+	}
+	replays(t, dir)
+	drains(t, worker, network)
+}
+
+// replays plays every journal of a network back.
+func replays(t *testing.T, dir string) {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(dir, "*", "events", "*.jsonl"))
+	if err != nil || len(files) != 4 {
+		t.Fatalf("journals of 3 workers and a verifier: %v, %v", files, err)
+	}
+	for _, f := range files {
+		code, stdout, stderr := starling(t, "worker", "replay", f)
+		if code != 0 || !strings.Contains(stdout, " 0 differences") || strings.Contains(stdout, " 0 actions") {
+			t.Errorf("%s: exit %d\n%s%s", f, code, stdout, stderr)
+		}
+	}
+	if code, _, stderr := starling(t, "worker", "replay", filepath.Join(dir, "network.json")); code != 10 || !strings.Contains(stderr, "JOURNAL_UNREADABLE") {
+		t.Errorf("no journal: exit %d\n%s", code, stderr)
+	}
+}
+
+// drains lets a worker drain, and start again with metrics.
+func drains(t *testing.T, worker, network string) {
+	t.Helper()
+	if code, stdout, stderr := starling(t, "worker", "drain", "--home", worker); code != 0 || !strings.Contains(stdout, "drains") {
+		t.Fatalf("drain: exit %d\n%s%s", code, stdout, stderr)
+	}
+	for running := true; running; {
+		if t.Context().Err() != nil {
+			t.Fatal("it does not end")
+		}
+		code, stdout, stderr := starling(t, "worker", "status", "--home", worker, "-o", "json")
+		if code != 0 {
+			t.Fatalf("status: exit %d\n%s", code, stderr)
+		}
+		running = strings.Contains(stdout, `"running":true`)
+	}
+	if _, stdout, _ := starling(t, "worker", "explain", "--home", worker); !strings.Contains(stdout, "no process runs") || !strings.Contains(stdout, "offers no work") {
+		t.Errorf("explain of what is drained:\n%s", stdout)
+	}
+	if code, stdout, stderr := starling(t, "worker", "drain", "--home", worker); code != 0 || !strings.Contains(stdout, "withdrawn") {
+		t.Errorf("drain of what does not run: exit %d\n%s%s", code, stdout, stderr)
+	}
+	address := fmt.Sprintf("127.0.0.1:%d", freePorts(t))
+	c := command(t, "worker", "up", "--home", worker, "--network", network, "--metrics", address)
+	untilSaid(t, c, "offers its work")
+	defer func() { _ = c.Process.Kill(); _ = c.Wait() }()
+	answer, err := http.Get("http://" + address + "/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	if text, err := io.ReadAll(answer.Body); err != nil || !strings.Contains(string(text), "starling_chain_height ") || !strings.Contains(string(text), "starling_runs 0") {
+		t.Errorf("metrics: %v\n%s", err, text)
+	}
+	if code, _, stderr := starling(t, "worker", "up", "--home", worker, "--network", network); code != 5 || !strings.Contains(stderr, "HOME_IN_USE") {
+		t.Errorf("a second process over the folder: exit %d\n%s", code, stderr)
+	}
+}

@@ -1,0 +1,254 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/starling-network/starling/client"
+	"github.com/starling-network/starling/cmd/starling/terminal"
+	"github.com/starling-network/starling/node"
+	"github.com/starling-network/starling/node/home"
+)
+
+// target is the network and the account that a question is about.
+type target struct {
+	home, network, account string
+}
+
+func (t *target) flags(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&t.home, "home", "", "folder of a party: its account is looked at, on its network")
+	cmd.Flags().StringVar(&t.network, "network", "", "HTTP interface of a validator (default: that of the folder's last worker up)")
+}
+
+// settle fills in what the folder says.
+func (t *target) settle(cmd *cobra.Command) error {
+	if t.home != "" {
+		h, err := home.Read(t.home)
+		if err != nil {
+			return homeError(err)
+		}
+		f, err := node.ReadParty(t.home)
+		if err != nil {
+			return err
+		}
+		t.account = h.Account().Address()
+		if t.network == "" {
+			t.network = f.Network
+		}
+	}
+	if t.network == "" {
+		return usage(cmd, errors.New("--network is needed: the HTTP interface of a validator, such as http://127.0.0.1:26601"))
+	}
+	return nil
+}
+
+// askPatience is how long a validator may take for its answers.
+const askPatience = 20 * time.Second
+
+func (t *target) ask(ctx context.Context) (*node.NetworkStatus, error) {
+	ctx, cancel := context.WithTimeout(ctx, askPatience)
+	defer cancel()
+	s, err := node.AskNetwork(ctx, t.network, t.account)
+	if err != nil {
+		return nil, unreachable(t.network, err)
+	}
+	return s, nil
+}
+
+// unreachable gives the error of a question to a validator its code.
+func unreachable(network string, err error) error {
+	if refused, ok := errors.AsType[*client.Error](err); ok {
+		return refused
+	}
+	return terminal.WithExit(&terminal.Problem{
+		Code: "NETWORK_UNREACHABLE", What: "no answer from " + network, Why: err.Error(), Fix: "check that a validator runs there: starling doctor --network " + network,
+	}, terminal.ExitUnreachable)
+}
+
+func (c *cli) status() *cobra.Command {
+	var t target
+	cmd := &cobra.Command{
+		Use:   "status --network URL",
+		Short: "Show a network: validators, runs, workers, and an account",
+		Long: `Show a network as one of its validators sees it: the height, the validators, the open orders and why they
+wait, the runs that are not over, who works. With --home, also the account of that folder, and what it
+does and waits for.
+
+With -o json: {"network","chain_id","height","block_time","catching_up","validators":[{"address","power",
+"signed"}],"participants":[{"id","roles","price","offers","stake_uzen","jailed","jobs","device"}],
+"orders":[{"job","why","budget_uzen"}],"runs":[{"job","phase","round","rounds","open_rounds","workers",
+"verifiers","budget_uzen","paid_uzen"}],"account":{"address","balance_uzen","stake_uzen","slashed_uzen",
+"jailed","reasons":[{"code","kind","job","round","text","until","do"}]}}.`,
+		Example: `  starling status --network http://127.0.0.1:26601
+  starling status --home net/worker-0
+  starling status --network http://127.0.0.1:26601 -o json`,
+		Args: exactly(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := t.settle(cmd); err != nil {
+				return err
+			}
+			s, err := t.ask(cmd.Context())
+			if err != nil {
+				return err
+			}
+			if c.output == outputJSON {
+				return terminal.PrintJSON(os.Stdout, s)
+			}
+			return printNetwork(s)
+		},
+	}
+	t.flags(cmd)
+	return cmd
+}
+
+func printNetwork(s *node.NetworkStatus) error {
+	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
+	signed := 0
+	for _, v := range s.Validators {
+		if v.Signed {
+			signed++
+		}
+	}
+	working, jailed := map[string]int{}, 0
+	for _, p := range s.Participants {
+		if p.Jailed {
+			jailed++
+			continue
+		}
+		for _, r := range p.Roles {
+			working[r]++
+		}
+	}
+	behind := ""
+	if s.CatchingUp {
+		behind = ", catching up"
+	}
+	fmt.Fprintf(w, "network\t%s at height %d, block of %s%s\n", s.ChainID, s.Height, s.Time.Local().Format(time.DateTime), behind)
+	fmt.Fprintf(w, "validators\t%d, of which %d signed that block\n", len(s.Validators), signed)
+	fmt.Fprintf(w, "registered\t%d workers, %d verifiers; %d jailed\n", working["worker"], working["verifier"], jailed)
+	if a := s.Account; a != nil {
+		fmt.Fprintf(w, "account\t%s: %s ZEN, %s staked, %s slashed\n", a.Address, terminal.Zen(a.Balance), terminal.Zen(a.Stake), terminal.Zen(a.Slashed))
+	}
+	if len(s.Orders) > 0 {
+		fmt.Fprintln(w, "\nORDER\tWAITS FOR\tBUDGET")
+		for _, o := range s.Orders {
+			fmt.Fprintf(w, "%s\t%s\t%s\n", o.Job, strings.ReplaceAll(o.Why, "_", " "), terminal.Zen(o.Budget))
+		}
+	}
+	if len(s.Runs) > 0 {
+		fmt.Fprintln(w, "\nRUN\tPHASE\tROUND\tNOT FINAL\tWORKERS\tVERIFIERS\tPAID")
+		for _, r := range s.Runs {
+			fmt.Fprintf(w, "%s\t%s\t%d/%d\t%d\t%d\t%d\t%s/%s\n", r.Job, r.Phase, r.Round, r.Rounds, r.Open, r.Workers, r.Verifiers, terminal.Zen(r.Paid), terminal.Zen(r.Budget))
+		}
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	if s.Account != nil {
+		fmt.Println()
+		return printReasons(s.Account.Reasons, s.Height)
+	}
+	return nil
+}
+
+func (c *cli) validatorStatus() *cobra.Command {
+	return &cobra.Command{
+		Use:   "status HOME",
+		Short: "Show the validator of a folder, and how it keeps up with its duty",
+		Long: `Ask the validator that runs over a folder where it stands, and the chain how it votes.
+
+With -o json: {"home","network","chain_id","node_id","address","height","block_time","catching_up","power",
+"of_power","signed","missed_blocks","window_blocks","jailed_until","tombstoned","peers","of_peers"}.`,
+		Example: `  starling validator status net/validator-0`,
+		Args:    exactly("HOME"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ctx, cancel := context.WithTimeout(cmd.Context(), askPatience)
+			defer cancel()
+			s, err := node.AskValidator(ctx, args[0])
+			switch {
+			case errors.Is(err, node.ErrNoValidator):
+				return networkError(err)
+			case err != nil:
+				return terminal.WithExit(&terminal.Problem{
+					Code: "VALIDATOR_NOT_RUNNING", What: "the validator of " + args[0] + " does not answer", Why: err.Error(),
+					Fix: "start it with starling validator up " + args[0] + "; validator.log there says why it ended",
+				}, terminal.ExitUnreachable)
+			case c.output == outputJSON:
+				return terminal.PrintJSON(os.Stdout, s)
+			}
+			return printValidator(s)
+		},
+	}
+}
+
+func printValidator(s *node.ValidatorStatus) error {
+	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
+	duty := "it signed the latest block"
+	switch {
+	case s.Tombstoned:
+		duty = "it signed two votes for one step and never votes again"
+	case s.Power == 0:
+		duty = "it does not vote"
+	case s.CatchingUp:
+		duty = "it is catching up with the others"
+	case !s.Signed:
+		duty = "its vote is not in the latest block"
+	}
+	fmt.Fprintf(w, "validator\t%s of %s: %s\n", s.Address, s.ChainID, duty)
+	fmt.Fprintf(w, "height\t%d, block of %s\n", s.Height, s.Time.Local().Format(time.DateTime))
+	fmt.Fprintf(w, "power\t%d of %d\n", s.Power, s.OfPower)
+	fmt.Fprintf(w, "missed\t%d of the latest %d blocks\n", s.Missed, s.Window)
+	if !s.JailedUntil.IsZero() {
+		fmt.Fprintf(w, "jailed\tuntil %s\n", s.JailedUntil.Local().Format(time.DateTime))
+	}
+	fmt.Fprintf(w, "peers\t%d of %d\n", s.Peers, s.OfPeers)
+	fmt.Fprintf(w, "interface\t%s\n", s.Network)
+	return w.Flush()
+}
+
+func (c *cli) netCheck() *cobra.Command {
+	var t target
+	cmd := &cobra.Command{
+		Use:   "check --network URL",
+		Short: "Count the coins of a network twice",
+		Long: `Compare what the chain has written down with the coins that are there: what remains of all budgets with
+the account that holds them, all stakes with theirs. A difference gives exit code 12.
+
+With -o json: {"chain_id","height","jobs","remaining_uzen","budgets_account_uzen","stake_uzen",
+"stakes_account_uzen","wrong":[TEXT]}.`,
+		Example: `  starling net check --network http://127.0.0.1:26601`,
+		Args:    exactly(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := t.settle(cmd); err != nil {
+				return err
+			}
+			ctx, cancel := context.WithTimeout(cmd.Context(), time.Minute)
+			defer cancel()
+			b, err := node.CheckBooks(ctx, t.network)
+			if err != nil {
+				return unreachable(t.network, err)
+			}
+			if c.output == outputJSON {
+				err = terminal.PrintJSON(os.Stdout, b)
+			} else {
+				fmt.Printf("%s at height %d: %d jobs\nbudgets  %s ZEN remain, their account holds %s\nstakes   %s ZEN, their account holds %s\n", b.ChainID, b.Height, b.Jobs,
+					terminal.Zen(b.Remaining), terminal.Zen(b.Budgets), terminal.Zen(b.Stake), terminal.Zen(b.Stakes))
+			}
+			if len(b.Wrong) > 0 {
+				err = errors.Join(err, terminal.WithExit(&terminal.Problem{
+					Code: "BOOKS_WRONG", What: "coins are missing, or too many", Why: strings.Join(b.Wrong, "; "), Fix: "stop taking part, and compare with another validator",
+				}, terminal.ExitFindings))
+			}
+			return err
+		},
+	}
+	t.flags(cmd)
+	return cmd
+}

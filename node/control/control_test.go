@@ -1,0 +1,80 @@
+package control
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+)
+
+type process struct{ drained atomic.Int32 }
+
+func (p *process) Status() any { return map[string]any{"height": 7, "drained": p.drained.Load()} }
+func (p *process) Drain()      { p.drained.Add(1) }
+
+// folder has a short name: a socket's path has few bytes.
+func folder(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "control")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	return dir
+}
+
+func TestAskAndDrain(t *testing.T) {
+	dir, p := folder(t), &process{}
+	if err := Drain(t.Context(), dir); !errors.Is(err, ErrNotRunning) {
+		t.Errorf("nobody there: %v", err)
+	}
+	stop, err := Serve(dir, p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	info, err := os.Stat(filepath.Join(dir, fileSocket))
+	if err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("%v, %v", info.Mode(), err)
+	}
+	if err := Drain(t.Context(), dir); err != nil || p.drained.Load() != 1 {
+		t.Errorf("%v, drained %d times", err, p.drained.Load())
+	}
+	var s struct{ Height, Drained int }
+	if err := Status(t.Context(), dir, &s); err != nil || s.Height != 7 || s.Drained != 1 {
+		t.Errorf("%+v, %v", s, err)
+	}
+	if err := stop(); err != nil {
+		t.Fatal(err)
+	}
+	if err := Status(t.Context(), dir, &s); !errors.Is(err, ErrNotRunning) {
+		t.Errorf("after its end: %v", err)
+	}
+}
+
+// A process that was killed leaves its socket. The next one takes its place.
+func TestLeftSocketIsReplaced(t *testing.T) {
+	dir := folder(t)
+	if err := os.WriteFile(filepath.Join(dir, fileSocket), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	stop, err := Serve(dir, &process{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stop()
+	if err := Drain(t.Context(), dir); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestLongPath(t *testing.T) {
+	dir := filepath.Join(folder(t), strings.Repeat("x", 200))
+	if _, err := Serve(dir, &process{}); !errors.Is(err, ErrLongPath) {
+		t.Errorf("%v", err)
+	}
+	if err := Drain(t.Context(), dir); !errors.Is(err, ErrLongPath) {
+		t.Errorf("%v", err)
+	}
+}

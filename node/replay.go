@@ -1,0 +1,38 @@
+package node
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/starling-network/starling/node/home"
+	"github.com/starling-network/starling/node/journal"
+	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/role"
+	"github.com/starling-network/starling/role/verifier"
+	"github.com/starling-network/starling/role/worker"
+)
+
+// ReplayJournal plays a journal back. One of a worker that plants faults has to lie in the folder of its key.
+func ReplayJournal(path string) (*journal.Report, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return journal.Replay(f, func(h journal.Header) (func(role.Event) []role.Action, error) {
+		switch {
+		case h.Role == run.Verifier.String():
+			return verifier.New(h.ID).Step, nil
+		case h.Role != run.Worker.String():
+			return nil, fmt.Errorf("%w: there is no role %q", journal.ErrFormat, h.Role)
+		case !h.Plants:
+			return worker.New(h.ID).Step, nil
+		}
+		party, err := home.Read(filepath.Dir(filepath.Dir(path)))
+		if err != nil {
+			return nil, err
+		}
+		return worker.Planting(h.ID, party.Derive("plant")).Step, nil
+	})
+}

@@ -1,0 +1,332 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"github.com/starling-network/starling/chain/x/market"
+	"github.com/starling-network/starling/chain/x/registry"
+	"github.com/starling-network/starling/client"
+	"github.com/starling-network/starling/node/home"
+	rules "github.com/starling-network/starling/protocol/market"
+	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/standing"
+)
+
+// NetworkStatus is a network after one block.
+type NetworkStatus struct {
+	Network      string              `json:"network"` // HTTP interface that was asked
+	ChainID      string              `json:"chain_id"`
+	Height       int64               `json:"height"`
+	Time         time.Time           `json:"block_time"`
+	CatchingUp   bool                `json:"catching_up"` // the validator that was asked is behind the others
+	Validators   []client.Validator  `json:"validators"`
+	Participants []ParticipantStatus `json:"participants"`
+	Orders       []OrderStatus       `json:"orders"` // the open ones
+	Runs         []RunStatus         `json:"runs"`   // those that are not over
+	Account      *AccountStatus      `json:"account,omitempty"`
+}
+
+// ParticipantStatus is somebody who works for the network.
+type ParticipantStatus struct {
+	ID     string   `json:"id"`
+	Roles  []string `json:"roles"` // none: it only says where it is reached
+	Price  uint64   `json:"price,omitempty"`
+	Offers bool     `json:"offers"` // work, at the price, in uzen per 10^15 operations
+	Stake  uint64   `json:"stake_uzen"`
+	Jailed bool     `json:"jailed"`
+	Jobs   []string `json:"jobs"` // that it is an active member of
+	Device string   `json:"device"`
+}
+
+// OrderStatus is an order that waits.
+type OrderStatus struct {
+	Job    string `json:"job"`
+	Why    string `json:"why"`
+	Budget uint64 `json:"budget_uzen"`
+}
+
+// RunStatus is a run that is not over.
+type RunStatus struct {
+	Job       string `json:"job"`
+	Phase     string `json:"phase"`
+	Round     uint32 `json:"round"` // from 1
+	Rounds    uint32 `json:"rounds"`
+	Open      int    `json:"open_rounds"` // attested and not final
+	Workers   int    `json:"workers"`     // active
+	Verifiers int    `json:"verifiers"`
+	Budget    uint64 `json:"budget_uzen"`
+	Paid      uint64 `json:"paid_uzen"` // with the fee
+}
+
+// AccountStatus is an account, and what it does and waits for.
+type AccountStatus struct {
+	Address string            `json:"address"`
+	Balance uint64            `json:"balance_uzen"`
+	Stake   uint64            `json:"stake_uzen"`
+	Slashed uint64            `json:"slashed_uzen"`
+	Jailed  bool              `json:"jailed"`
+	Reasons []standing.Reason `json:"reasons"`
+}
+
+// AskNetwork reads a network through the HTTP interface of a validator. An account that is not empty is looked at, too.
+func AskNetwork(ctx context.Context, network, account string) (*NetworkStatus, error) {
+	c, err := client.Connect(network, reader)
+	if err != nil {
+		return nil, err
+	}
+	defer c.Close()
+	head, err := c.Head(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s := &NetworkStatus{Network: network, ChainID: head.ChainID, Height: head.Height, Time: head.Time, CatchingUp: head.CatchingUp,
+		Participants: []ParticipantStatus{}, Orders: []OrderStatus{}, Runs: []RunStatus{}}
+	if s.Validators, err = c.Validators(ctx, head.Height); err != nil {
+		return nil, err
+	}
+	at := c.At(head.Height)
+	v, err := lookAt(ctx, at, head.Height, account)
+	if err != nil {
+		return nil, err
+	}
+	for _, o := range v.Orders {
+		s.Orders = append(s.Orders, OrderStatus{Job: o.ID, Why: string(o.Why), Budget: o.Budget})
+	}
+	for _, r := range v.Runs {
+		s.Runs = append(s.Runs, RunStatus{
+			Job: r.Terms.Job, Phase: r.Phase.String(), Round: min(r.Round+1, r.Terms.Rounds), Rounds: r.Terms.Rounds, Open: len(r.Open),
+			Workers: len(r.Active(run.Worker)), Verifiers: len(r.Active(run.Verifier)), Budget: r.Escrow.Budget, Paid: r.Escrow.Paid + r.Escrow.Fee,
+		})
+	}
+	if s.Participants, err = participants(ctx, at, v); err != nil || account == "" {
+		return s, err
+	}
+	s.Account = &AccountStatus{Address: account, Reasons: standing.Explain(v)}
+	if p := v.Participant; p != nil {
+		s.Account.Stake, s.Account.Slashed, s.Account.Jailed = p.Stake, p.Slashed, p.Jailed
+	}
+	s.Account.Balance, err = at.Balance(ctx, account)
+	return s, err
+}
+
+// reader is an account that only reads.
+var reader = client.KeyFromSeed([32]byte{})
+
+// lookAt reads what the chain says of an account at a height, through a client that reads there.
+func lookAt(ctx context.Context, c *client.Client, height int64, account string) (standing.View, error) {
+	v := standing.View{Who: account, Height: height, Stakes: registry.Stakes}
+	if account != "" {
+		switch p, err := c.Participant(ctx, account); {
+		case err == nil:
+			v.Participant = &p
+		case !errors.Is(err, client.ErrNotFound):
+			return v, err
+		}
+	}
+	var err error
+	if v.Offers, err = c.Offers(ctx); err != nil {
+		return v, err
+	}
+	orders, err := c.Orders(ctx)
+	if err != nil {
+		return v, err
+	}
+	for _, o := range orders {
+		v.Orders = append(v.Orders, standing.Order{Order: o.Order, Why: rules.Reason(o.Why)})
+	}
+	jobs, err := c.Runs(ctx, true)
+	if err != nil {
+		return v, err
+	}
+	for _, job := range jobs {
+		var r standing.Run
+		if r.State, err = c.Run(ctx, job); err != nil {
+			return v, err
+		}
+		if r.Escrow, err = c.Escrow(ctx, job); err != nil {
+			return v, err
+		}
+		if r.Disputed() {
+			if r.Disputes, err = c.Disputes(ctx, job); err != nil {
+				return v, err
+			}
+		}
+		v.Runs = append(v.Runs, r)
+	}
+	return v, nil
+}
+
+func participants(ctx context.Context, c *client.Client, v standing.View) ([]ParticipantStatus, error) {
+	all, err := c.Participants(ctx)
+	list := make([]ParticipantStatus, 0, len(all))
+	for _, p := range all {
+		s := ParticipantStatus{ID: p.ID, Roles: []string{}, Stake: p.Stake, Jailed: p.Jailed, Device: p.Device, Jobs: []string{}}
+		for _, r := range p.Roles {
+			s.Roles = append(s.Roles, r.String())
+		}
+		for _, o := range v.Offers {
+			if o.ID == p.ID {
+				s.Offers, s.Price = true, o.Price
+			}
+		}
+		for _, r := range v.Runs {
+			if m, ok := r.Member(p.ID); ok && m.Active {
+				s.Jobs = append(s.Jobs, r.Terms.Job)
+			}
+		}
+		list = append(list, s)
+	}
+	return list, err
+}
+
+// WithdrawOffer withdraws the offer of a worker or verifier that does not run.
+func WithdrawOffer(ctx context.Context, dir string, f PartyFile) error {
+	unlock, err := home.Lock(dir)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = unlock() }()
+	h, err := home.Read(dir)
+	if err != nil {
+		return err
+	}
+	c, err := client.Connect(f.Network, h.Account())
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	role := run.Worker
+	if f.Role == run.Verifier.String() {
+		role = run.Verifier
+	}
+	return c.Offer(ctx, role, 0, 0)
+}
+
+// ValidatorStatus is a validator as it and the chain see it.
+type ValidatorStatus struct {
+	Home        string    `json:"home"`
+	Network     string    `json:"network"` // its HTTP interface
+	ChainID     string    `json:"chain_id"`
+	NodeID      string    `json:"node_id"`
+	Address     string    `json:"address"` // of its votes: hexadecimal
+	Height      int64     `json:"height"`
+	Time        time.Time `json:"block_time"`
+	CatchingUp  bool      `json:"catching_up"`
+	Power       int64     `json:"power"` // 0: it does not vote
+	OfPower     int64     `json:"of_power"`
+	Signed      bool      `json:"signed"` // the latest block
+	Missed      int64     `json:"missed_blocks"`
+	Window      int64     `json:"window_blocks"` // among the latest so many
+	JailedUntil time.Time `json:"jailed_until,omitzero"`
+	Tombstoned  bool      `json:"tombstoned"`
+	Peers       int       `json:"peers"` // other validators' processes that it is connected to
+	OfPeers     int       `json:"of_peers"`
+}
+
+// AskValidator asks the validator of a folder that InitNetwork made.
+func AskValidator(ctx context.Context, dir string) (*ValidatorStatus, error) {
+	var f validatorFile
+	if err := readJSON(filepath.Join(dir, fileValidator), &f); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrNoValidator, err)
+	}
+	s := &ValidatorStatus{Home: dir, Network: "http://" + f.RPC, ChainID: f.ChainID, OfPeers: len(f.Peers)}
+	c, err := client.Connect(s.Network, reader)
+	if err != nil {
+		return nil, err
+	}
+	defer c.Close()
+	h, err := c.Head(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s.ChainID, s.NodeID, s.Address, s.Height, s.Time = h.ChainID, h.NodeID, h.Address, h.Height, h.Time
+	s.CatchingUp, s.Power, s.Peers = h.CatchingUp, h.Power, h.Peers
+	all, err := c.Validators(ctx, h.Height)
+	if err != nil {
+		return nil, err
+	}
+	for _, v := range all {
+		s.OfPower += v.Power
+		s.Signed = s.Signed || v.Address == s.Address && v.Signed
+	}
+	signing, err := c.Signing(ctx, h.Consensus)
+	if err != nil && !errors.Is(err, client.ErrNotFound) {
+		return nil, err
+	}
+	s.Missed, s.Window, s.JailedUntil, s.Tombstoned = signing.Missed, signing.Window, signing.JailedUntil, signing.Tombstoned
+	return s, nil
+}
+
+// Books are the coins of a network's jobs and stakes after one block, counted twice.
+type Books struct {
+	ChainID   string   `json:"chain_id"`
+	Height    int64    `json:"height"`
+	Jobs      int      `json:"jobs"` // with a run, or on order
+	Remaining uint64   `json:"remaining_uzen"`
+	Budgets   uint64   `json:"budgets_account_uzen"` // what the account of all budgets holds
+	Stake     uint64   `json:"stake_uzen"`
+	Stakes    uint64   `json:"stakes_account_uzen"` // what the account of all stakes holds
+	Wrong     []string `json:"wrong,omitempty"`
+}
+
+// CheckBooks compares what the chain has written down about budgets and stakes with the coins in the accounts that hold
+// them.
+func CheckBooks(ctx context.Context, network string) (*Books, error) {
+	c, err := client.Connect(network, reader)
+	if err != nil {
+		return nil, err
+	}
+	defer c.Close()
+	head, err := c.Head(ctx)
+	if err != nil {
+		return nil, err
+	}
+	b, at := &Books{ChainID: head.ChainID, Height: head.Height}, c.At(head.Height)
+	jobs, err := at.Runs(ctx, false)
+	if err != nil {
+		return nil, err
+	}
+	orders, err := at.Orders(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, o := range orders {
+		jobs = append(jobs, o.ID)
+	}
+	b.Jobs = len(jobs)
+	for _, job := range jobs {
+		e, err := at.Escrow(ctx, job)
+		if err != nil {
+			return nil, err
+		}
+		if e.Paid+e.Fee+e.Refunded > e.Budget {
+			b.Wrong = append(b.Wrong, fmt.Sprintf("job %s spent more than its budget of %d uzen: %d paid, %d fee, %d refunded", job, e.Budget, e.Paid, e.Fee, e.Refunded))
+			continue
+		}
+		b.Remaining += e.Remaining()
+	}
+	all, err := at.Participants(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range all {
+		b.Stake += p.Stake
+	}
+	if b.Budgets, err = at.Balance(ctx, client.ModuleAddress(market.Name)); err != nil {
+		return nil, err
+	}
+	if b.Stakes, err = at.Balance(ctx, client.ModuleAddress(registry.Name)); err != nil {
+		return nil, err
+	}
+	if b.Remaining != b.Budgets {
+		b.Wrong = append(b.Wrong, fmt.Sprintf("what remains of all budgets is %d uzen, their account holds %d", b.Remaining, b.Budgets))
+	}
+	if b.Stake != b.Stakes {
+		b.Wrong = append(b.Wrong, fmt.Sprintf("all stakes together are %d uzen, their account holds %d", b.Stake, b.Stakes))
+	}
+	return b, nil
+}
