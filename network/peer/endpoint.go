@@ -57,10 +57,12 @@ func limits() (network.ResourceManager, error) {
 			FD: 8192, Memory: 2 << 30,
 		},
 		Protocol: map[protocol.ID]rcmgr.ResourceLimits{
-			Protocol: {Streams: 512, StreamsInbound: 256, StreamsOutbound: 256, Memory: 1 << 30},
+			Protocol:        {Streams: 512, StreamsInbound: 256, StreamsOutbound: 256, Memory: 1 << 30},
+			ControlProtocol: {Streams: 2048, StreamsInbound: 1024, StreamsOutbound: 1024, Memory: 16 << 20},
 		},
 		ProtocolPeer: map[protocol.ID]rcmgr.ResourceLimits{
-			Protocol: {Streams: 32, StreamsInbound: 16, StreamsOutbound: 16, Memory: 64 << 20},
+			Protocol:        {Streams: 32, StreamsInbound: 16, StreamsOutbound: 16, Memory: 64 << 20},
+			ControlProtocol: {Streams: 8, StreamsInbound: 4, StreamsOutbound: 4, Memory: 1 << 20},
 		},
 	}
 	perAddress := rcmgr.WithLimitPerSubnet(

@@ -14,6 +14,7 @@ import (
 
 const (
 	maxHolders = 64        // peers that one Fetch considers
+	fanOut     = 6         // of them that are asked at a time, the fastest first
 	addrTTL    = time.Hour // how long a holder's addresses are remembered
 )
 
@@ -211,22 +212,17 @@ func (d *download) assemble(ctx context.Context, m *blob.Manifest) error {
 func (d *download) run(ctx context.Context, t *transfer, streams int) error {
 	running, cancel := context.WithCancel(ctx)
 	defer cancel()
+	d.host.byRate(d.peers)
 	stopped := make(chan struct{})
 	go func() {
 		defer close(stopped)
 		t.watch(running)
 	}()
-	var workers sync.WaitGroup
-	for _, id := range d.peers {
-		for range streams {
-			workers.Go(func() { d.work(running, t, id) })
-		}
-	}
 	go func() {
 		<-t.ended
 		cancel() // workers that read what others have delivered
 	}()
-	workers.Wait()
+	d.ask(running, t, streams)
 	t.stop(nil)
 	<-stopped
 	switch {
@@ -238,6 +234,48 @@ func (d *download) run(ctx context.Context, t *transfer, streams int) error {
 		return fetchError(ctx, d.cid)
 	}
 	return d.failure()
+}
+
+// ask lets the fastest peers work, and one more whenever one has given up, or nothing came for the time of a hedge. It
+// returns when all have ended.
+func (d *download) ask(ctx context.Context, t *transfer, streams int) {
+	gone := make(chan struct{}, len(d.peers)) // a peer has ended
+	var workers sync.WaitGroup
+	next := 0
+	begin := func() {
+		if next == len(d.peers) || ctx.Err() != nil || t.complete() {
+			return
+		}
+		id := d.peers[next]
+		next++
+		workers.Go(func() {
+			var of sync.WaitGroup
+			for range streams {
+				of.Go(func() { d.work(ctx, t, id) })
+			}
+			of.Wait()
+			gone <- struct{}{}
+		})
+	}
+	for range fanOut {
+		begin()
+	}
+	late := time.NewTicker(max(d.host.config.Hedge, time.Millisecond))
+	defer late.Stop()
+	for ended, left := 0, t.remaining(); ended < next; {
+		select {
+		case <-gone:
+			ended++
+			begin()
+		case <-late.C:
+			now := t.remaining()
+			if now == left {
+				begin()
+			}
+			left = now
+		}
+	}
+	workers.Wait()
 }
 
 func (d *download) failure() error {

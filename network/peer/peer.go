@@ -1,6 +1,6 @@
 // Package peer is the libp2p host of one node: its identity, its connections, and the exchange of blobs with other
-// nodes (serve.go, fetch.go; the protocol is described in wire.go). Ordinary IPFS clients that connect read the same blobs
-// (package ipfs).
+// nodes (serve.go, fetch.go; the protocol is described in wire.go), which is measured and paced so that control messages
+// do not wait behind it (link.go, pace.go). Ordinary IPFS clients that connect read the same blobs (package ipfs).
 //
 // It moves bytes and verifies them against their CIDs. It does not know what a blob means, whom to trust with pay or
 // duties, or where blobs may be found: the caller names likely holders.
@@ -62,6 +62,7 @@ type Host struct {
 	hostile map[ID]bool                // peers that served false bytes: not asked again
 	flights map[blob.CID]chan struct{} // fetches in progress; closed when they end
 	streams map[ID]chan struct{}       // slots for streams to a peer
+	links   map[ID]*link
 }
 
 // GenerateKey returns a new random key.
@@ -112,9 +113,11 @@ func New(config Config) (*Host, error) {
 		hostile: map[ID]bool{},
 		flights: map[blob.CID]chan struct{}{},
 		streams: map[ID]chan struct{}{},
+		links:   map[ID]*link{},
 	}
 	h.bitswap = ipfs.Serve(endpoint, config.Store, config.Serve)
 	endpoint.SetStreamHandler(Protocol, h.serve)
+	endpoint.SetStreamHandler(ControlProtocol, h.answerControl)
 	return h, nil
 }
 

@@ -26,6 +26,7 @@ func (h *Host) serve(s network.Stream) {
 	}
 	defer s.Scope().ReleaseMemory(frameHead + blob.LeafBytes)
 	u := &upload{host: h, wire: h.newWire(s)}
+	u.wire.paced = true
 	defer u.close()
 	for {
 		body, err := readRequest(u.wire)

@@ -56,13 +56,13 @@ func newTransfer(wanted []int, width int, hedge time.Duration) *transfer {
 	return t
 }
 
-// take gives a worker of peer id its next span. If every item is with a worker it waits, if told to, for one to be
+// take gives a worker of peer id its next span, of at most so many items. If every item is with a worker it waits, if told to, for one to be
 // given back or to be late, or for the end. It returns false if there is nothing to do.
-func (t *transfer) take(id ID, wait bool) (span, bool) {
+func (t *transfer) take(id ID, width int, wait bool) (span, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for !t.over {
-		if s, ok := t.next(); ok {
+		if s, ok := t.next(min(width, t.width)); ok {
 			t.assign(s, id)
 			return s, true
 		}
@@ -79,13 +79,13 @@ func (t *transfer) take(id ID, wait bool) (span, bool) {
 }
 
 // next finds the lowest span that no worker has.
-func (t *transfer) next() (span, bool) {
+func (t *transfer) next(width int) (span, bool) {
 	free := func(i int) bool { return i < len(t.items) && !t.items[i].done && t.items[i].flights == 0 }
 	for t.low < len(t.items) && !free(t.low) {
 		t.low++
 	}
 	s := span{t.low, t.low}
-	for s.hi-s.lo < t.width && free(s.hi) {
+	for s.hi-s.lo < width && free(s.hi) {
 		s.hi++
 	}
 	return s, s.hi > s.lo
@@ -164,10 +164,13 @@ func (t *transfer) end() {
 	}
 }
 
-func (t *transfer) complete() bool {
+func (t *transfer) complete() bool { return t.remaining() == 0 }
+
+// remaining is the number of items that are not delivered.
+func (t *transfer) remaining() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.left == 0
+	return t.left
 }
 
 // watch wakes idle workers from time to time, to look for late items, and ends the transfer with the context.

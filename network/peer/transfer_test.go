@@ -11,7 +11,7 @@ import (
 // take is transfer.take of a worker that does not wait.
 func take(t *testing.T, x *transfer, id ID, want span, ok bool) {
 	t.Helper()
-	if got, gotOK := x.take(id, false); got != want && gotOK || gotOK != ok {
+	if got, gotOK := x.take(id, maxSpan, false); got != want && gotOK || gotOK != ok {
 		t.Fatalf("take: %v, %v; want %v, %v", got, gotOK, want, ok)
 	}
 }
@@ -51,7 +51,7 @@ func TestTransfer(t *testing.T) {
 	if !x.complete() || len(kept) != 5 {
 		t.Errorf("kept %v", kept)
 	}
-	if _, ok := x.take("a", true); ok {
+	if _, ok := x.take("a", maxSpan, true); ok {
 		t.Error("a complete transfer gave a span")
 	}
 }
@@ -63,10 +63,10 @@ func TestLate(t *testing.T) {
 	if s, ok := x.late("slow"); ok {
 		t.Errorf("a peer was given %v, which it owes", s)
 	}
-	if s, ok := x.take("other", true); !ok || s != (span{0, 1}) {
+	if s, ok := x.take("other", maxSpan, true); !ok || s != (span{0, 1}) {
 		t.Errorf("late: %v, %v", s, ok)
 	}
-	if s, ok := x.take("third", true); !ok || s != (span{1, 2}) {
+	if s, ok := x.take("third", maxSpan, true); !ok || s != (span{1, 2}) {
 		t.Errorf("late: %v, %v", s, ok)
 	}
 	if s, ok := x.late("fourth"); ok {
@@ -83,7 +83,7 @@ func TestTransferStops(t *testing.T) {
 	take(t, x, "a", span{0, 1}, true)
 	waiting := make(chan bool)
 	go func() {
-		_, ok := x.take("b", true)
+		_, ok := x.take("b", maxSpan, true)
 		waiting <- ok
 	}()
 	full := errors.New("disk is full")

@@ -148,12 +148,14 @@ type frameBuffer = [frameHead + blob.LeafBytes]byte
 // wire is a stream that counts its bytes and fails when none passes for the stall time.
 type wire struct {
 	network.Stream
-	host *Host
-	in   *bufio.Reader
+	host  *Host
+	link  *link
+	paced bool // what is written is bulk
+	in    *bufio.Reader
 }
 
 func (h *Host) newWire(s network.Stream) *wire {
-	w := &wire{Stream: s, host: h}
+	w := &wire{Stream: s, host: h, link: h.link(s.Conn().RemotePeer())}
 	w.in = bufio.NewReaderSize(timed{w}, 4096)
 	return w
 }
@@ -165,10 +167,17 @@ func (w *wire) Read(p []byte) (int, error) { return w.in.Read(p) }
 func (w *wire) Write(p []byte) (int, error) {
 	done := 0
 	for done < len(p) {
+		piece := p[done:min(done+pieceBytes, len(p))]
+		if w.paced {
+			if err := w.link.await(w.host.ctx, len(piece)); err != nil {
+				return done, err
+			}
+		}
 		_ = w.SetWriteDeadline(time.Now().Add(w.host.config.Stall))
-		n, err := w.Stream.Write(p[done:min(done+pieceBytes, len(p))])
+		n, err := w.Stream.Write(piece)
 		done += n
 		w.host.sent.Add(uint64(n))
+		w.link.sent.Add(uint64(n))
 		if err != nil {
 			return done, err
 		}
@@ -183,5 +192,6 @@ func (t timed) Read(p []byte) (int, error) {
 	_ = t.SetReadDeadline(time.Now().Add(t.host.config.Stall))
 	n, err := t.Stream.Read(p)
 	t.host.received.Add(uint64(n))
+	t.link.received.Add(uint64(n))
 	return n, err
 }

@@ -27,7 +27,7 @@ func (d *download) work(ctx context.Context, t *transfer, id ID) {
 		return
 	}
 	for failures := 0; ; {
-		first, ok := t.take(id, true)
+		first, ok := t.take(id, d.host.width(id), true)
 		if !ok {
 			return
 		}
@@ -74,6 +74,8 @@ func (d *download) session(ctx context.Context, t *transfer, id ID, first span) 
 		return 0, err
 	}
 	defer release()
+	w.link.waits(true)
+	defer w.link.waits(false)
 	defer context.AfterFunc(ctx, func() { _ = w.Reset() })()
 	defer func() {
 		if err != nil {
@@ -87,7 +89,7 @@ func (d *download) session(ctx context.Context, t *transfer, id ID, first span) 
 	defer frames.Put(buf)
 	for len(pending) > 0 {
 		for len(pending) < requestsAhead {
-			s, ok := t.take(id, false)
+			s, ok := t.take(id, d.host.width(id), false)
 			if !ok {
 				break
 			}
@@ -123,6 +125,7 @@ func receive(w *wire, t *transfer, s span, buf []byte) (delivered int, err error
 		if err != nil {
 			return delivered, err
 		}
+		w.link.came(len(data))
 		err = t.deliver(i, data)
 		if errors.Is(err, blob.ErrCorrupt) {
 			return delivered, fmt.Errorf("%w: %w", ErrHostile, err)

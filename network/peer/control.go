@@ -1,0 +1,118 @@
+package peer
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/libp2p/go-libp2p/core/network"
+)
+
+// ControlProtocol is a stream that stays open and carries small messages, which must not wait behind bulk:
+//
+//	message  u64 number
+//	answer   u64 number | u64 bytes of bulk that came from the sender of the message, since the host started
+//
+// Integers are big-endian. Messages are answered in order.
+const ControlProtocol = "/starling/control/1"
+
+const (
+	messageBytes = 8
+	answerBytes  = 16
+)
+
+// Control is an open control stream to a peer. Its methods may be called concurrently; messages take turns.
+type Control struct {
+	mu     sync.Mutex
+	stream network.Stream
+	number uint64
+	origin time.Time
+}
+
+// Control opens a control stream of the caller's own to the peer at addr, a multiaddr ending in /p2p/ID.
+func (h *Host) Control(ctx context.Context, addr string) (*Control, error) {
+	info, err := parseAddr(addr)
+	if err != nil {
+		return nil, err
+	}
+	if err := h.Connect(ctx, addr); err != nil {
+		return nil, err
+	}
+	return h.control(ctx, info.ID)
+}
+
+func (h *Host) control(ctx context.Context, id ID) (*Control, error) {
+	ctx, cancel := context.WithTimeout(network.WithAllowLimitedConn(ctx, "control"), dialTimeout)
+	defer cancel()
+	s, err := h.host.NewStream(network.WithNoDial(ctx, "a link is measured while it is there"), id, ControlProtocol)
+	if err != nil {
+		return nil, fmt.Errorf("peer: control stream to %s: %w", id, err)
+	}
+	return &Control{stream: s, origin: time.Now()}, nil
+}
+
+// Ping returns the round trip time of a message.
+func (c *Control) Ping(ctx context.Context) (time.Duration, error) {
+	e, err := c.ping(ctx)
+	return e.trip, err
+}
+
+func (c *Control) ping(ctx context.Context) (echo, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	defer context.AfterFunc(ctx, func() { _ = c.stream.Reset() })()
+	c.number++
+	begin := time.Now()
+	_ = c.stream.SetDeadline(begin.Add(pingWait))
+	if _, err := c.stream.Write(binary.BigEndian.AppendUint64(nil, c.number)); err != nil {
+		return echo{}, fmt.Errorf("peer: control message: %w", err)
+	}
+	var answer [answerBytes]byte
+	if _, err := io.ReadFull(c.stream, answer[:]); err != nil {
+		return echo{}, fmt.Errorf("peer: control message: %w", err)
+	}
+	now := time.Now()
+	arrived, err := parseAnswer(answer[:], c.number)
+	return echo{at: now.Sub(c.origin), trip: now.Sub(begin), arrived: arrived}, err
+}
+
+// Close ends the stream.
+func (c *Control) Close() error { return c.stream.Reset() }
+
+// parseAnswer reads a stranger's answer to the message of the given number.
+func parseAnswer(b []byte, number uint64) (arrived uint64, err error) {
+	if len(b) != answerBytes || binary.BigEndian.Uint64(b) != number {
+		return 0, fmt.Errorf("peer: answer to another control message: %w", ErrHostile)
+	}
+	return binary.BigEndian.Uint64(b[messageBytes:]), nil
+}
+
+// answerControl answers the messages of one control stream.
+func (h *Host) answerControl(s network.Stream) {
+	if !h.begin() {
+		_ = s.Reset()
+		return
+	}
+	defer h.serving.Done()
+	l := h.link(s.Conn().RemotePeer())
+	var message [messageBytes]byte
+	for {
+		_, err := io.ReadFull(s, message[:])
+		if err == nil {
+			_ = s.SetWriteDeadline(time.Now().Add(pingWait))
+			_, err = s.Write(binary.BigEndian.AppendUint64(message[:], l.received.Load()))
+		}
+		if errors.Is(err, io.EOF) {
+			_ = s.Close()
+			return
+		}
+		if err != nil {
+			_ = s.Reset()
+			return
+		}
+	}
+}

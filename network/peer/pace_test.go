@@ -1,0 +1,127 @@
+package peer
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+)
+
+// path is a bottleneck with a queue of 300 ms and 256 KiB, and a sender that always has something to send, and waits when
+// the queue is full.
+type path struct {
+	capacity float64 // bytes a second
+	trip     time.Duration
+	jitter   time.Duration // added at random
+	spikes   int           // one message in so many is late by 100 ms, for a reason other than a queue
+
+	now           time.Duration
+	sent, arrived float64
+}
+
+// drive sends for a time, as fast as the pace says, with a control message after every answer and at least every 20 ms. It
+// returns the round trips and the share of the path that was used.
+func (x *path) drive(p *pace, length time.Duration) (trips []time.Duration, used float64) {
+	random := rand.New(rand.NewPCG(1, 1))
+	end, before := x.now+length, x.arrived
+	for n := 1; x.now < end; n++ {
+		queue := time.Duration((x.sent - x.arrived) / x.capacity * float64(time.Second))
+		trip := x.trip + queue
+		if x.jitter > 0 {
+			trip += time.Duration(random.Int64N(int64(x.jitter)))
+		}
+		if x.spikes > 0 && n%x.spikes == 0 {
+			trip += 100 * time.Millisecond
+		}
+		step := max(trip, time.Millisecond)
+		if !p.starting {
+			step = max(step, 20*time.Millisecond)
+		}
+		x.now += step
+		x.sent += min(p.rate*step.Seconds(), x.arrived+x.capacity*(step.Seconds()+0.3)+256<<10-x.sent)
+		x.arrived = min(x.sent, x.arrived+x.capacity*step.Seconds())
+		p.sample(echo{at: x.now, trip: trip, sent: uint64(x.sent), arrived: uint64(x.arrived)})
+		trips = append(trips, trip)
+	}
+	return trips, (x.arrived - before) / x.capacity / length.Seconds()
+}
+
+func percentile(trips []time.Duration, share float64) time.Duration {
+	s := slices.Sorted(slices.Values(trips))
+	return s[int(share*float64(len(s)-1))]
+}
+
+// TestPace drives paths of the internet: control messages stay near their round trip on an empty path, and most of the path
+// is used.
+func TestPace(t *testing.T) {
+	for name, x := range map[string]path{
+		"home uplink":   {capacity: 2.5e6, trip: 30 * time.Millisecond, jitter: 4 * time.Millisecond},
+		"100 Mbit/s":    {capacity: 12.5e6, trip: 40 * time.Millisecond, jitter: 4 * time.Millisecond},
+		"long and fat":  {capacity: 125e6, trip: 150 * time.Millisecond, jitter: 10 * time.Millisecond},
+		"spiky":         {capacity: 12.5e6, trip: 40 * time.Millisecond, spikes: 7},
+		"modem":         {capacity: 100e3, trip: 100 * time.Millisecond},
+		"local network": {capacity: 118e6, trip: 300 * time.Microsecond},
+	} {
+		p := newPace()
+		x.drive(p, time.Minute) // the start, in which it looks for the capacity
+		quiet := x.trip + x.jitter
+		if x.spikes > 0 {
+			quiet += 100 * time.Millisecond
+		}
+		trips, used := x.drive(p, 2*time.Minute)
+		worst := percentile(trips, 0.99)
+		t.Logf("%s: p50 %v, p99 %v, %.0f %% used", name, percentile(trips, 0.5), worst, used*100)
+		if bound := max(2*quiet, quiet+25*time.Millisecond); worst > bound {
+			t.Errorf("%s: p99 of control messages is %v, %v on an empty path", name, worst, quiet)
+		}
+		if used < 0.75 {
+			t.Errorf("%s: %.2f of the path is used", name, used)
+		}
+	}
+}
+
+// TestPaceOfMemory drives a path that is never full, such as loopback: what is late for other reasons does not slow it down.
+func TestPaceOfMemory(t *testing.T) {
+	p := newPace()
+	x := path{capacity: 2e9, trip: 100 * time.Microsecond, spikes: 5}
+	x.drive(p, 300*time.Millisecond)
+	if p.rate < 1e9 {
+		t.Errorf("after 300 ms the pace is %.0f MB/s", p.rate/1e6)
+	}
+}
+
+// TestPaceFollows cuts the capacity of a path to a tenth and gives it back.
+func TestPaceFollows(t *testing.T) {
+	p := newPace()
+	x := path{capacity: 10e6, trip: 50 * time.Millisecond}
+	x.drive(p, 20*time.Second)
+	x.capacity = 1e6
+	x.drive(p, 15*time.Second)
+	if p.rate > 1.3e6 {
+		t.Errorf("the pace is %.1f MB/s on a path of 1 MB/s", p.rate/1e6)
+	}
+	x.capacity = 10e6
+	x.drive(p, 70*time.Second)
+	if p.rate < 7e6 {
+		t.Errorf("the pace is %.1f MB/s on a path of 10 MB/s", p.rate/1e6)
+	}
+}
+
+// A peer that answers nonsense gets some pace, and no other effect.
+func FuzzPace(f *testing.F) {
+	f.Add(uint64(1e6), uint64(1e6), int64(1e6), int64(1e9))
+	f.Add(uint64(0), uint64(math.MaxUint64), int64(0), int64(1))
+	f.Fuzz(func(t *testing.T, sent, arrived uint64, trip, step int64) {
+		if trip < 0 || step <= 0 || step > int64(time.Hour) {
+			return
+		}
+		p := newPace()
+		for n := range uint64(20) {
+			p.sample(echo{at: time.Duration(step * int64(n+1)), trip: time.Duration(trip), sent: sent * n, arrived: arrived * (n % 3)})
+			if !(p.rate >= paceLeast) || math.IsInf(p.rate, 0) {
+				t.Fatalf("pace of %v", p.rate)
+			}
+		}
+	})
+}
