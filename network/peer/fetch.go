@@ -56,25 +56,45 @@ func (e *FetchError) Unwrap() []error {
 // the given multiaddrs, several at once; every leaf is verified before it is kept, and a peer that sends a false one is
 // never asked again. A failed or cancelled Fetch leaves its leaves to the next, if the store is durable. Concurrent
 // fetches of one blob share the work. The error is the context's, the store's, blob.ErrTooLarge, or a *FetchError.
-func (h *Host) Fetch(ctx context.Context, c blob.CID, from []string) ([]byte, error) {
+func (h *Host) Fetch(ctx context.Context, c blob.CID, from []string) (data []byte, err error) {
+	err = h.obtain(ctx, c, from, func() error {
+		data, err = h.config.Store.Get(ctx, c)
+		return err
+	})
+	return data, err
+}
+
+// Have is Fetch for who does not need the bytes now: what is stored already is not read.
+func (h *Host) Have(ctx context.Context, c blob.CID, from []string) error {
+	return h.obtain(ctx, c, from, func() error {
+		has, err := h.config.Store.Has(ctx, c)
+		if err == nil && !has {
+			err = ErrNotFound
+		}
+		return err
+	})
+}
+
+// obtain fetches a blob until the store has it, as look says.
+func (h *Host) obtain(ctx context.Context, c blob.CID, from []string, look func() error) error {
 	for {
-		data, err := h.config.Store.Get(ctx, c)
+		err := look()
 		if !errors.Is(err, ErrNotFound) && !errors.Is(err, blob.ErrCorrupt) {
-			return data, err
+			return err
 		}
 		ended, first := h.takeOff(c)
 		if first {
 			err = h.download(ctx, c, from)
 			h.land(c)
 			if err != nil {
-				return nil, err
+				return err
 			}
 			continue
 		}
 		select {
 		case <-ended: // well or badly: look in the store, or try our own holders
 		case <-ctx.Done():
-			return nil, fetchError(ctx, c)
+			return fetchError(ctx, c)
 		}
 	}
 }

@@ -1,0 +1,60 @@
+package main
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/starling-network/starling/cmd/starling/terminal"
+	"github.com/starling-network/starling/node/benchmark"
+)
+
+func (c *cli) benchNetwork() *cobra.Command {
+	var quick bool
+	cmd := &cobra.Command{
+		Use:   "network",
+		Short: "Measure transfers between two hosts",
+		Long: `Measure how fast blobs move between two hosts of this process over loopback, beside a plain TCP connection
+and a plain libp2p stream, and how long control messages take on an emulated link of 100 Mbit/s and 40 ms while a
+blob moves over it. Each figure stands beside what it must reach.
+
+With -o json: {"bars":[{"name","value","bar","holds"}],"mb_per_second":{NAME:NUMBER},"mb_per_cpu_second":{NAME:NUMBER},
+"control_ms":{NAME:NUMBER},"seconds"}.`,
+		Example: `  starling bench network --quick
+  starling bench network -o json`,
+		Args: exactly(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			o := benchmark.Thorough
+			if quick {
+				o = benchmark.Quick
+			}
+			r, err := benchmark.Network(cmd.Context(), o)
+			if err != nil {
+				return benchError(cmd, err)
+			}
+			if c.output == outputJSON {
+				return terminal.PrintJSON(os.Stdout, r)
+			}
+			w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
+			fmt.Fprintln(w, "FIGURE\tVALUE\tBAR\tHOLDS")
+			for _, b := range r.Bars {
+				fmt.Fprintf(w, "%s\t%.3f\t%.3g\t%v\n", b.Name, b.Value, b.Bar, b.Holds)
+			}
+			fmt.Fprintln(w, "\nTRANSFER\tMB/S\tMB/CPU S")
+			for _, name := range slices.Sorted(maps.Keys(r.MBps)) {
+				fmt.Fprintf(w, "%s\t%.1f\t%.1f\n", name, r.MBps[name], r.CPU[name])
+			}
+			fmt.Fprintln(w, "\nCONTROL MESSAGES\tMS")
+			for _, name := range slices.Sorted(maps.Keys(r.Control)) {
+				fmt.Fprintf(w, "%s\t%.1f\n", name, r.Control[name])
+			}
+			return w.Flush()
+		},
+	}
+	cmd.Flags().BoolVar(&quick, "quick", false, "take less than a minute")
+	return cmd
+}

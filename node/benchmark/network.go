@@ -1,0 +1,309 @@
+package benchmark
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/libp2p/go-libp2p"
+	"github.com/libp2p/go-libp2p/core/host"
+	"github.com/libp2p/go-libp2p/core/network"
+	p2p "github.com/libp2p/go-libp2p/core/peer"
+	"github.com/starling-network/starling/network/blob"
+	"github.com/starling-network/starling/network/peer"
+)
+
+// Bar is a figure and what it must reach.
+type Bar struct {
+	Name  string  `json:"name"`
+	Value float64 `json:"value"`
+	Bar   float64 `json:"bar"`
+	Holds bool    `json:"holds"`
+}
+
+// atLeast and below are the two kinds of bars.
+func atLeast(name string, value, bar float64) Bar {
+	return Bar{name, rounded(value, 3), bar, value >= bar}
+}
+func below(name string, value, bar float64) Bar {
+	return Bar{name, rounded(value, 3), bar, value < bar}
+}
+
+// NetworkResult is what Network measures.
+type NetworkResult struct {
+	Bars    []Bar              `json:"bars"`
+	MBps    map[string]float64 `json:"mb_per_second"` // megabytes (10^6) over loopback, the best repetition
+	CPU     map[string]float64 `json:"mb_per_cpu_second"`
+	Control map[string]float64 `json:"control_ms"` // round trips of control messages over the emulated link
+	Seconds float64            `json:"seconds"`
+}
+
+// NetworkOptions say how thoroughly to measure.
+type NetworkOptions struct {
+	Bytes  int           // of a blob that moves over loopback
+	Rounds int           // repetitions of everything over loopback, in turn
+	Link   time.Duration // that control messages are measured for on the emulated link, idle and busy each
+}
+
+// Quick and Thorough are the options of the command.
+var (
+	Quick    = NetworkOptions{Bytes: 64 << 20, Rounds: 5, Link: 6 * time.Second}
+	Thorough = NetworkOptions{Bytes: 256 << 20, Rounds: 9, Link: 30 * time.Second}
+)
+
+// Network measures transfers between two hosts of this process, over loopback and over an emulated link of 100 Mbit/s
+// and 40 ms round trip.
+func Network(ctx context.Context, o NetworkOptions) (*NetworkResult, error) {
+	begin := time.Now()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	r := &NetworkResult{MBps: map[string]float64{}, CPU: map[string]float64{}, Control: map[string]float64{}}
+	if err := r.loopback(ctx, o); err != nil {
+		return nil, fmt.Errorf("benchmark: loopback: %w", err)
+	}
+	if err := r.control(ctx, o); err != nil {
+		return nil, fmt.Errorf("benchmark: emulated link: %w", err)
+	}
+	r.Seconds = rounded(time.Since(begin).Seconds(), 1)
+	return r, nil
+}
+
+// Ways to move the same bytes.
+const (
+	plainTCP  = "tcp"    // a TCP connection, hashed with SHA-256
+	rawStream = "libp2p" // a libp2p stream, hashed with SHA-256
+	blobFetch = "blob"   // Fetch
+)
+
+func (r *NetworkResult) loopback(ctx context.Context, o NetworkOptions) error {
+	data := make([]byte, o.Bytes)
+	_, _ = rand.Read(data) // never fails
+	tcp, err := overTCP(ctx, data)
+	if err != nil {
+		return err
+	}
+	stream, err := overStream(ctx, data)
+	if err != nil {
+		return err
+	}
+	fetch, err := overFetch(ctx, data)
+	if err != nil {
+		return err
+	}
+	ways := []struct {
+		name string
+		move func() error
+	}{{plainTCP, tcp}, {rawStream, stream}, {blobFetch, fetch}}
+	for range o.Rounds {
+		for _, w := range ways {
+			begin := time.Now()
+			used, _ := usage()
+			if err := w.move(); err != nil {
+				return fmt.Errorf("%s: %w", w.name, err)
+			}
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			mb := float64(len(data)) / 1e6
+			r.MBps[w.name] = max(r.MBps[w.name], rounded(mb/time.Since(begin).Seconds(), 1))
+			if after, _ := usage(); after > used {
+				r.CPU[w.name] = max(r.CPU[w.name], rounded(mb/(after-used).Seconds(), 1))
+			}
+		}
+	}
+	r.Bars = append(r.Bars,
+		atLeast("blob transfer over loopback, of a raw libp2p stream hashed with SHA-256", r.MBps[blobFetch]/r.MBps[rawStream], 0.9),
+		atLeast("blob transfer over loopback, of a plain TCP copy hashed with SHA-256", r.MBps[blobFetch]/r.MBps[plainTCP], 0.6),
+	)
+	return nil
+}
+
+var errShort = errors.New("not all bytes arrived")
+
+// hashed reads n bytes, a leaf at a time.
+func hashed(in io.ReadCloser, n int) error {
+	defer in.Close()
+	buf := make([]byte, blob.LeafBytes)
+	for n > 0 {
+		got, err := io.ReadFull(in, buf[:min(n, len(buf))])
+		sha256.Sum256(buf[:got])
+		if n -= got; err != nil {
+			return errors.Join(errShort, err)
+		}
+	}
+	return nil
+}
+
+func overTCP(ctx context.Context, data []byte) (func() error, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	context.AfterFunc(ctx, func() { _ = l.Close() })
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			_, _ = c.Write(data)
+			_ = c.Close()
+		}
+	}()
+	return func() error {
+		c, err := net.Dial("tcp", l.Addr().String())
+		if err != nil {
+			return err
+		}
+		return hashed(c, len(data))
+	}, nil
+}
+
+func overStream(ctx context.Context, data []byte) (func() error, error) {
+	const plain = "/starling/benchmark/1"
+	var ends [2]host.Host
+	for i := range ends {
+		h, err := libp2p.New(libp2p.ListenAddrStrings("/ip4/127.0.0.1/tcp/0"), libp2p.DisableRelay(), libp2p.DisableMetrics())
+		if err != nil {
+			return nil, err
+		}
+		context.AfterFunc(ctx, func() { _ = h.Close() })
+		ends[i] = h
+	}
+	source, sink := ends[0], ends[1]
+	source.SetStreamHandler(plain, func(s network.Stream) {
+		_, _ = s.Write(data)
+		_ = s.Close()
+	})
+	if err := sink.Connect(ctx, p2p.AddrInfo{ID: source.ID(), Addrs: source.Addrs()}); err != nil {
+		return nil, err
+	}
+	return func() error {
+		s, err := sink.NewStream(ctx, source.ID(), plain)
+		if err != nil {
+			return err
+		}
+		if _, err := s.Write(nil); err != nil { // opens it
+			return err
+		}
+		return hashed(s, len(data))
+	}, nil
+}
+
+// pair starts two hosts, of which the first holds data.
+func pair(ctx context.Context, data []byte) (source, sink *peer.Host, store *blob.Memory, c blob.CID, err error) {
+	var stores [2]*blob.Memory
+	var ends [2]*peer.Host
+	for i := range ends {
+		key, err := peer.GenerateKey()
+		if err != nil {
+			return nil, nil, nil, c, err
+		}
+		stores[i] = blob.NewMemory()
+		ends[i], err = peer.New(peer.Config{Key: key, Store: stores[i], Listen: []string{"/ip4/127.0.0.1/tcp/0"}})
+		if err != nil {
+			return nil, nil, nil, c, err
+		}
+		context.AfterFunc(ctx, func() { _ = ends[i].Close() })
+	}
+	c, err = stores[0].Put(ctx, data)
+	return ends[0], ends[1], stores[1], c, err
+}
+
+func overFetch(ctx context.Context, data []byte) (func() error, error) {
+	source, sink, store, c, err := pair(ctx, data)
+	if err != nil {
+		return nil, err
+	}
+	return func() error {
+		if err := store.Delete(ctx, c); err != nil {
+			return err
+		}
+		return sink.Have(ctx, c, source.Addrs())
+	}, nil
+}
+
+// The emulated link.
+var access = emulated{rate: 12.5e6, delay: 20 * time.Millisecond, queue: 60 * time.Millisecond}
+
+const pingEvery = 20 * time.Millisecond
+
+// control measures control messages from the holder of a blob to who fetches it, without and with the transfer.
+func (r *NetworkResult) control(ctx context.Context, o NetworkOptions) error {
+	data := make([]byte, int(access.rate*(2*o.Link+4*time.Second).Seconds()))
+	_, _ = rand.Read(data) // never fails
+	source, sink, _, c, err := pair(ctx, data)
+	if err != nil {
+		return err
+	}
+	addr, id, _ := strings.Cut(source.Addrs()[0], "/p2p/")
+	near, err := access.between(ctx, "127.0.0.1:"+addr[strings.LastIndex(addr, "/")+1:])
+	if err != nil {
+		return err
+	}
+	through := fmt.Sprintf("/ip4/127.0.0.1/tcp/%d/p2p/%s", near.Port, id)
+	messages, err := sink.Control(ctx, through)
+	if err != nil {
+		return err
+	}
+	defer messages.Close()
+	idle, err := trips(ctx, messages, o.Link)
+	if err != nil {
+		return err
+	}
+	moving, stop := context.WithCancel(ctx)
+	defer stop()
+	ended := make(chan error, 1)
+	go func() { ended <- sink.Have(moving, c, []string{through}) }()
+	start, err := trips(ctx, messages, 2*time.Second) // while the pace is searched
+	if err != nil {
+		return err
+	}
+	_, before := sink.Traffic()
+	begin := time.Now()
+	busy, err := trips(ctx, messages, o.Link)
+	if err != nil {
+		return err
+	}
+	_, after := sink.Traffic()
+	used := float64(after-before) / time.Since(begin).Seconds() / access.rate
+	select {
+	case err := <-ended:
+		return fmt.Errorf("the transfer ended before the measurement: %w", err)
+	default:
+	}
+	for name, trips := range map[string][]time.Duration{"idle": idle, "start": start, "busy": busy} {
+		r.Control[name+" p50"], r.Control[name+" p99"] = at(trips, 0.5), at(trips, 0.99)
+	}
+	r.Bars = append(r.Bars,
+		below("control messages during a transfer on 100 Mbit/s, p99, of that of an idle link", r.Control["busy p99"]/r.Control["idle p99"], 2),
+		atLeast("share of the link that the transfer has meanwhile", used, 0.75),
+	)
+	return nil
+}
+
+// trips measures round trips for a time.
+func trips(ctx context.Context, c *peer.Control, length time.Duration) (list []time.Duration, err error) {
+	for begin := time.Now(); time.Since(begin) < length; {
+		trip, err := c.Ping(ctx)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, trip)
+		time.Sleep(pingEvery)
+	}
+	return list, nil
+}
+
+// at is a quantile in milliseconds.
+func at(trips []time.Duration, share float64) float64 {
+	slices.Sort(trips)
+	return rounded(float64(trips[int(share*float64(len(trips)-1))].Microseconds())/1e3, 1)
+}

@@ -1,0 +1,42 @@
+package benchmark
+
+import (
+	"testing"
+	"time"
+
+	"github.com/starling-network/starling/network/blob"
+)
+
+// TestNetwork checks that everything is measured, not how fast it is.
+func TestNetwork(t *testing.T) {
+	r, err := Network(t.Context(), NetworkOptions{Bytes: 4 * blob.LeafBytes, Rounds: 1, Link: 200 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(r.Bars) != 4 || len(r.MBps) != 3 || len(r.Control) != 6 {
+		t.Fatalf("measured: %+v", r)
+	}
+	for _, b := range r.Bars {
+		if b.Value <= 0 || b.Name == "" || b.Bar <= 0 {
+			t.Errorf("bar %+v", b)
+		}
+	}
+	for name, ms := range r.Control {
+		if ms < 40 {
+			t.Errorf("%s: a round trip of %v ms on a link of 40", name, ms)
+		}
+	}
+}
+
+func BenchmarkNetwork(b *testing.B) {
+	for b.Loop() {
+		r, err := Network(b.Context(), Quick)
+		if err != nil {
+			b.Fatal(err)
+		}
+		for name := range r.MBps {
+			b.ReportMetric(r.MBps[name], name+"-MB/s")
+			b.ReportMetric(r.CPU[name], name+"-MB/cpu-s")
+		}
+	}
+}
