@@ -45,6 +45,7 @@ type collector struct {
 	mark     mark            // of the last round collected
 	marks    map[uint32]mark // of those before it, by round
 	seen     map[string]bool // events told to the user
+	diverged string          // why the run was given up, if it diverged
 	failures int             // actions that failed in a row
 }
 
@@ -161,9 +162,11 @@ func (c *collector) run(ctx context.Context, duty *consumer.Consumer) (*Summary,
 // maxFailures is how often in a row an action may fail before the run is given up.
 const maxFailures = 10
 
-// again reports whether an action that failed is worth another try: a holder may come back, a halted run does not.
+// again reports whether an action that failed is worth another try: a holder may come back, a halted run does not, nor does
+// one that diverged.
 func (c *collector) again(a role.Action, err error) bool {
-	if halted := (*HaltedError)(nil); errors.As(err, &halted) {
+	halted, diverged := (*HaltedError)(nil), (*train.DivergedError)(nil)
+	if errors.As(err, &halted) || errors.As(err, &diverged) {
 		return false
 	}
 	c.failures++

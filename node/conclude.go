@@ -8,6 +8,7 @@ import (
 
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/client"
+	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/network/blob"
 	"github.com/starling-network/starling/network/checkpoint"
 	"github.com/starling-network/starling/protocol/dispute"
@@ -27,6 +28,7 @@ type Summary struct {
 	Tokens        uint64        `json:"tokens"`
 	FirstEvalLoss float64       `json:"first_eval_loss"`
 	FinalEvalLoss float64       `json:"final_eval_loss"`
+	Diverged      string        `json:"diverged,omitempty"` // why the model is worth nothing: its loss rose, or is no number
 	Audits        AuditCounts   `json:"audits"`
 	Disputes      []DisputeLine `json:"disputes"`       // but for those about planted faults
 	Planted       int           `json:"planted_faults"` // that a verifier found
@@ -89,10 +91,11 @@ func readBooks(ctx context.Context, chain *client.Client, id string) (k books, e
 type ending struct {
 	*Blueprint
 	books
-	lines   []Line
-	metrics []Metric
-	root    canon.Digest               // of the last checkpoint
-	took    func(dispute.Game) float64 // milliseconds of the referee for the leaf of a dispute, 0 if not known
+	lines    []Line
+	metrics  []Metric
+	root     canon.Digest               // of the last checkpoint
+	took     func(dispute.Game) float64 // milliseconds of the referee for the leaf of a dispute, 0 if not known
+	diverged string                     // why the run was given up, if it diverged
 }
 
 // conclude writes what a run leaves behind.
@@ -111,7 +114,7 @@ func (c *collector) conclude(ctx context.Context) (*Summary, error) {
 			return nil, err
 		}
 	}
-	e := ending{c.b, k, c.lines, metrics, c.last.Root(), c.took}
+	e := ending{c.b, k, c.lines, metrics, c.last.Root(), c.took, c.diverged}
 	s := e.summary()
 	if err := errors.Join(writeReceipts(c.out, k.receipts), c.writeDisputes(k.disputes)); err != nil {
 		return nil, err
@@ -131,6 +134,23 @@ func (c *collector) conclude(ctx context.Context) (*Summary, error) {
 	return s, errors.Join(c.prune(ctx, c.keep()), c.out.writeJSON(fileSummary, s))
 }
 
+// abandon writes what a run that ended with a *train.DivergedError leaves behind: the model and the receipts of the rounds
+// before. It returns the error with which the run ended.
+func (c *collector) abandon(ctx context.Context, err error) error {
+	why := (*train.DivergedError)(nil)
+	if !errors.As(err, &why) || c.last == nil {
+		return err
+	}
+	c.diverged = why.Error()
+	for round := uint32(len(c.lines)) + 1; round <= why.Round; round++ {
+		if failure := c.collect(ctx, round); failure != nil {
+			return errors.Join(err, failure)
+		}
+	}
+	_, failure := c.conclude(ctx)
+	return errors.Join(err, failure)
+}
+
 func (e ending) summary() *Summary {
 	spec := e.Spec
 	s := &Summary{
@@ -140,6 +160,9 @@ func (e ending) summary() *Summary {
 	}
 	s.Tokens = uint64(s.Steps) * uint64(spec.Units*spec.Batch*spec.Length)
 	s.FirstEvalLoss, s.FinalEvalLoss = evalLosses(e.metrics)
+	if s.Diverged = e.diverged; s.Diverged == "" {
+		s.Diverged = rise(e.metrics)
+	}
 	for _, m := range e.metrics {
 		if m.Kind == "round" {
 			s.Seconds += m.Seconds
@@ -169,6 +192,27 @@ func (e ending) summary() *Summary {
 		s.Disputes = append(s.Disputes, disputeLine(g, e.took(g)))
 	}
 	return s
+}
+
+// rise says that the loss at the end is far above that at the start: half as much again, and a nat. It is the eval loss, or
+// the loss in training when nothing is held out; "" if it is not.
+func rise(metrics []Metric) string {
+	what := "eval loss"
+	first, last := evalLosses(metrics)
+	if first == 0 && last == 0 {
+		what = "loss"
+		for _, m := range metrics {
+			if m.Kind == "round" && m.Round > 0 {
+				if last = m.Loss; first == 0 {
+					first = m.Loss
+				}
+			}
+		}
+	}
+	if last < 1.5*first || last < first+1 {
+		return ""
+	}
+	return fmt.Sprintf("the %s rose from %.3f to %.3f", what, first, last)
 }
 
 // evalLosses returns the first and the last measured eval loss; 0 when nothing is held out.

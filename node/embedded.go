@@ -154,20 +154,25 @@ func (p *process) enlist(ctx context.Context, r run.Role) error {
 }
 
 // runJob places the order, unless that was done before a restart, and lets everybody work until the books are closed.
-func (n *embedded) runJob(ctx context.Context, order market.Order) (*Summary, error) {
-	ctx, n.cancel = context.WithCancel(ctx)
+func (n *embedded) runJob(outer context.Context, order market.Order) (*Summary, error) {
+	ctx, cancel := context.WithCancel(outer)
+	n.cancel = cancel
 	defer n.cancel()
 	if err := n.consumer.order(ctx, order); err != nil {
 		return nil, err
 	}
+	fail := func(err error) {
+		select {
+		case n.failed <- err:
+		default:
+		}
+		n.cancel()
+	}
 	for _, p := range n.parties {
+		p.diverged = fail
 		n.running.Go(func() {
 			if err := p.run(ctx); err != nil && ctx.Err() == nil {
-				select {
-				case n.failed <- fmt.Errorf("node: %s: %w", p.id, err):
-				default:
-				}
-				n.cancel()
+				fail(fmt.Errorf("node: %s: %w", p.id, err))
 			}
 		})
 	}
@@ -176,10 +181,14 @@ func (n *embedded) runJob(ctx context.Context, order market.Order) (*Summary, er
 	n.running.Wait()
 	select {
 	case failure := <-n.failed:
-		return summary, errors.Join(failure, err)
+		if err == nil || errors.Is(err, context.Canceled) {
+			err = failure
+		} else {
+			err = errors.Join(failure, err)
+		}
 	default:
-		return summary, err
 	}
+	return summary, n.consumer.abandon(outer, err)
 }
 
 // stop takes everything down, in the order that lets the last messages out.

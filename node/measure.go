@@ -2,6 +2,8 @@ package node
 
 import (
 	"context"
+	"fmt"
+	"math"
 	"time"
 
 	"github.com/starling-network/starling/compute/generate"
@@ -101,6 +103,9 @@ func (b *Blueprint) metrics(eval *program.Exec, round uint32, ckpt *train.Checkp
 	if every := max(1, b.Job.Eval.EverySteps); int(step)%every == 0 || round == spec.Rounds {
 		if m.EvalLoss, err = b.evaluate(eval, ckpt); err != nil {
 			return nil, err
+		}
+		if x := m.EvalLoss; x != nil && (math.IsNaN(*x) || math.IsInf(*x, 0)) {
+			return nil, &train.DivergedError{Round: max(round, 1) - 1, What: fmt.Sprintf("the eval loss after step %d is %v", step, *x)}
 		}
 	}
 	if round > 0 {

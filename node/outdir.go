@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"syscall"
 
 	"github.com/starling-network/starling/client/job"
 	"github.com/starling-network/starling/node/home"
@@ -105,7 +106,7 @@ func (o *OutDir) Close() error { return o.unlock() }
 
 func (o *OutDir) readRun() error {
 	text, err := os.ReadFile(o.file(fileRun))
-	if errors.Is(err, os.ErrNotExist) {
+	if errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
 		return fmt.Errorf("%w: %s", ErrNotARun, o.Path)
 	}
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/starling-network/starling/client"
 	"github.com/starling-network/starling/compute/kernel"
+	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/network/blob"
 	"github.com/starling-network/starling/network/peer"
 	"github.com/starling-network/starling/node/journal"
@@ -34,6 +35,8 @@ type process struct {
 	liar    bool // skips its training and fabricates what it commits to
 	watch   *watch
 	journal *journal.Journal // nil: none is kept
+
+	diverged func(error) // told of a *train.DivergedError; nil: nobody is
 
 	party *party.Party // once the job's bundle is here
 }
@@ -134,6 +137,9 @@ func (p *process) perform(ctx context.Context, a role.Action) role.Event {
 		p.log.Debug("action overtaken by others", "action", a.Key(), "err", failed.Err)
 	case "failed":
 		p.log.Warn("action failed", "action", a.Key(), "err", failed.Err)
+		if why := (*train.DivergedError)(nil); p.diverged != nil && errors.As(failed.Err, &why) {
+			p.diverged(why)
+		}
 	}
 	return e
 }

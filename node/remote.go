@@ -67,7 +67,8 @@ func (n *remote) runJob(ctx context.Context, order market.Order) (*Summary, erro
 	if err := n.consumer.order(ctx, order); err != nil {
 		return nil, err
 	}
-	return n.consumer.run(ctx, consumer.New(n.consumer.next()))
+	summary, err := n.consumer.run(ctx, consumer.New(n.consumer.next()))
+	return summary, n.consumer.abandon(ctx, err)
 }
 
 func (n *remote) stop() error {

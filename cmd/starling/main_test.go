@@ -55,7 +55,17 @@ func starling(t *testing.T, args ...string) (code int, stdout, stderr string) {
 func writeJob(t *testing.T, extra string) string {
 	t.Helper()
 	dir := t.TempDir()
-	file := `apiVersion: starling/v1
+	var text strings.Builder
+	for i := range 1500 {
+		fmt.Fprintf(&text, "{\"text\": \"number %d follows %d and so on\"}\n", i+1, i)
+	}
+	if err := errors.Join(os.WriteFile(filepath.Join(dir, "job.yaml"), []byte(jobText+extra), 0o644), os.WriteFile(filepath.Join(dir, "text.jsonl"), []byte(text.String()), 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	return filepath.Join(dir, "job.yaml")
+}
+
+const jobText = `apiVersion: starling/v1
 kind: TrainingJob
 model:
   architecture: llama
@@ -66,16 +76,7 @@ val_set_size: 0.1
 sequence_len: 16
 training: {max_steps: 16, global_batch_size: 6, learning_rate: 1.0e-2}
 strategy: {sync_steps: 4, workers: 3}
-` + extra
-	var text strings.Builder
-	for i := range 1500 {
-		fmt.Fprintf(&text, "{\"text\": \"number %d follows %d and so on\"}\n", i+1, i)
-	}
-	if err := errors.Join(os.WriteFile(filepath.Join(dir, "job.yaml"), []byte(file), 0o644), os.WriteFile(filepath.Join(dir, "text.jsonl"), []byte(text.String()), 0o644)); err != nil {
-		t.Fatal(err)
-	}
-	return filepath.Join(dir, "job.yaml")
-}
+`
 
 func summary(t *testing.T, stdout string) (s node.Summary) {
 	t.Helper()
@@ -172,6 +173,30 @@ func TestErrors(t *testing.T) {
 	job := writeJob(t, "")
 	typo := writeJob(t, "bugdet: {max_cost: 5}\n")
 	poor := writeJob(t, "budget: {max_cost: 0.000001}\n")
+	dir := t.TempDir()
+	hostile := map[string]string{ // an absurd length at the place where each format has one
+		"data.parquet": "PAR1\x15\x04garbagePAR1", "empty.txt": "", "model.safetensors": "\xff\xff\xff\xff\xff\xff\xff\x0f{}",
+		"config.json": `{"model_type": "gpt2", "n_layer": 1, "n_embd": 8, "n_head": 1, "n_positions": 16, "vocab_size": 256}`,
+	}
+	for name, text := range hostile {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	with := func(old, replaced string) string {
+		path := writeJob(t, "")
+		text, err := os.ReadFile(path)
+		if err == nil {
+			err = os.WriteFile(path, []byte(strings.Replace(string(text), old, replaced, 1)), 0o644)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	data := `{path: "*.jsonl", format: jsonl}`
+	model, _, _ := strings.Cut(jobText, "datasets:")
+	_, model, _ = strings.Cut(model, "model:")
 	for name, c := range map[string]struct {
 		args []string
 		code int
@@ -188,6 +213,11 @@ func TestErrors(t *testing.T) {
 		"explain nothing": {[]string{"explain", "--out", t.TempDir()}, 3, []string{"NOT_A_RUN"}},
 		"explain where":   {[]string{"explain", "7"}, 2, []string{"--out"}},
 		"not a model":     {[]string{"generate", t.TempDir()}, 3, []string{"MODEL_UNREADABLE"}},
+		"a file, no run":  {[]string{"verify", filepath.Join(dir, "empty.txt")}, 3, []string{"NOT_A_RUN"}},
+		"hostile parquet": {[]string{"train", with(data, `{path: "`+dir+`/data.parquet", format: parquet}`)}, 2, []string{"data.parquet", "footer", "JOB_NO_DATA"}},
+		"empty data":      {[]string{"train", with(data, `{path: "`+dir+`/empty.txt", format: text}`)}, 2, []string{"job.yaml:6:", "no text", "JOB_BAD_VALUE"}},
+		"long sequence":   {[]string{"train", with("sequence_len: 16", "sequence_len: 17")}, 2, []string{"job.yaml:9:", "17 tokens against 16", "JOB_BAD_VALUE"}},
+		"hostile weights": {[]string{"train", with(model, " {base_model: "+dir+", tokenizer: byte-level}\n")}, 2, []string{"job.yaml:3:", "model.safetensors", "JOB_BAD_VALUE"}},
 		"output":          {[]string{"version", "-o", "xml"}, 2, []string{"xml"}},
 	} {
 		out := filepath.Join(t.TempDir(), "out")

@@ -14,6 +14,7 @@ import (
 
 	"github.com/starling-network/starling/client/job"
 	"github.com/starling-network/starling/cmd/starling/terminal"
+	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/node"
 )
 
@@ -43,7 +44,9 @@ network of strangers.
 
 The output folder gets the model (loadable by Hugging Face tools), metrics.jsonl, lineage.jsonl,
 receipts.jsonl, report.html, summary.json and starling.log. With -o json, standard output carries
-the content of summary.json.
+the content of summary.json. There, "diverged" says why the model is worth nothing: its loss rose far
+above that of the start, which is a warning, or it came to a loss or a weight that is infinite or not a
+number, which ends the run with exit code 11; what was attested before is kept.
 
 The first Ctrl-C stops cleanly; --resume goes on from the last attested checkpoint.`,
 		Example: `  starling train examples/quickstart.yaml
@@ -163,11 +166,17 @@ func (f trainFlags) agree(dir string) (resume bool, err error) {
 func trainError(err error) error {
 	var wrong *job.ErrorList
 	var halted *node.HaltedError
+	var diverged *train.DivergedError
 	switch {
 	case errors.As(err, &wrong):
 		return terminal.WithExit(err, terminal.ExitUsage)
 	case errors.As(err, &halted):
 		return terminal.WithExit(&terminal.Problem{Code: "RUN_HALTED", What: "the run cannot go on", Why: halted.Why, Fix: halted.Fix()}, halted.ExitCode())
+	case errors.As(err, &diverged):
+		return terminal.WithExit(&terminal.Problem{
+			Code: "RUN_DIVERGED", What: diverged.Error(),
+			Fix: "lower training.learning_rate or strategy.outer_optimizer.lr, or warm up longer; the model and the receipts of the rounds before are in the output folder",
+		}, terminal.ExitJobFailed)
 	case errors.Is(err, node.ErrBudget):
 		return terminal.WithExit(&terminal.Problem{
 			Code: "BUDGET_TOO_SMALL", What: "the budget cannot pay for the job", Why: err.Error(), Fix: "raise budget.max_cost or train fewer steps",
@@ -183,6 +192,9 @@ func printSummary(s *node.Summary, dir string) {
 	defer w.Flush()
 	fmt.Fprintf(w, "eval loss   %s -> %s nats a token, %d steps in %d rounds on %d workers\n",
 		terminal.Loss(s.FirstEvalLoss), terminal.Loss(s.FinalEvalLoss), s.Steps, s.Rounds, s.Workers)
+	if s.Diverged != "" {
+		fmt.Fprintf(w, "warning     the training diverged: %s; lower training.learning_rate\n", s.Diverged)
+	}
 	fmt.Fprintf(w, "audits      %d drawn, %d passed, %d failed\n", s.Audits.Drawn, s.Audits.Passed, s.Audits.Failed)
 	for _, d := range s.Disputes {
 		fmt.Fprintf(w, "dispute     round %d: %s: %s\n", d.Round, d.Worker, d.Verdict)

@@ -132,6 +132,18 @@ func (s *Session) Trace(visit func(op int, value *tensor.Tensor)) (*canon.Tree, 
 	return canon.NewTree(leaves), nil
 }
 
+// DivergedError says that training came to a loss or a weight that is infinite or not a number: nothing can be learned from
+// there, and no update is made of it.
+type DivergedError struct {
+	Round uint32 // from 0
+	What  string // is not finite, and its value
+}
+
+// Error implements error. It counts rounds from 1, as people do.
+func (e *DivergedError) Error() string {
+	return fmt.Sprintf("the training diverged in round %d: %s", e.Round+1, e.What)
+}
+
 // Result is a finished work unit.
 type Result struct {
 	Segments []canon.Digest   // inner state roots at the start, at every segment boundary and at the end
@@ -140,7 +152,8 @@ type Result struct {
 	End      []*tensor.Tensor // the state at the end, in the order in which StateRoot takes it
 }
 
-// Run executes a whole unit. After every step it calls observe, if given; an error from there ends the unit.
+// Run executes a whole unit. After every step it calls observe, if given; an error from there ends the unit. So does a loss
+// or an update that is not finite, with a *DivergedError.
 func (t *Task) Run(base *Checkpoint, unit uint32, observe func(step uint32, loss float32) error) (*Result, error) {
 	s, err := t.Begin(base, unit)
 	if err != nil {
@@ -151,6 +164,9 @@ func (t *Task) Run(base *Checkpoint, unit uint32, observe func(step uint32, loss
 		loss, err := s.Advance()
 		if err != nil {
 			return nil, err
+		}
+		if !finite(loss) {
+			return nil, &DivergedError{base.Round, fmt.Sprintf("the loss of step %d of unit %d is %v", s.step, unit, loss)}
 		}
 		r.Losses = append(r.Losses, loss)
 		if s.step%t.Spec.Segment == 0 || s.step == t.Spec.Steps {
@@ -163,11 +179,19 @@ func (t *Task) Run(base *Checkpoint, unit uint32, observe func(step uint32, loss
 		}
 	}
 	for i, n := range s.names {
-		r.Delta = append(r.Delta, Difference(base.Params[i], s.in[Param+n]))
+		delta := Difference(base.Params[i], s.in[Param+n])
+		for k, x := range delta.F32() {
+			if !finite(x) {
+				return nil, &DivergedError{base.Round, fmt.Sprintf("the update of unit %d to element %d of %q is %v", unit, k, n, x)}
+			}
+		}
+		r.Delta = append(r.Delta, delta)
 	}
 	r.End = s.Tensors()
 	return r, nil
 }
+
+func finite(x float32) bool { return x-x == 0 }
 
 // Difference is a minus b, of equal shapes.
 func Difference(a, b *tensor.Tensor) *tensor.Tensor {
