@@ -1,12 +1,15 @@
 package peer
 
 import (
+	"context"
 	"time"
 
 	"github.com/libp2p/go-libp2p"
+	dht "github.com/libp2p/go-libp2p-kad-dht"
 	"github.com/libp2p/go-libp2p/core/host"
 	"github.com/libp2p/go-libp2p/core/network"
 	"github.com/libp2p/go-libp2p/core/protocol"
+	"github.com/libp2p/go-libp2p/core/routing"
 	rcmgr "github.com/libp2p/go-libp2p/p2p/host/resource-manager"
 	"github.com/libp2p/go-libp2p/p2p/net/connmgr"
 	"github.com/libp2p/go-libp2p/p2p/net/swarm"
@@ -21,29 +24,45 @@ const (
 	connectionsHigh = 384
 )
 
-// listen starts a libp2p host with bounded resources.
-func listen(key Key, addrs []string) (host.Host, error) {
+// listen starts a libp2p host with bounded resources, and its part in discovery, if it has one.
+func listen(ctx context.Context, c Config) (_ host.Host, table *dht.IpfsDHT, err error) {
 	resources, err := limits()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	connections, err := connmgr.NewConnManager(connectionsLow, connectionsHigh, connmgr.WithGracePeriod(30*time.Second))
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return libp2p.New(
-		libp2p.Identity(key),
-		libp2p.ListenAddrStrings(addrs...),
+	options := []libp2p.Option{
+		libp2p.Identity(c.Key),
+		libp2p.ListenAddrStrings(c.Listen...),
 		libp2p.Transport(tcp.NewTCPTransport, tcp.DisableReuseport()),
 		libp2p.Transport(quic.NewTransport),
 		libp2p.ResourceManager(resources),
 		libp2p.ConnectionManager(connections),
 		libp2p.SwarmOpts(swarm.WithDialRanker(tcpFirst)),
-		libp2p.DisableRelay(),
+		libp2p.EnableRelay(), // to dial those that are behind one
+		libp2p.EnableHolePunching(),
 		libp2p.DisableMetrics(),
 		libp2p.Ping(false),
 		libp2p.UserAgent("starling"),
-	)
+	}
+	if c.Relay != nil {
+		options = append(options, offering(c.Relay)...)
+	}
+	if c.Relays != nil {
+		options = append(options, behind(c.Relays)...)
+	}
+	if c.Known != nil {
+		options = append(options, libp2p.Routing(func(h host.Host) (routing.PeerRouting, error) {
+			var err error
+			table, err = discover(ctx, h, c)
+			return table, err
+		}))
+	}
+	h, err := libp2p.New(options...)
+	return h, table, err
 }
 
 // limits bounds what all peers together, and each of them, can make us hold.

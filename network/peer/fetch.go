@@ -54,7 +54,7 @@ func (e *FetchError) Unwrap() []error {
 
 // Fetch returns the blob c and leaves it in the store. If the store has not got it, it is fetched from the peers at
 // the given multiaddrs, several at once; every leaf is verified before it is kept, and a peer that sends a false one is
-// never asked again. A failed or cancelled Fetch leaves its leaves to the next, if the store is durable. Concurrent
+// never asked again. If none of them gives it, who announced it is asked (Config.Known). A failed or cancelled Fetch leaves its leaves to the next, if the store is durable. Concurrent
 // fetches of one blob share the work. The error is the context's, the store's, blob.ErrTooLarge, or a *FetchError.
 func (h *Host) Fetch(ctx context.Context, c blob.CID, from []string) (data []byte, err error) {
 	err = h.obtain(ctx, c, from, func() error {
@@ -84,7 +84,9 @@ func (h *Host) obtain(ctx context.Context, c blob.CID, from []string, look func(
 		}
 		ended, first := h.takeOff(c)
 		if first {
-			err = h.download(ctx, c, from)
+			if err = h.download(ctx, c, from); err != nil {
+				err = h.widen(ctx, c, from, err)
+			}
 			h.land(c)
 			if err != nil {
 				return err

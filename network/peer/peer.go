@@ -1,9 +1,10 @@
 // Package peer is the libp2p host of one node: its identity, its connections, and the exchange of blobs with other
 // nodes (serve.go, fetch.go; the protocol is described in wire.go), which is measured and paced so that control messages
-// do not wait behind it (link.go, pace.go). Ordinary IPFS clients that connect read the same blobs (package ipfs).
+// do not wait behind it (link.go, pace.go). A host that nobody can dial is reached through relays (relay.go); one whose
+// known address is stale, and who holds a blob, are found in a distributed hash table (discovery.go). Ordinary IPFS clients that connect read the same blobs (package ipfs).
 //
 // It moves bytes and verifies them against their CIDs. It does not know what a blob means, whom to trust with pay or
-// duties, or where blobs may be found: the caller names likely holders.
+// duties, or which blobs are needed: the caller names likely holders.
 package peer
 
 import (
@@ -16,6 +17,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	dht "github.com/libp2p/go-libp2p-kad-dht"
 	"github.com/libp2p/go-libp2p/core/crypto"
 	"github.com/libp2p/go-libp2p/core/host"
 	p2p "github.com/libp2p/go-libp2p/core/peer"
@@ -40,6 +42,10 @@ type Config struct {
 	Store  blob.Store          // what is served, and where fetched blobs go
 	Serve  func(blob.CID) bool // whether a stored blob may be given away; nil: every one. A refused blob looks absent.
 
+	Known  func() []string // addresses of some peers at any time, such as those on chain: the way into discovery; nil: none
+	Relay  func(ID) bool   // members for whom this host is a relay; nil: for nobody. It must be reachable itself
+	Relays func() []string // addresses of relays through which others reach this host; nil: they dial it
+
 	UploadSlots int           // requests answered at the same time; default 16
 	MaxBlob     int64         // bytes of the largest blob that Fetch takes; default 1 GiB
 	Stall       time.Duration // a transfer without a byte of progress for so long has failed; default 30 s
@@ -50,6 +56,7 @@ type Config struct {
 type Host struct {
 	config   Config
 	host     host.Host
+	dht      *dht.IpfsDHT    // or nil
 	ctx      context.Context // of the host's life
 	cancel   context.CancelFunc
 	slots    chan struct{} // one element for each upload in progress
@@ -99,16 +106,18 @@ func New(config Config) (*Host, error) {
 	config.Stall = orDefault(config.Stall, 30*time.Second)
 	config.Hedge = orDefault(config.Hedge, 2*time.Second)
 
-	endpoint, err := listen(config.Key, config.Listen)
+	ctx, cancel := context.WithCancel(context.Background())
+	endpoint, table, err := listen(ctx, config)
 	if err != nil {
+		cancel()
 		return nil, fmt.Errorf("peer: start on %v: %w", config.Listen, err)
 	}
-	ctx, cancel := context.WithCancel(context.Background())
 	h := &Host{
 		config:  config,
 		ctx:     ctx,
 		cancel:  cancel,
 		host:    endpoint,
+		dht:     table,
 		slots:   make(chan struct{}, config.UploadSlots),
 		hostile: map[ID]bool{},
 		flights: map[blob.CID]chan struct{}{},
@@ -174,7 +183,11 @@ func (h *Host) Close() error {
 	h.cancel()
 	h.mu.Unlock()
 	h.bitswap()
-	err := h.host.Close()
+	var err error
+	if h.dht != nil {
+		err = h.dht.Close()
+	}
+	err = errors.Join(err, h.host.Close())
 	h.serving.Wait()
 	return err
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/libp2p/go-libp2p/core/network"
 	p2p "github.com/libp2p/go-libp2p/core/peer"
 	"github.com/starling-network/starling/network/blob"
 )
@@ -144,7 +145,7 @@ func (h *Host) reach(ctx context.Context, id ID) error {
 	if h.isHostile(id) {
 		return fmt.Errorf("%w before", ErrHostile)
 	}
-	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+	ctx, cancel := context.WithTimeout(network.WithAllowLimitedConn(ctx, "a direct one may follow"), dialTimeout)
 	defer cancel()
 	return h.host.Connect(ctx, p2p.AddrInfo{ID: id})
 }
@@ -159,7 +160,7 @@ func (h *Host) dial(ctx context.Context, id ID) (w *wire, release func(), err er
 	}
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
-	s, err := h.host.NewStream(ctx, id, Protocol)
+	s, err := h.stream(ctx, id)
 	if err != nil {
 		<-slots
 		return nil, nil, err

@@ -1,0 +1,111 @@
+package peer
+
+import (
+	"context"
+	"time"
+
+	"github.com/libp2p/go-libp2p"
+	"github.com/libp2p/go-libp2p/core/event"
+	"github.com/libp2p/go-libp2p/core/network"
+	p2p "github.com/libp2p/go-libp2p/core/peer"
+	"github.com/libp2p/go-libp2p/p2p/host/autorelay"
+	"github.com/libp2p/go-libp2p/p2p/host/eventbus"
+	"github.com/libp2p/go-libp2p/p2p/protocol/circuitv2/relay"
+	"github.com/multiformats/go-multiaddr"
+)
+
+// What a relay does for each member: libp2p's defaults end a connection after 128 KiB, and allow eight members behind one
+// address.
+const (
+	relayTime    = 30 * time.Minute // of one connection
+	relayBytes   = 4 << 30          // of one connection, each way
+	relayMembers = 1024
+	relayPerHost = 64 // members behind one IP address
+)
+
+// directWait is how long bulk waits for a direct connection to take the place of a new one through a relay.
+const directWait = 5 * time.Second
+
+// offering are the options of a host that relays between others.
+func offering(member func(ID) bool) []libp2p.Option {
+	resources := relay.DefaultResources()
+	resources.Limit = &relay.RelayLimit{Duration: relayTime, Data: relayBytes}
+	resources.MaxReservations, resources.MaxCircuits, resources.BufferSize = relayMembers, 64, pieceBytes
+	resources.MaxReservationsPerIP, resources.MaxReservationsPerASN = relayPerHost, relayMembers
+	return []libp2p.Option{
+		libp2p.ForceReachabilityPublic(),
+		libp2p.EnableRelayService(relay.WithResources(resources), relay.WithACL(members(member)),
+			relay.WithReservationAddressFilter(func(multiaddr.Multiaddr) bool { return true })), // private networks have relays, too
+	}
+}
+
+// members are who may use a relay: one that may reserve is reached by everybody.
+type members func(ID) bool
+
+func (m members) AllowReserve(id p2p.ID, _ multiaddr.Multiaddr) bool { return m(id) }
+
+func (m members) AllowConnect(_ p2p.ID, _ multiaddr.Multiaddr, to p2p.ID) bool { return m(to) }
+
+// behind are the options of a host that others cannot dial: it keeps a reservation at two relays, and when a connection
+// comes in through one, both ends try to make a direct one (DCUtR).
+func behind(relays func() []string) []libp2p.Option {
+	source := func(ctx context.Context, n int) <-chan p2p.AddrInfo {
+		found := make(chan p2p.AddrInfo, n)
+		defer close(found)
+		for _, addr := range relays() {
+			if info, err := parseAddr(addr); err == nil && len(found) < n {
+				found <- info
+			}
+		}
+		return found
+	}
+	return []libp2p.Option{
+		libp2p.ForceReachabilityPrivate(),
+		libp2p.EnableAutoRelayWithPeerSource(source, autorelay.WithBootDelay(0), autorelay.WithNumRelays(2),
+			autorelay.WithMinCandidates(1), autorelay.WithMinInterval(time.Second), autorelay.WithBackoff(30*time.Second)),
+	}
+}
+
+// Watch calls told with the addresses of the host, at once and whenever they change, until the context ends or told returns
+// an error, which is returned.
+func (h *Host) Watch(ctx context.Context, told func(addrs []string) error) error {
+	changes, err := h.host.EventBus().Subscribe(new(event.EvtLocalAddressesUpdated), eventbus.Name("starling"))
+	if err != nil {
+		return err
+	}
+	defer changes.Close()
+	for {
+		if err := told(h.Addrs()); err != nil {
+			return err
+		}
+		select {
+		case _, ok := <-changes.Out():
+			if !ok {
+				return ErrClosed
+			}
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-h.ctx.Done():
+			return ErrClosed
+		}
+	}
+}
+
+// stream opens a stream for bulk. Over a relay it goes only if the connection has not become a direct one in time.
+func (h *Host) stream(ctx context.Context, id ID) (network.Stream, error) {
+	for _, c := range h.host.Network().ConnsToPeer(id) {
+		if !c.Stat().Limited || h.host.Network().Connectedness(id) != network.Limited {
+			break
+		}
+		if left := directWait - time.Since(c.Stat().Opened); left > 0 {
+			direct, cancel := context.WithTimeout(ctx, left)
+			s, err := h.host.NewStream(network.WithNoDial(direct, "the other end makes the direct connection"), id, Protocol)
+			cancel()
+			if err == nil {
+				return s, nil
+			}
+		}
+		break
+	}
+	return h.host.NewStream(network.WithAllowLimitedConn(ctx, "bulk"), id, Protocol)
+}
