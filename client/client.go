@@ -11,7 +11,6 @@ import (
 	"sync/atomic"
 
 	rpcclient "github.com/cometbft/cometbft/rpc/client"
-	"github.com/cometbft/cometbft/rpc/client/http"
 	sdkclient "github.com/cosmos/cosmos-sdk/client"
 	sdk "github.com/cosmos/cosmos-sdk/types"
 
@@ -68,27 +67,15 @@ func Through(rpc rpcclient.Client, signer Signer, submit Submitter) *Client {
 	return c
 }
 
-// Connect returns a client of the account of a signer over a connection of its own to the HTTP interface of a validator.
-func Connect(address string, signer Signer) (*Client, error) {
-	rpc, err := Dial(address)
+// Connect returns a client of the account of a signer over a connection of its own, as Dial makes it.
+func Connect(addresses string, signer Signer) (*Client, error) {
+	rpc, err := Dial(addresses)
 	if err != nil {
 		return nil, err
 	}
 	c := New(rpc, signer)
 	c.hang = rpc.Stop
 	return c, nil
-}
-
-// Dial connects to the HTTP interface of a validator, such as http://127.0.0.1:26657. The caller stops the connection.
-func Dial(address string) (rpcclient.Client, error) {
-	rpc, err := http.New(address, "/websocket")
-	if err != nil {
-		return nil, fmt.Errorf("client: %s: %w", address, err)
-	}
-	if err := rpc.Start(); err != nil {
-		return nil, fmt.Errorf("client: cannot reach %s: %w: is a validator running there?", address, err)
-	}
-	return rpc, nil
 }
 
 // Address of the account.

@@ -1,8 +1,13 @@
 package client_test
 
 import (
+	"bufio"
 	"errors"
 	"fmt"
+	"io"
+	"net"
+	"strings"
+	"sync/atomic"
 	"testing"
 
 	chainmarket "github.com/starling-network/starling/chain/x/market"
@@ -120,4 +125,102 @@ func TestLargestLeafFits(t *testing.T) {
 	n.until(n.clients["w0"], "job", func(s run.State) bool { return s.Phase == run.Train })
 	leaf := dispute.Move{Leaf: &dispute.Leaf{Payload: make([]byte, dispute.MaxLeaf)}}
 	n.refused(n.clients["v0"].Move(n.ctx, "job", 0, 0, 0, leaf), training.ErrNoDispute, "training", 17)
+}
+
+// relay passes TCP connections on to an address. deaf are those that no byte comes back from: subscriptions to events, once
+// it is told so, as when a link is cut and nobody closes what went through it.
+type relay struct {
+	net.Listener
+	deaf atomic.Bool
+}
+
+func relayTo(t *testing.T, address string) *relay {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &relay{Listener: l}
+	t.Cleanup(func() { _ = l.Close() })
+	go func() {
+		for {
+			in, err := l.Accept()
+			if err != nil {
+				return
+			}
+			out, err := net.Dial("tcp", address)
+			if err != nil {
+				_ = in.Close()
+				continue
+			}
+			go r.pass(in, out)
+		}
+	}()
+	return r
+}
+
+func (r *relay) pass(in, out net.Conn) {
+	defer in.Close()
+	defer out.Close()
+	buffered := bufio.NewReader(in)
+	head, _ := buffered.Peek(len("GET /websocket"))
+	events := string(head) == "GET /websocket"
+	go func() {
+		_, _ = io.Copy(out, buffered)
+	}()
+	b := make([]byte, 4096)
+	for {
+		n, err := out.Read(b)
+		if err != nil {
+			return
+		}
+		if events && r.deaf.Load() {
+			continue
+		}
+		if _, err := in.Write(b[:n]); err != nil {
+			return
+		}
+	}
+}
+
+// A client whose events stop without a word goes on: it asks for blocks, and its messages get through.
+func TestSilentSubscription(t *testing.T) {
+	n := start(t, "consumer")
+	n.validator.Stop()
+	n.config.RPC = free(t)
+	n.open()
+	r := relayTo(t, n.config.RPC)
+	c, err := client.Connect("http://"+r.Addr().String(), key("consumer"))
+	n.must(err)
+	defer c.Close()
+	blocks, err := c.Blocks(n.ctx)
+	n.must(err)
+	begin := (<-blocks).Height
+	r.deaf.Store(true)
+	for b := range blocks {
+		if b.Height > begin+5 {
+			break
+		}
+	}
+	n.must(c.Order(n.ctx, order("job")))
+	n.must(n.ctx.Err())
+}
+
+// A client that knows several validators goes on with another when the one that it talks to is gone.
+func TestAnotherValidator(t *testing.T) {
+	n := start(t, "consumer")
+	n.validator.Stop()
+	n.config.RPC = free(t)
+	n.open()
+	r := relayTo(t, n.config.RPC)
+	c, err := client.Connect("http://127.0.0.1:1,http://"+r.Addr().String()+",http://"+n.config.RPC, key("consumer"))
+	n.must(err)
+	defer c.Close()
+	n.must(c.Order(n.ctx, order("job")))
+	r.deaf.Store(true)
+	n.must(r.Close())
+	n.must(c.Order(n.ctx, order("other")))
+	if _, err := client.Connect("127.0.0.1:1", key("consumer")); err == nil || !strings.Contains(err.Error(), "http://") {
+		t.Errorf("an address without a scheme: %v", err)
+	}
 }

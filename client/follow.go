@@ -84,13 +84,26 @@ func (c *Client) start(ctx context.Context) error {
 func (c *Client) listen(events <-chan ctypes.ResultEvent, ended <-chan struct{}) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
+	var silent <-chan time.Time
+	if c.hang != nil { // to a validator in our own process nothing is lost
+		ticker := time.NewTicker(silence)
+		defer ticker.Stop()
+		silent = ticker.C
+	}
+	heard := true
 	for {
 		select {
 		case e := <-events:
+			heard = true
 			if b, ok := e.Data.(cmttypes.EventDataNewBlock); ok {
 				c.catchUp(ctx, b.Block.Height)
 				c.tell(b.Block, b.ResultFinalizeBlock.TxResults)
 			}
+		case <-silent:
+			if !heard {
+				c.ask(ctx)
+			}
+			heard = false
 		case <-c.rpc.Quit():
 			c.end()
 			return
@@ -100,11 +113,31 @@ func (c *Client) listen(events <-chan ctypes.ResultEvent, ended <-chan struct{})
 	}
 }
 
-// catchUp reads the blocks before a height that no event told of.
+// silence is how long events may fail to come before a client asks for blocks.
+const silence = time.Second
+
+// ask reads the blocks that no event told of. Events stop without a word when the validator is gone or cut off, and it is
+// minutes until the subscription is made again.
+func (c *Client) ask(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, replyPatience)
+	defer cancel()
+	status, err := c.rpc.Status(ctx)
+	if err != nil {
+		return // until it is silent again
+	}
+	c.catchUp(ctx, status.SyncInfo.LatestBlockHeight+1)
+}
+
+// catchUp reads the blocks before a height that no event told of: all in which a transaction may be that somebody waits
+// for, or else the last.
 func (c *Client) catchUp(ctx context.Context, height int64) {
-	c.follow.mu.Lock()
-	h := c.follow.last + 1
-	c.follow.mu.Unlock()
+	f := &c.follow
+	f.mu.Lock()
+	h := f.last + 1
+	if len(f.pending) == 0 {
+		h = max(h, height-1)
+	}
+	f.mu.Unlock()
 	for ; h < height; h++ {
 		block, err := c.rpc.Block(ctx, &h)
 		if err != nil {

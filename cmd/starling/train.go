@@ -65,7 +65,7 @@ The first Ctrl-C stops cleanly; --resume goes on from the last attested checkpoi
 	fl.BoolVar(&f.noInput, "no-input", false, "never ask")
 	fl.IntVar(&f.workers, "workers", 0, "number of workers, in place of the job's strategy.workers")
 	fl.IntVar(&f.dishonest, "dishonest", 0, "number of workers that skip their training and make up what they submit")
-	fl.StringVar(&f.network, "network", "", "run on the network of this validator, such as http://127.0.0.1:26601, in place of an embedded one")
+	fl.StringVar(&f.network, "network", "", "run on the network of this validator, such as http://127.0.0.1:26601, or these, separated by commas, in place of an embedded one")
 	fl.StringVar(&f.home, "home", "", "with --network: folder of the account that pays")
 	fl.StringSliceVar(&f.listen, "listen", nil, "with --network: multiaddrs at which workers fetch the job (default: any port of the loopback)")
 	return cmd

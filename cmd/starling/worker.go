@@ -50,7 +50,7 @@ stops at once; a unit that is not done then goes to somebody else.`,
 	metricsFlag(cmd, &o.Metrics)
 	f := cmd.Flags()
 	f.StringVar(&o.Home, "home", "", "folder of the key and the blobs")
-	f.StringVar(&o.RPC, "network", "", "HTTP interface of a validator")
+	f.StringVar(&o.RPC, "network", "", "HTTP interface of a validator, or of several, separated by commas: the next is asked when one is gone")
 	f.StringVar(&role, "role", "worker", "what to do: worker or verifier")
 	f.Uint64Var(&o.Price, "price", node.DefaultPrice, "uzen asked for 10^15 floating-point operations")
 	f.Uint64Var(&o.Stake, "stake", node.DefaultStake, "uzen staked at the first start")

@@ -1,0 +1,85 @@
+package client
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	rpcclient "github.com/cometbft/cometbft/rpc/client"
+	rpchttp "github.com/cometbft/cometbft/rpc/client/http"
+)
+
+// Limits after which a validator counts as gone. A host that lost its power or its link closes no connection: without
+// them a question to it would wait for as long as the system sends its packets again, a quarter of an hour.
+const (
+	dialPatience  = 5 * time.Second
+	replyPatience = 20 * time.Second // from the end of the question to the first byte of the answer
+)
+
+// Dial connects to the HTTP interface of a validator, such as http://127.0.0.1:26657, or, with several addresses that are
+// separated by commas, to the first of these that answers; when it is gone later, the next is asked. The caller stops the
+// connection.
+func Dial(addresses string) (rpcclient.Client, error) {
+	list := strings.Split(addresses, ",")
+	f := &failover{transport: &http.Transport{
+		DialContext: (&net.Dialer{
+			Timeout: dialPatience, KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: dialPatience, Interval: dialPatience, Count: 3},
+		}).DialContext,
+		ResponseHeaderTimeout: replyPatience,
+	}}
+	for _, address := range list {
+		u, err := url.Parse(address)
+		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+			return nil, fmt.Errorf("client: %q is not the address of a validator: give one such as http://127.0.0.1:26657", address)
+		}
+		f.places = append(f.places, u)
+	}
+	var failed error
+	for i, address := range list {
+		f.at.Store(int32(i))
+		rpc, err := rpchttp.NewWithClient(address, "/websocket", &http.Client{Transport: f})
+		if err != nil {
+			return nil, fmt.Errorf("client: %s: %w", address, err)
+		}
+		if failed = rpc.Start(); failed == nil {
+			return rpc, nil
+		}
+	}
+	return nil, fmt.Errorf("client: cannot reach %s: %w: is a validator running there?", addresses, failed)
+}
+
+// failover sends every request to the place that answered last, and if it does not any more, to the next that does.
+type failover struct {
+	transport http.RoundTripper
+	places    []*url.URL
+	at        atomic.Int32
+}
+
+// RoundTrip implements http.RoundTripper.
+func (f *failover) RoundTrip(r *http.Request) (*http.Response, error) {
+	first := int(f.at.Load())
+	for i := 0; ; i++ {
+		at := (first + i) % len(f.places)
+		attempt := r.Clone(r.Context())
+		attempt.URL.Scheme, attempt.URL.Host, attempt.Host = f.places[at].Scheme, f.places[at].Host, f.places[at].Host
+		if i > 0 && r.Body != nil {
+			body, err := r.GetBody()
+			if err != nil {
+				return nil, err
+			}
+			attempt.Body = body
+		}
+		answer, err := f.transport.RoundTrip(attempt)
+		if err == nil {
+			f.at.Store(int32(at))
+			return answer, nil
+		}
+		if i == len(f.places)-1 || r.Context().Err() != nil || r.Body != nil && r.GetBody == nil {
+			return nil, err
+		}
+	}
+}
