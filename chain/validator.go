@@ -48,6 +48,7 @@ type Config struct {
 	Seed      []byte        // 32 secret bytes for all keys; nil: made at the first start and kept in Home
 	Log       io.Writer     // errors of the chain; nil: nowhere
 	Metrics   bool          // keep metrics of CometBFT in the default registry of Prometheus; one validator of a process may
+	Say       func(string)  // news for who runs it; nil: nobody
 
 	Genesis *cmttypes.GenesisDoc // of a chain with several validators; nil: this validator alone begins one
 	Listen  string               // host:port for other validators; "": a free port of the loopback
@@ -100,7 +101,11 @@ func Start(ctx context.Context, c Config) (*Validator, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := v.open(c, doc); err != nil {
+	err = v.open(c, doc)
+	if errors.Is(err, ErrBlocksLost) && len(c.Peers) > 0 {
+		err = v.again(c, doc, err)
+	}
+	if err != nil {
 		return nil, err
 	}
 	if len(c.Peers) == 0 && len(doc.Validators) <= 1 {
@@ -137,6 +142,18 @@ func (v *Validator) Stop() {
 	})
 }
 
+// again starts a validator that has lost blocks from nothing: it fetches the chain from its peers.
+func (v *Validator) again(c Config, doc *cmttypes.GenesisDoc, why error) error {
+	aside, err := setAside(c.comet())
+	if err != nil {
+		return err
+	}
+	if c.Say != nil {
+		c.Say(fmt.Sprintf("%v; fetching the whole chain from other validators; what was there is in %s", why, aside))
+	}
+	return v.open(c, doc)
+}
+
 // open starts the application and CometBFT over it.
 func (v *Validator) open(c Config, doc *cmttypes.GenesisDoc) error {
 	cfg := c.comet()
@@ -148,6 +165,9 @@ func (v *Validator) open(c Config, doc *cmttypes.GenesisDoc) error {
 	v.app, err = app.New(logger, db, doc.ChainID, app.Validator{Address: v.keys.Consensus.PubKey().Address(), VRF: v.keys.VRF}, c.Referee)
 	if err != nil {
 		return errors.Join(fmt.Errorf("chain: %w", err), db.Close())
+	}
+	if err := checkBlocks(cfg, v.app.LastBlockHeight()); err != nil {
+		return errors.Join(err, v.app.Close())
 	}
 	comet := cmtlog.NewFilter(cmtlog.NewTMLogger(cmtlog.NewSyncWriter(c.Log)), cmtlog.AllowError())
 	v.node, err = node.NewNode(cfg, c.signer(cfg, v.keys), &p2p.NodeKey{PrivKey: v.keys.Node},

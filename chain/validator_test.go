@@ -133,3 +133,32 @@ func TestStopsWithItsContext(t *testing.T) {
 	<-v.Client().Quit()
 	v.Stop()
 }
+
+// A disk that forgets the last block is noticed, and nothing else is touched when nobody else has the chain.
+func TestLostBlocks(t *testing.T) {
+	home := t.TempDir()
+	v, err := chain.Start(t.Context(), config(home))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := heights(t.Context(), v, func(h int64) bool { return h < 3 }); err != nil {
+		t.Fatal(err)
+	}
+	v.Stop()
+	logs, err := filepath.Glob(filepath.Join(home, "data", "blockstore.db", "*.log"))
+	if err != nil || len(logs) != 1 {
+		t.Fatalf("%v, %v", logs, err)
+	}
+	info, err := os.Stat(logs[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(logs[0], info.Size()-100); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if _, err := chain.Start(t.Context(), config(home)); !errors.Is(err, chain.ErrBlocksLost) {
+			t.Errorf("%v", err)
+		}
+	}
+}

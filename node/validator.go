@@ -43,7 +43,7 @@ func RunValidator(ctx context.Context, o ValidatorOptions) error {
 	// It outlives the context, so that Stop ends it in order.
 	v, err := chain.Start(context.WithoutCancel(ctx), chain.Config{
 		Home: dir, ChainID: f.ChainID, Listen: f.Listen, Peers: f.Peers, RPC: f.RPC,
-		BlockTime: time.Duration(f.BlockMS) * time.Millisecond, Log: log, Metrics: o.Metrics != "",
+		BlockTime: time.Duration(f.BlockMS) * time.Millisecond, Log: log, Say: say, Metrics: o.Metrics != "",
 	})
 	if err != nil {
 		return err

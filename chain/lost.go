@@ -1,0 +1,62 @@
+package chain
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	cmtcfg "github.com/cometbft/cometbft/config"
+	"github.com/cometbft/cometbft/state"
+	"github.com/cometbft/cometbft/store"
+)
+
+// ErrBlocksLost is returned when a validator without peers has lost blocks that its state was made of: a disk did not keep
+// what it said that it had written.
+var ErrBlocksLost = errors.New("chain: blocks are lost that the state was made of")
+
+// checkBlocks compares the heights of the stores in a folder with that of the application. A state that is behind its
+// blocks catches up by itself; blocks that are behind their state are lost.
+func checkBlocks(cfg *cmtcfg.Config, application int64) error {
+	blocks, err := cmtcfg.DefaultDBProvider(&cmtcfg.DBContext{ID: "blockstore", Config: cfg})
+	if err != nil {
+		return fmt.Errorf("chain: %w", err)
+	}
+	height := store.NewBlockStore(blocks).Height()
+	states, err := cmtcfg.DefaultDBProvider(&cmtcfg.DBContext{ID: "state", Config: cfg})
+	if err != nil {
+		return errors.Join(fmt.Errorf("chain: %w", err), blocks.Close())
+	}
+	s, err := state.NewStore(states, state.StoreOptions{}).Load()
+	if err := errors.Join(err, blocks.Close(), states.Close()); err != nil {
+		return fmt.Errorf("chain: %w", err)
+	}
+	if made := max(application, s.LastBlockHeight); made > height {
+		return fmt.Errorf("%w: it is of height %d, and the blocks end at %d: restore %s from a copy", ErrBlocksLost, made, height, cfg.DBDir())
+	}
+	return nil
+}
+
+// setAside moves the chain in a folder out of the way, so that the validator fetches it again, and returns where it is. What
+// the validator has signed stays: it signs nothing twice.
+func setAside(cfg *cmtcfg.Config) (string, error) {
+	var aside string
+	for n := 1; ; n++ {
+		aside = filepath.Join(cfg.DBDir(), fmt.Sprintf("lost-%d", n))
+		err := os.Mkdir(aside, 0o700)
+		if err == nil {
+			break
+		}
+		if !errors.Is(err, os.ErrExist) {
+			return "", fmt.Errorf("chain: %w", err)
+		}
+	}
+	// The application comes last: until then another start finds the same, and does it again.
+	for _, name := range []string{"blockstore.db", "state.db", "evidence.db", "cs.wal", "application.db"} {
+		err := os.Rename(filepath.Join(cfg.DBDir(), name), filepath.Join(aside, name))
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
+			return "", fmt.Errorf("chain: %w", err)
+		}
+	}
+	return aside, nil
+}
