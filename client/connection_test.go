@@ -2,6 +2,7 @@ package client_test
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -9,6 +10,10 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+
+	rpcclient "github.com/cometbft/cometbft/rpc/client"
+	ctypes "github.com/cometbft/cometbft/rpc/core/types"
+	cmttypes "github.com/cometbft/cometbft/types"
 
 	chainmarket "github.com/starling-network/starling/chain/x/market"
 	"github.com/starling-network/starling/chain/x/market/marketpb"
@@ -223,4 +228,33 @@ func TestAnotherValidator(t *testing.T) {
 	if _, err := client.Connect("127.0.0.1:1", key("consumer")); err == nil || !strings.Contains(err.Error(), "http://") {
 		t.Errorf("an address without a scheme: %v", err)
 	}
+}
+
+// starting is a validator that catches up with the others for a while, and takes no transactions until then.
+type starting struct {
+	rpcclient.Client
+	asked atomic.Int32
+}
+
+func (s *starting) BroadcastTxSync(ctx context.Context, tx cmttypes.Tx) (*ctypes.ResultBroadcastTx, error) {
+	if s.asked.Add(1) < 3 {
+		return nil, errors.New("endpoint is closed while node is catching up")
+	}
+	return s.Client.BroadcastTxSync(ctx, tx)
+}
+
+func (s *starting) Status(ctx context.Context) (*ctypes.ResultStatus, error) {
+	status, err := s.Client.Status(ctx)
+	if err == nil {
+		status.SyncInfo.CatchingUp = s.asked.Load() < 3
+	}
+	return status, err
+}
+
+// A message to a validator that still catches up waits for it.
+func TestValidatorThatCatchesUp(t *testing.T) {
+	n := start(t, "consumer")
+	c := client.New(&starting{Client: n.validator.Client()}, key("consumer"))
+	defer c.Close()
+	n.must(c.Order(n.ctx, order("job")))
 }

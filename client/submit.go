@@ -106,14 +106,23 @@ func (c *Client) SubmitAsync(ctx context.Context, msgs ...sdk.Msg) (*Pending, er
 			return p, nil
 		}
 		a.known = false
-		if e, ok := errors.AsType[*Error](err); !ok || e.Space != sdkerrors.RootCodespace || e.Code != sdkerrors.ErrWrongSequence.ABCICode() {
+		e, refused := errors.AsType[*Error](err)
+		sequence := refused && e.Space == sdkerrors.RootCodespace && e.Code == sdkerrors.ErrWrongSequence.ABCICode()
+		if !sequence && (refused || !c.catchingUp(ctx)) {
 			return nil, err
 		}
-		// Somebody else used the account, or transactions were lost. After a block the chain knows the sequence.
+		// Somebody else used the account, or transactions were lost: after a block the chain knows the sequence. Or the
+		// validator has been started just now, and takes no transactions until it has the blocks of the others.
 		if err := c.next(ctx); err != nil {
 			return nil, err
 		}
 	}
+}
+
+// catchingUp reports whether the validator fetches the blocks that the others have.
+func (c *Client) catchingUp(ctx context.Context) bool {
+	s, err := c.rpc.Status(ctx)
+	return err == nil && s.SyncInfo.CatchingUp
 }
 
 // sync reads the sequence of the account, if it is not known.
