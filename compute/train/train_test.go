@@ -219,6 +219,19 @@ func TestObserverEndsAUnit(t *testing.T) {
 	}
 }
 
+// A unit ends where its numbers do: at a loss that is none, or at an update that is not finite though the losses were.
+func TestDivergence(t *testing.T) {
+	task, base := newTask(t, tiny, 1)
+	base.Params[0].F32()[0] = float32(math.Inf(1))
+	for what, steps := range map[string]uint32{"the loss of step 1 of unit 1": 5, `the update of unit 1 to element 0 of "`: 0} {
+		task.Spec.Steps = steps // of none, the update is infinity minus infinity
+		_, err := task.Run(base, 1, nil)
+		if d := (*train.DivergedError)(nil); !errors.As(err, &d) || d.Round != 0 || !strings.HasPrefix(d.What, what) {
+			t.Errorf("%d steps: %v, want %s", steps, err, what)
+		}
+	}
+}
+
 func TestRate(t *testing.T) {
 	r := train.Rate{Kind: train.Cosine, Peak: 2, Warmup: 4, Floor: 0.1}
 	for _, c := range []struct {
