@@ -115,7 +115,10 @@ func (p *process) open(ctx context.Context, s run.State) error {
 	if err != nil {
 		return err
 	}
-	e := engine.New(s.Terms, task, p.store, p.host.Fetch)
+	e, err := engine.New(s.Terms, task, p.store, p.host.Fetch)
+	if err != nil {
+		return err
+	}
 	p.party = &party.Party{ID: p.id, Job: p.chain.Job, Compute: e, Lineage: e, Chain: p.chain, Blobs: served{p.store, p.host}}
 	if p.liar {
 		p.party.Compute = adversary.Fabricator{Honest: e}

@@ -40,8 +40,9 @@ const remembered = 8
 
 // unitKey names a unit by all that its result depends on.
 type unitKey struct {
-	base canon.Digest
-	unit uint32
+	base   canon.Digest
+	unit   uint32
+	slices uint32 // of the update
 }
 
 // Size of a job.
@@ -124,9 +125,13 @@ func (j *Job) ship(ctx context.Context, store blob.Store) (bundle string, genesi
 // terms of the order.
 func (j *Job) terms(c Config) run.Terms {
 	s := j.Task.Spec
+	look := run.ScreenUpdates
+	if c.Slices > 0 {
+		look = run.ScreenOff
+	}
 	return run.Terms{
 		Job: j.ID(), Spec: s.Digest(), Rounds: s.Rounds, Units: s.Units, Segments: s.Segments(),
-		UnitFlops: j.Task.Step.Flops() * uint64(s.Steps), AuditPPM: c.AuditPPM, Window: 4, Screen: run.ScreenUpdates, Tolerance: c.Tolerance,
+		UnitFlops: j.Task.Step.Flops() * uint64(s.Steps), AuditPPM: c.AuditPPM, Window: 4, Slices: c.Slices, Screen: look, Tolerance: c.Tolerance,
 		Deadlines: run.Deadlines{Train: c.Deadline, Audit: c.Deadline, Attest: c.Deadline, Challenge: 30},
 	}
 }
@@ -136,12 +141,15 @@ func (j *Job) Root(rounds uint32) (canon.Digest, error) {
 	for uint32(len(j.lineage)) <= rounds {
 		s := j.Task.Spec
 		name := run.Checkpoint{Round: j.last.Round, Root: j.lineage[j.last.Round]}
-		e := engine.New(run.Terms{Job: j.ID()}, j.Task, blob.NewMemory(), nil)
+		e, err := engine.New(run.Terms{Job: j.ID()}, j.Task, blob.NewMemory(), nil)
+		if err != nil {
+			return canon.Digest{}, err
+		}
 		e.Hold(name, j.last)
 		units := make([]run.Unit, s.Units)
 		updates := make([][]byte, s.Units)
 		for i := range units {
-			w, err := memo{e, j}.Train(context.Background(), name, uint32(i))
+			w, err := memo{e, j, 0}.Train(context.Background(), name, uint32(i))
 			if err != nil {
 				return canon.Digest{}, err
 			}
@@ -162,12 +170,13 @@ func (j *Job) Root(rounds uint32) (canon.Digest, error) {
 // memo is an engine that looks a unit up before it computes it: a unit is a pure function, whoever asks.
 type memo struct {
 	*engine.Engine
-	job *Job
+	job    *Job
+	slices uint32
 }
 
 // Train implements party.Compute.
 func (m memo) Train(ctx context.Context, name run.Checkpoint, unit uint32) (*engine.Work, error) {
-	key := unitKey{name.Root, unit}
+	key := unitKey{name.Root, unit, m.slices}
 	if w, ok := m.job.known[key]; ok {
 		return w, nil
 	}

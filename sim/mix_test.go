@@ -67,6 +67,13 @@ func mix(c Config, seed uint64) Config {
 		}
 		c.Faults = append(c.Faults, f)
 	}
+	if r.IntN(3) == 0 {
+		c.Slices = uint32(between(1, 6))
+		if len(c.Acts) > 0 && r.IntN(2) == 0 { // one of those who lie lies about slices
+			liar := slices.Min(slices.Collect(maps.Keys(c.Acts)))
+			c.Acts[liar] = []adversary.Act{adversary.ShirksSlices{}, adversary.ShirksSlices{Seals: true}, adversary.FakesSlices{}}[r.IntN(3)]
+		}
+	}
 	return c
 }
 
@@ -98,8 +105,8 @@ func TestMix(t *testing.T) {
 		}
 		o, err := playMix(c)
 		if err != nil {
-			t.Errorf("%v\nworkers %d, verifiers %d, audits %d ppm, acts %v, faults %v, link %+v\nreplay: go test ./sim -run 'TestMix$' -v -seeds 1 -seed %d",
-				err, c.Workers, c.Verifiers, c.AuditPPM, c.Acts, c.Faults, c.Link, s)
+			t.Errorf("%v\nworkers %d, verifiers %d, slices %d, audits %d ppm, acts %v, faults %v, link %+v\nreplay: go test ./sim -run 'TestMix$' -v -seeds 1 -seed %d",
+				err, c.Workers, c.Verifiers, c.Slices, c.AuditPPM, c.Acts, c.Faults, c.Link, s)
 		}
 		lies += len(c.Acts)
 		convicted += len(o.Slashed)

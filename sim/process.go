@@ -138,7 +138,11 @@ func (p *process) open(ctx context.Context, terms run.Terms) error {
 	if err != nil {
 		return err
 	}
-	honest := memo{engine.New(terms, task, p.store, p.fetch), p.world.config.Job}
+	e, err := engine.New(terms, task, p.store, p.fetch)
+	if err != nil {
+		return err
+	}
+	honest := memo{e, p.world.config.Job, terms.Slices}
 	p.party = &party.Party{ID: p.key.Address(), Job: terms.Job, Compute: honest, Lineage: honest, Chain: p.chain, Blobs: blobs{p}}
 	if p.act != nil {
 		p.step = p.act.Play(adversary.Cast{Party: p.party, Honest: honest, Step: p.step, State: func(ctx context.Context) (run.State, error) {

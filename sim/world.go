@@ -25,6 +25,7 @@ type Config struct {
 	Workers    int
 	Verifiers  int
 	Validators int
+	Slices     uint32        // in which a round is reduced; 0: everybody combines all updates
 	AuditPPM   uint32        // floor of the audit rate, parts per million
 	Tolerance  run.Tolerance // zero: the work is exact
 	BlockTime  time.Duration

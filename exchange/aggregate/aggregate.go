@@ -68,6 +68,10 @@ func ByName(name string, trim float64) (Rule, bool) {
 // Known reports whether a rule of this name exists.
 func Known(name string) bool { return name == TrimmedMean || named[name] != nil }
 
+// ByCoordinate reports whether the rule of a name takes every coordinate by itself, so that any part of the result follows
+// from the same part of the updates. The other rules measure whole updates.
+func ByCoordinate(name string) bool { return name == Mean || name == TrimmedMean || name == Median }
+
 // Combine returns the combination of the updates, which may come in any order and stay as they are. All must have the
 // same shapes, and no unit may come twice.
 func Combine(r Rule, updates []Update) ([]*tensor.Tensor, error) {

@@ -10,6 +10,7 @@ import (
 	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/protocol/run"
 	"github.com/starling-network/starling/role"
+	"github.com/starling-network/starling/role/engine"
 	"github.com/starling-network/starling/role/party"
 )
 
@@ -19,6 +20,7 @@ type Honest interface {
 	party.Lineage
 	Task() *train.Task
 	Base(run.Checkpoint) (*train.Checkpoint, error)
+	NewWork(base *train.Checkpoint, unit uint32, r *train.Result) (*engine.Work, error)
 }
 
 // Step is a role.

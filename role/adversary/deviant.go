@@ -117,7 +117,7 @@ func (d deviant) Train(_ context.Context, name run.Checkpoint, unit uint32) (*en
 	if err != nil {
 		return nil, err
 	}
-	return engine.NewWork(d.Task().Spec, base, unit, r)
+	return d.NewWork(base, unit, r)
 }
 
 // run executes the whole unit as train.Task.Run does.

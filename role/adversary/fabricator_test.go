@@ -50,7 +50,8 @@ func smallEngine(t *testing.T) (*engine.Engine, run.Checkpoint) {
 	must(err)
 	genesis, err := train.Genesis(train.Params(step), cfg.Init(1))
 	must(err)
-	e := engine.New(run.Terms{Job: "job", Screen: run.ScreenUpdates}, &train.Task{Spec: spec, Step: step, Exec: exec, Corpus: corpus}, blob.NewMemory(), nil)
+	e, err := engine.New(run.Terms{Job: "job", Screen: run.ScreenUpdates}, &train.Task{Spec: spec, Step: step, Exec: exec, Corpus: corpus}, blob.NewMemory(), nil)
+	must(err)
 	name := run.Checkpoint{Root: genesis.Root(), CID: "genesis"}
 	e.Hold(name, genesis)
 	return e, name

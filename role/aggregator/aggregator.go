@@ -1,6 +1,7 @@
 // Package aggregator is the duty that every member shares: hold the checkpoint that the round starts from, combine the
 // committed updates into the next one, attest it. With few workers every member does all of it for itself, which is
-// what makes the attested lineage more than one party's word.
+// what makes the attested lineage more than one party's word. In a run with slices a member computes those that are drawn
+// for it, and puts the next checkpoint together from all.
 package aggregator
 
 import (
@@ -18,11 +19,16 @@ type Aggregator struct {
 	held     map[run.Checkpoint]bool   // checkpoints in memory
 	combined map[string]run.Checkpoint // results, by the key of their Advance
 	odd      map[role.Work]bool        // units whose update is odd
+	reduced  map[role.Part]string      // CIDs of the slices that it computed
+	probed   map[role.Work]bool        // units of which it has what another misses
 }
 
 // New returns the aggregator of the member with this ID.
 func New(id string) *Aggregator {
-	return &Aggregator{id: id, held: map[run.Checkpoint]bool{}, combined: map[string]run.Checkpoint{}, odd: map[role.Work]bool{}}
+	return &Aggregator{
+		id: id, held: map[run.Checkpoint]bool{}, combined: map[string]run.Checkpoint{}, odd: map[role.Work]bool{},
+		reduced: map[role.Part]string{}, probed: map[role.Work]bool{},
+	}
 }
 
 // Holds reports whether a checkpoint is in memory.
@@ -39,6 +45,7 @@ func (g *Aggregator) Note(e role.Event) {
 				delete(g.odd, w)
 			}
 		}
+		g.forgetSlices(e.Run)
 	case role.Loaded:
 		g.pending.Done(e.Action)
 		g.held[e.Action.Checkpoint] = true
@@ -55,8 +62,14 @@ func (g *Aggregator) Note(e role.Event) {
 		g.pending.Done(e.Action)
 	case role.Measured:
 		g.pending.Done(e.Action)
+	case role.Reduced:
+		g.pending.Done(e.Action)
+		g.reduced[e.Action.Part] = e.CID
 	case role.Finished:
 		g.pending.Done(e.Action)
+		if a, ok := e.Action.(role.Probe); ok {
+			g.probed[a.Work] = true
+		}
 	case role.Failed:
 		g.pending.Rest(e.Action, g.height)
 	}
@@ -90,10 +103,11 @@ func (g *Aggregator) Duties(s run.State) []role.Action {
 	if !g.held[s.Base] {
 		return append(actions, role.Load{Checkpoint: s.Base})
 	}
+	actions = append(actions, g.slices(s)...)
 	if s.Phase != run.Attest || slices.ContainsFunc(s.Votes, func(v run.Vote) bool { return v.Member == g.id }) {
 		return actions
 	}
-	advance := role.Advance{Base: s.Base, Units: s.Units}
+	advance := role.Advance{Base: s.Base, Units: s.Units, Closed: s.Closed, Slices: s.Slices}
 	next, ok := g.combined[advance.Key()]
 	switch {
 	case !ok:

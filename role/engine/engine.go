@@ -15,6 +15,7 @@ import (
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/exchange/outer"
+	"github.com/starling-network/starling/exchange/slice"
 	"github.com/starling-network/starling/network/blob"
 	"github.com/starling-network/starling/protocol/dispute"
 	"github.com/starling-network/starling/protocol/run"
@@ -25,6 +26,7 @@ import (
 type Engine struct {
 	terms run.Terms
 	task  *train.Task
+	plan  *slice.Plan // nil: rounds are not reduced in slices
 	store blob.Store
 	fetch func(ctx context.Context, c blob.CID, holders []string) ([]byte, error)
 
@@ -36,10 +38,17 @@ type Engine struct {
 	executed  []executed // for others' commitments, the latest at the end
 }
 
-// New returns the engine of a job with the given terms, of which it reads the job's identifier and how far to look at
-// updates. It keeps checkpoints in store, and gets those of others with fetch.
-func New(terms run.Terms, task *train.Task, store blob.Store, fetch func(ctx context.Context, c blob.CID, holders []string) ([]byte, error)) *Engine {
-	return &Engine{terms: terms, task: task, store: store, fetch: fetch}
+// New returns the engine of a job with the given terms, of which it reads the job's identifier, how far to look at updates,
+// and in how many slices rounds are reduced. It keeps checkpoints in store, and gets those of others with fetch. A job that
+// cannot be cut into as many slices is refused: strangers write terms.
+func New(terms run.Terms, task *train.Task, store blob.Store, fetch func(ctx context.Context, c blob.CID, holders []string) ([]byte, error)) (*Engine, error) {
+	e := &Engine{terms: terms, task: task, store: store, fetch: fetch}
+	if !terms.Sliced() {
+		return e, nil
+	}
+	var err error
+	e.plan, err = planOf(task.Spec, task.Step, int(terms.Slices))
+	return e, err
 }
 
 // Task is what the engine computes units of.
@@ -95,7 +104,8 @@ func (e *Engine) Load(ctx context.Context, name run.Checkpoint, holders []string
 // Work is a computed unit: what is committed, and the bytes behind it.
 type Work struct {
 	Commit run.Commitment   // as it is right; what it hides is up to the role
-	Update []byte           // compressed, as it is served
+	Update []byte           // compressed, as it is served; of a job with slices, the index of the pieces
+	Pieces [][]byte         // of the update, one for each slice
 	Log    []byte           // losses, for people
 	End    []*tensor.Tensor // the state at the end, for the seal; three times the size of the model
 }
@@ -112,12 +122,12 @@ func (e *Engine) Train(ctx context.Context, name run.Checkpoint, unit uint32) (*
 	if err != nil {
 		return nil, err
 	}
-	return NewWork(e.task.Spec, base, unit, r)
+	return e.NewWork(base, unit, r)
 }
 
 // NewWork is what is committed for the result of a unit of the round after base.
-func NewWork(s *train.Spec, base *train.Checkpoint, unit uint32, r *train.Result) (*Work, error) {
-	u, err := outer.Commit(s, base.Round, unit, r)
+func (e *Engine) NewWork(base *train.Checkpoint, unit uint32, r *train.Result) (*Work, error) {
+	u, err := outer.Commit(e.task.Spec, base.Round, unit, r)
 	if err != nil {
 		return nil, err
 	}
@@ -125,14 +135,24 @@ func NewWork(s *train.Spec, base *train.Checkpoint, unit uint32, r *train.Result
 	for _, l := range r.Losses {
 		sum += float64(l)
 	}
-	b, log := u.Encode(), train.EncodeLog(u.Round, u.Unit, r.Losses)
-	return &Work{
+	log := train.EncodeLog(u.Round, u.Unit, r.Losses)
+	w := &Work{
 		Commit: run.Commitment{
-			Segments: r.Segments, Update: u.Root(), UpdateCID: blob.Of(b).String(), Bytes: uint64(len(b)),
-			Loss: int64(sum / float64(len(r.Losses)) * 1e6), Log: blob.Of(log).String(),
+			Segments: r.Segments, Update: u.Root(), Loss: int64(sum / float64(len(r.Losses)) * 1e6), Log: blob.Of(log).String(),
 		},
-		Update: b, Log: log, End: r.End,
-	}, nil
+		Log: log, End: r.End,
+	}
+	if w.Update = u.Encode(); e.plan != nil {
+		if w.Pieces, err = e.plan.Cut(u); err != nil {
+			return nil, err
+		}
+		w.Update = indexOf(w.Pieces)
+	}
+	w.Commit.UpdateCID, w.Commit.Bytes = blob.Of(w.Update).String(), uint64(len(w.Update))
+	for _, p := range w.Pieces {
+		w.Commit.Bytes += uint64(len(p))
+	}
+	return w, nil
 }
 
 // Advanced is what comes of the updates of a round.

@@ -9,6 +9,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/starling-network/starling/canon"
@@ -35,12 +36,14 @@ type Compute interface {
 type Lineage interface {
 	Load(ctx context.Context, c run.Checkpoint, holders []string) error
 	Advance(ctx context.Context, base run.Checkpoint, units []run.Unit, get func(run.Unit) ([]byte, error)) (engine.Advanced, error)
+	Slicing
 }
 
 // Chain is how a party speaks on the chain.
 type Chain interface {
 	// Send signs a message and returns when it is in a block, or with the reason why it was refused. It is one of
-	// role.Commit, role.Pass, role.Attest, role.Missing, role.Unmask, role.Suspect, role.Report, Unseal, Challenge and Move.
+	// role.Commit, role.Pass, role.Attest, role.Missing, role.Unmask, role.Suspect, role.Report, role.SealSlice, role.ShowSlice,
+	// Unseal, Challenge and Move.
 	Send(ctx context.Context, m role.Action) error
 	// Addresses returns where a participant is reached.
 	Addresses(ctx context.Context, id string) ([]string, error)
@@ -126,13 +129,18 @@ func (p *Party) act(ctx context.Context, a role.Action) (role.Event, error) {
 	case role.Advance:
 		next, err := p.advance(ctx, a)
 		return role.Advanced{Action: a, Next: next.Next, Odd: next.Odd}, err
+	case role.Reduce:
+		cid, err := p.reduce(ctx, a)
+		return role.Reduced{Action: a, CID: cid}, err
+	case role.Probe:
+		return nil, p.probe(ctx, a)
 	case role.Unseal:
 		return nil, p.unseal(ctx, a)
 	case role.Challenge:
 		return nil, p.Chain.Send(ctx, Challenge{a, p.Compute.Opening()})
 	case role.Move:
 		return nil, p.move(ctx, a)
-	case role.Commit, role.Pass, role.Attest, role.Missing, role.Unmask, role.Suspect, role.Report:
+	case role.Commit, role.Pass, role.Attest, role.Missing, role.Unmask, role.Suspect, role.Report, role.SealSlice, role.ShowSlice:
 		return nil, p.Chain.Send(ctx, a)
 	}
 	return nil, fmt.Errorf("party: no such action: %T", a)
@@ -159,7 +167,7 @@ func (p *Party) train(ctx context.Context, base run.Checkpoint, w role.Work) (*e
 	if err != nil {
 		return nil, err
 	}
-	done = &engine.Work{Commit: done.Commit, Update: done.Update, Log: done.Log} // without the state
+	done = &engine.Work{Commit: done.Commit, Update: done.Update, Pieces: done.Pieces, Log: done.Log} // without the state
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.hidden == nil {
@@ -180,7 +188,7 @@ func (p *Party) reveal(ctx context.Context, a role.Reveal) error {
 	if err != nil {
 		return err
 	}
-	if ok, err := p.Blobs.Has(ctx, id); err != nil || ok {
+	if done, err := p.revealed(ctx, id); err != nil || done {
 		return err
 	}
 	p.mu.Lock()
@@ -191,8 +199,10 @@ func (p *Party) reveal(ctx context.Context, a role.Reveal) error {
 			return err
 		}
 	}
-	if _, err := p.Blobs.Put(ctx, w.Log); err != nil {
-		return err
+	for _, b := range append(slices.Clip(w.Pieces), w.Log) {
+		if _, err := p.Blobs.Put(ctx, b); err != nil {
+			return err
+		}
 	}
 	got, err := p.Blobs.Put(ctx, w.Update)
 	if err == nil && got != id {
@@ -222,6 +232,9 @@ func (p *Party) advance(ctx context.Context, a role.Advance) (engine.Advanced, e
 	if err := p.load(ctx, a.Base); err != nil {
 		return engine.Advanced{}, err
 	}
+	if len(a.Slices) > 0 {
+		return p.join(ctx, a)
+	}
 	next, err := p.Lineage.Advance(ctx, a.Base, a.Units, func(u run.Unit) ([]byte, error) {
 		b, err := p.update(ctx, u.Worker, u.Commit)
 		if err != nil && ctx.Err() == nil {
@@ -229,25 +242,38 @@ func (p *Party) advance(ctx context.Context, a role.Advance) (engine.Advanced, e
 		}
 		return b, err
 	})
-	if bad := (*engine.BadUpdate)(nil); errors.As(err, &bad) {
-		work := role.Work{Round: a.Base.Round, Unit: bad.Unit, Attempt: a.Units[bad.Unit].Attempt}
-		report := p.Chain.Send(ctx, role.Missing{Work: work})
-		return next, errors.Join(err, report)
+	return next, p.missing(ctx, a.Base, a.Units, 0, err)
+}
+
+// missing reports the update that an error is about, if it is about one.
+func (p *Party) missing(ctx context.Context, base run.Checkpoint, units []run.Unit, slice uint32, err error) error {
+	if bad, ok := errors.AsType[*engine.BadUpdate](err); ok && ctx.Err() == nil {
+		work := role.Work{Round: base.Round, Unit: bad.Unit, Attempt: units[bad.Unit].Attempt}
+		return errors.Join(err, p.Chain.Send(ctx, role.Missing{Work: work, Slice: slice}))
 	}
-	return next, err
+	return err
 }
 
 // update fetches what a worker committed to: from the worker, who may still be about to publish it, or, if the worker is
 // gone, from whoever has fetched it before. Without that a worker that dies when some have its update and some have not
 // would leave a round that no quorum can attest.
 func (p *Party) update(ctx context.Context, worker string, c run.Commitment) ([]byte, error) {
-	id, err := blob.Parse(c.UpdateCID)
+	return p.find(ctx, c.UpdateCID, worker)
+}
+
+// find fetches a blob from the members who should have it, who may still be about to publish it, or else from anybody.
+func (p *Party) find(ctx context.Context, cid string, members ...string) ([]byte, error) {
+	id, err := blob.Parse(cid)
 	if err != nil {
 		return nil, err
 	}
-	holders, err := p.Chain.Addresses(ctx, worker)
-	if err != nil {
-		return nil, err
+	var holders []string
+	for _, m := range members {
+		at, err := p.Chain.Addresses(ctx, m)
+		if err != nil {
+			return nil, err
+		}
+		holders = append(holders, at...)
 	}
 	b, err := p.Blobs.Await(ctx, id, holders)
 	if err == nil || ctx.Err() != nil {

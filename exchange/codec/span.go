@@ -1,0 +1,85 @@
+package codec
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/starling-network/starling/compute/tensor"
+)
+
+// Grain is of how many elements a piece of a tensor must be a multiple, counted from its start, for the piece to be decoded
+// without the rest of the payload: all of them if the codec takes them together, or they are few.
+func Grain(name string, s tensor.Shape) (int, error) {
+	c, ok := named[name]
+	if !ok {
+		return 0, fmt.Errorf("codec: %q is not known", name)
+	}
+	if s.Elements() > PartElements {
+		switch c := effective(c, s).(type) {
+		case codebook, plain, half, brain, e3m0, sign:
+			return PartElements, nil
+		case TopK:
+			if PartElements%c.Chunk == 0 {
+				return PartElements, nil
+			}
+		}
+	}
+	return s.Elements(), nil
+}
+
+// Span is some bytes of a payload, from Lo to before Hi.
+type Span struct{ Lo, Hi int }
+
+// Spans returns which bytes of the payload of a tensor its elements from lo to before hi are decoded from. lo is a multiple
+// of the Grain, and hi too or the end. Put one after the other they are the payload of the piece as a tensor of its own.
+func Spans(name string, s tensor.Shape, lo, hi int) ([]Span, error) {
+	c, err := sliced(name, s, lo, hi)
+	if err != nil {
+		return nil, err
+	}
+	if lo == 0 && hi == s.Elements() {
+		return []Span{{0, c.size(s)}}, nil
+	}
+	switch c := c.(type) {
+	case codebook:
+		return []Span{{0, 4 * levels}, {4*levels + lo, 4*levels + hi}}, nil
+	case TopK:
+		from, to, all := c.kept(lo), c.kept(hi), c.kept(s.Elements())
+		head, values := valueSize(0, c.Bits), bytesOf(all, c.width())
+		return []Span{
+			{bytesOf(from, c.width()), bytesOf(to, c.width())}, {values, values + head},
+			{values + valueSize(from, c.Bits), values + valueSize(to, c.Bits)},
+		}, nil
+	}
+	size := func(n int) int { return c.size(tensor.Make(tensor.Float32, n)) }
+	return []Span{{size(lo), size(hi)}}, nil
+}
+
+// RestorePiece decodes the elements of a tensor from lo to before hi from the bytes of their Spans, one after the other.
+func RestorePiece(name string, s tensor.Shape, lo, hi int, payload []byte) (*tensor.Tensor, error) {
+	c, err := sliced(name, s, lo, hi)
+	if err != nil {
+		return nil, err
+	}
+	piece := tensor.Make(tensor.Float32, hi-lo)
+	if lo == 0 && hi == s.Elements() {
+		piece = s
+	}
+	if n := c.size(piece); len(payload) != n {
+		return nil, fmt.Errorf("%w: %d bytes for elements %d to %d of %s, want %d", ErrPayload, len(payload), lo, hi, s, n)
+	}
+	t := tensor.New(piece)
+	return t, errors.Join(c.decode(t, payload), finite(t.F32()))
+}
+
+// sliced returns the codec of a tensor of which a piece may be decoded by itself.
+func sliced(name string, s tensor.Shape, lo, hi int) (Codec, error) {
+	grain, err := Grain(name, s)
+	if err != nil {
+		return nil, err
+	}
+	if n := s.Elements(); lo < 0 || lo >= hi || hi > n || lo%grain != 0 || hi%grain != 0 && hi != n {
+		return nil, fmt.Errorf("codec: no piece of %s is elements %d to %d, pieces are multiples of %d", s, lo, hi, grain)
+	}
+	return effective(named[name], s), nil
+}

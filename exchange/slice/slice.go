@@ -1,0 +1,130 @@
+// Package slice cuts the parameters of a model into slices of about the same size, so that each slice of the next checkpoint
+// can be computed by itself: a Piece is a slice of a compressed update, which shows that it belongs to what its worker
+// committed to; a part is a slice of a checkpoint. Put together, the parts are the checkpoint that combining whole updates
+// leads to, bit for bit, for every rule of aggregation that takes the updates coordinate by coordinate.
+//
+// The package is pure: who computes which slice is decided by protocol/run, and how the bytes travel by network.
+package slice
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/starling-network/starling/compute/tensor"
+	"github.com/starling-network/starling/compute/train"
+	"github.com/starling-network/starling/exchange/aggregate"
+	"github.com/starling-network/starling/exchange/codec"
+)
+
+var (
+	// ErrRule says that a job cannot be reduced in slices, because its rule looks at whole updates.
+	ErrRule = errors.New("slice: the aggregation rule looks at whole updates, not at coordinates")
+	// ErrMany says that the parameters cannot be cut into as many slices.
+	ErrMany = errors.New("slice: more slices than the parameters can be cut into")
+	// ErrPiece wraps every reason why bytes are not a piece of the committed update.
+	ErrPiece = errors.New("slice: not this piece of the committed update")
+	// ErrPart wraps every reason why bytes are not a slice of a checkpoint.
+	ErrPart = errors.New("slice: not this slice of a checkpoint")
+)
+
+// Range is the elements of one parameter from Lo to before Hi, row-major.
+type Range struct{ Parameter, Lo, Hi int }
+
+// Plan says which elements belong to which slice. It is a function of the codec, the shapes and the number of slices: slices
+// follow each other in the order of parameters and of their elements, cut where the codec can be cut (codec.Grain).
+type Plan struct {
+	codec  string
+	shapes []tensor.Shape
+	slices [][]Range
+}
+
+// Check reports why rounds of a job cannot be reduced in slices, however many: an error that wraps ErrRule.
+func Check(x train.Exchange) error {
+	if !aggregate.ByCoordinate(x.Rule) {
+		return fmt.Errorf("%w: %s", ErrRule, x.Rule)
+	}
+	return nil
+}
+
+// NewPlan cuts parameters of these shapes, whose updates are compressed by the named codec, into n slices. More than
+// Most gives are ErrMany.
+func NewPlan(name string, shapes []tensor.Shape, n int) (*Plan, error) {
+	grains, err := grains(name, shapes)
+	if err != nil {
+		return nil, err
+	}
+	if n < 1 || n > len(grains) {
+		return nil, fmt.Errorf("%w: %d, at most %d", ErrMany, n, len(grains))
+	}
+	total := 0
+	for _, g := range grains {
+		total += g.Hi - g.Lo
+	}
+	p := &Plan{codec: name, shapes: shapes, slices: make([][]Range, n)}
+	done, k := 0, 0
+	for i, g := range grains {
+		// The next slice begins where its share does, or where the grains that are left are only as many as the slices.
+		if len(p.slices[k]) > 0 && (done >= (k+1)*total/n || len(grains)-i <= n-k-1) && k < n-1 {
+			k++
+		}
+		p.add(k, g)
+		done += g.Hi - g.Lo
+	}
+	return p, nil
+}
+
+// add puts a grain to a slice, together with the one before it if they are of one parameter.
+func (p *Plan) add(k int, g Range) {
+	if s := p.slices[k]; len(s) > 0 && s[len(s)-1].Parameter == g.Parameter {
+		s[len(s)-1].Hi = g.Hi
+		return
+	}
+	p.slices[k] = append(p.slices[k], g)
+}
+
+// Most is into how many slices parameters of these shapes can be cut at most.
+func Most(name string, shapes []tensor.Shape) (int, error) {
+	g, err := grains(name, shapes)
+	return len(g), err
+}
+
+// grains lists what is never cut.
+func grains(name string, shapes []tensor.Shape) (list []Range, err error) {
+	for i, s := range shapes {
+		each, err := codec.Grain(name, s)
+		if err != nil {
+			return nil, err
+		}
+		for lo := 0; lo < s.Elements(); lo += each {
+			list = append(list, Range{i, lo, min(lo+each, s.Elements())})
+		}
+	}
+	return list, nil
+}
+
+// Len is the number of slices.
+func (p *Plan) Len() int { return len(p.slices) }
+
+// Ranges returns what belongs to a slice, in order. The list belongs to the plan.
+func (p *Plan) Ranges(slice int) []Range { return p.slices[slice] }
+
+// Base returns a slice of a checkpoint as one of its own, with a tensor for each of its ranges: what outer.Advance takes.
+func (p *Plan) Base(c *train.Checkpoint, slice int) *train.Checkpoint {
+	sub := &train.Checkpoint{Round: c.Round}
+	for _, r := range p.slices[slice] {
+		sub.Names = append(sub.Names, c.Names[r.Parameter])
+		sub.Params = append(sub.Params, r.of(c.Params[r.Parameter]))
+		sub.Momentum = append(sub.Momentum, r.of(c.Momentum[r.Parameter]))
+	}
+	return sub
+}
+
+// of copies a range of a tensor. All of it keeps its shape.
+func (r Range) of(t *tensor.Tensor) *tensor.Tensor {
+	if r.Lo == 0 && r.Hi == t.Shape.Elements() {
+		return t.Clone()
+	}
+	c := tensor.New(tensor.Make(tensor.Float32, r.Hi-r.Lo))
+	copy(c.F32(), t.F32()[r.Lo:r.Hi])
+	return c
+}

@@ -1,0 +1,50 @@
+package aggregator
+
+import (
+	"slices"
+
+	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/role"
+)
+
+// slices returns what the slices of the round need of this member: those that it owes, and what another member cannot fetch.
+func (g *Aggregator) slices(s run.State) (actions []role.Action) {
+	for i := range s.Slices {
+		part := role.Part{Round: s.Round, Closed: s.Closed, Slice: uint32(i)}
+		cid, done := g.reduced[part]
+		owed := s.Owes(g.id, i)
+		switch {
+		case owed == run.OwesNothing:
+		case !done:
+			actions = append(actions, role.Reduce{Part: part, Base: s.Base, Units: s.Units})
+		case owed == run.OwesSeal:
+			actions = append(actions, role.SealSlice{Part: part, Seal: s.SliceSeal(g.id, part.Slice, cid)})
+		default:
+			actions = append(actions, role.ShowSlice{Part: part, CID: cid})
+		}
+	}
+	if !s.Terms.Sliced() || s.Phase == run.Train {
+		return actions
+	}
+	for _, u := range s.Units {
+		work := role.Work{Round: s.Round, Unit: u.Index, Attempt: u.Attempt}
+		if len(u.Missing) > 0 && u.Worker != g.id && !slices.Contains(u.Missing, g.id) && !g.probed[work] {
+			actions = append(actions, role.Probe{Work: work, Base: s.Base, Unit: u})
+		}
+	}
+	return actions
+}
+
+// forgetSlices drops what is about other rounds, or about updates that no longer count.
+func (g *Aggregator) forgetSlices(s run.State) {
+	for p := range g.reduced {
+		if p.Round != s.Round || p.Closed != s.Closed {
+			delete(g.reduced, p)
+		}
+	}
+	for w := range g.probed {
+		if w.Round != s.Round {
+			delete(g.probed, w)
+		}
+	}
+}

@@ -1,0 +1,81 @@
+package party
+
+import (
+	"context"
+	"errors"
+
+	"github.com/starling-network/starling/compute/tensor"
+	"github.com/starling-network/starling/network/blob"
+	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/role"
+	"github.com/starling-network/starling/role/engine"
+)
+
+// Slicing is how a party computes slices of the next checkpoint, and puts it together; an engine.Engine, too.
+type Slicing interface {
+	Pieces(get func() ([]byte, error)) ([]blob.CID, error)
+	Piece(base run.Checkpoint, u run.Unit, slice int, get func(cid string) ([]byte, error)) ([]*tensor.Tensor, error)
+	Reduce(ctx context.Context, base run.Checkpoint, units []run.Unit, slice int, get func(u run.Unit, cid string) ([]byte, error)) (string, error)
+	Join(ctx context.Context, base run.Checkpoint, get func(slice int) ([]byte, error)) (engine.Advanced, error)
+}
+
+// revealed reports whether this party serves an update, with all of its pieces: the index alone it may have from another worker,
+// whose unit it has taken over.
+func (p *Party) revealed(ctx context.Context, update blob.CID) (bool, error) {
+	ok, err := p.Blobs.Has(ctx, update)
+	if err != nil || !ok {
+		return false, err
+	}
+	pieces, err := p.Lineage.Pieces(func() ([]byte, error) { return p.Blobs.Await(ctx, update, nil) })
+	if err != nil {
+		return false, err
+	}
+	for _, c := range pieces {
+		if ok, err := p.Blobs.Has(ctx, c); err != nil || !ok {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// reduce computes a slice. An update of which that slice cannot be had, or is not what was committed, is reported.
+func (p *Party) reduce(ctx context.Context, a role.Reduce) (string, error) {
+	if err := p.load(ctx, a.Base); err != nil {
+		return "", err
+	}
+	cid, err := p.Lineage.Reduce(ctx, a.Base, a.Units, int(a.Part.Slice), func(u run.Unit, cid string) ([]byte, error) {
+		return p.find(ctx, cid, u.Worker)
+	})
+	return cid, p.missing(ctx, a.Base, a.Units, a.Part.Slice, err)
+}
+
+// probe fetches what another member misses, and reports it, too, if it cannot be had.
+func (p *Party) probe(ctx context.Context, a role.Probe) error {
+	_, err := p.Lineage.Piece(a.Base, a.Unit, int(a.Unit.Lost), func(cid string) ([]byte, error) { return p.find(ctx, cid, a.Unit.Worker) })
+	if err == nil || ctx.Err() != nil {
+		return err
+	}
+	return errors.Join(err, p.Chain.Send(ctx, role.Missing{Work: a.Work, Slice: a.Unit.Lost}))
+}
+
+// join puts the slices together. One that cannot be had is computed by this party: then it has it, or has found that those who
+// agreed on it were wrong, and contests it.
+func (p *Party) join(ctx context.Context, a role.Advance) (engine.Advanced, error) {
+	next, err := p.Lineage.Join(ctx, a.Base, func(slice int) ([]byte, error) {
+		var holders []string
+		for _, r := range a.Slices[slice].Reducers {
+			holders = append(holders, r.Member)
+		}
+		return p.find(ctx, a.Slices[slice].CID, holders...)
+	})
+	bad, ok := errors.AsType[*engine.BadSlice](err)
+	if !ok || ctx.Err() != nil {
+		return next, err
+	}
+	part := role.Part{Round: a.Base.Round, Closed: a.Closed, Slice: uint32(bad.Slice)}
+	cid, failed := p.reduce(ctx, role.Reduce{Part: part, Base: a.Base, Units: a.Units})
+	if failed == nil && cid != a.Slices[bad.Slice].CID {
+		failed = p.Chain.Send(ctx, role.ShowSlice{Part: part, CID: cid})
+	}
+	return next, errors.Join(err, failed)
+}

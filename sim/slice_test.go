@@ -1,0 +1,69 @@
+package sim
+
+import (
+	"maps"
+	"slices"
+	"testing"
+
+	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/role/adversary"
+)
+
+// Rounds that are reduced in slices lead to the state root of those that are not, whoever breaks the rules about slices; and
+// nobody is slashed for what only a quorum can tell.
+func TestSlices(t *testing.T) {
+	for _, s := range []struct {
+		name     string
+		auditPPM uint32
+		slices   uint32
+		acts     map[string]adversary.Act
+		faults   []Fault
+		slashed  []string
+		out      []string
+	}{
+		{name: "nobody lies", auditPPM: 1_000_000, slices: 5},
+		{name: "nobody lies, and nothing is audited", slices: 3},
+		{name: "one slice", slices: 1},
+		{name: "a reducer is silent", auditPPM: 200_000, slices: 3, acts: one(w1, adversary.ShirksSlices{})},
+		{name: "a reducer seals and is silent", slices: 3, acts: one(w1, adversary.ShirksSlices{Seals: true})},
+		{name: "a reducer lies", slices: 5, acts: one(w1, adversary.FakesSlices{}), out: []string{w1}},
+		{name: "a verifier lies as a reducer", slices: 5, acts: one(v1, adversary.FakesSlices{}), out: []string{v1}},
+		{name: "two reducers lie alike, and are audited", auditPPM: 1_000_000, slices: 6, out: []string{"worker-0", w1},
+			acts: map[string]adversary.Act{"worker-0": adversary.FakesSlices{}, w1: adversary.FakesSlices{}}},
+		{name: "a worker withholds a slice of its updates", slices: 4, acts: one(w1, adversary.WithholdsPiece{Slice: 2}), out: []string{w1}},
+		{name: "a worker skips its work, and its round is rolled back", auditPPM: 1_000_000, slices: 4,
+			acts: one(w1, adversary.Skips{}), slashed: []string{w1}, out: []string{w1}},
+		{name: "machines crash", auditPPM: 200_000, slices: 4, faults: []Fault{
+			{At: 10e9, For: 6e9, Who: "worker-0"}, {At: 17e9, For: 5e9, Who: w1}, {At: 25e9, For: 8e9, Who: "worker-2"}, {At: 31e9, For: 4e9, Who: v1}}},
+	} {
+		t.Run(s.name, func(t *testing.T) {
+			c := small(t)
+			c.Workers, c.Verifiers, c.MaxBlocks = 5, 2, 1500
+			c.AuditPPM, c.Slices, c.Acts, c.Faults = s.auditPPM, s.slices, s.acts, s.faults
+			if testing.Verbose() {
+				c.Log = func(line string) { t.Log(line) }
+			}
+			w, err := New(c, Money{}, &Pay{}, Justice{Guilty: s.slashed}, Lineage{Honest: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := w.Play(); err != nil {
+				t.Fatal(err)
+			}
+			o, err := w.Outcome()
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Logf("%+v", o)
+			if o.Phase != run.Done || !o.Honest || o.Rounds != c.Job.Task.Spec.Rounds {
+				t.Errorf("the run ends in phase %d after %d rounds: %s, honest: %v", o.Phase, o.Rounds, o.Why, o.Honest)
+			}
+			if got := slices.Sorted(maps.Keys(o.Slashed)); !slices.Equal(got, s.slashed) {
+				t.Errorf("slashed: %v, want %v", got, s.slashed)
+			}
+			if got := slices.Sorted(maps.Keys(o.Out)); s.faults == nil && !slices.Equal(got, s.out) {
+				t.Errorf("out: %v, want %v", got, s.out)
+			}
+		})
+	}
+}
