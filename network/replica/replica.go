@@ -1,0 +1,77 @@
+// Package replica decides which members of a group keep which blobs, so that every blob has several holders while members come
+// and go. Everybody who knows the members comes to the same answer by rendezvous hashing (Thaler and Ravishankar 1998):
+// nobody assigns, and when a member leaves, only what it held moves.
+//
+// It moves no bytes, and knows neither who the members are nor which blobs are needed: the caller says both.
+package replica
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/starling-network/starling/network/blob"
+)
+
+// Factor is how many holders a blob has, unless a caller wants another number.
+const Factor = 3
+
+// Holders returns the n members that keep a blob, the first to be asked first; all of them if there are fewer. The order of
+// members does not matter, and who is named twice counts once.
+func Holders(c blob.CID, members []string, n int) []string {
+	type ranked struct {
+		member string
+		score  [sha256.Size]byte
+	}
+	list := make([]ranked, len(members))
+	for i, m := range members {
+		h := sha256.New()
+		h.Write(c.Hash())
+		h.Write([]byte(m))
+		list[i].member = m
+		h.Sum(list[i].score[:0])
+	}
+	slices.SortFunc(list, func(a, b ranked) int {
+		return cmp.Or(-bytes.Compare(a.score[:], b.score[:]), cmp.Compare(a.member, b.member))
+	})
+	list = slices.CompactFunc(list, func(a, b ranked) bool { return a.member == b.member })
+	out := make([]string, min(n, len(list)))
+	for i := range out {
+		out[i] = list[i].member
+	}
+	return out
+}
+
+// Duties are the blobs that a member keeps, in the order given.
+func Duties(self string, blobs []blob.CID, members []string, n int) (mine []blob.CID) {
+	for _, c := range blobs {
+		if slices.Contains(Holders(c, members, n), self) {
+			mine = append(mine, c)
+		}
+	}
+	return mine
+}
+
+// Fetcher gets blobs from others; a peer.Host.
+type Fetcher interface {
+	Have(ctx context.Context, c blob.CID, from []string) error
+}
+
+// Keep fetches what a member lacks of its duties from the other members' addresses. It goes on after a blob that nobody
+// gives, and returns the errors of all of them.
+func Keep(ctx context.Context, f Fetcher, duties []blob.CID, from []string) error {
+	var errs []error
+	for _, c := range duties {
+		if err := f.Have(ctx, c, from); err != nil {
+			errs = append(errs, fmt.Errorf("replica: %s: %w", c, err))
+		}
+		if ctx.Err() != nil {
+			break
+		}
+	}
+	return errors.Join(errs...)
+}
