@@ -74,15 +74,11 @@ type AccountStatus struct {
 
 // AskNetwork reads a network through the HTTP interface of a validator. An account that is not empty is looked at, too.
 func AskNetwork(ctx context.Context, network, account string) (*NetworkStatus, error) {
-	c, err := client.Connect(network, reader)
+	c, head, err := ask(ctx, network)
 	if err != nil {
 		return nil, err
 	}
 	defer c.Close()
-	head, err := c.Head(ctx)
-	if err != nil {
-		return nil, err
-	}
 	s := &NetworkStatus{Network: network, ChainID: head.ChainID, Height: head.Height, Time: head.Time, CatchingUp: head.CatchingUp,
 		Participants: []ParticipantStatus{}, Orders: []OrderStatus{}, Runs: []RunStatus{}}
 	if s.Validators, err = c.Validators(ctx, head.Height); err != nil {
@@ -113,8 +109,19 @@ func AskNetwork(ctx context.Context, network, account string) (*NetworkStatus, e
 	return s, err
 }
 
-// reader is an account that only reads.
-var reader = client.KeyFromSeed([32]byte{})
+// ask connects to a validator, for questions only, and asks it where it stands. The caller closes the client.
+func ask(ctx context.Context, network string) (*client.Client, client.Head, error) {
+	c, err := client.Connect(network, client.KeyFromSeed([32]byte{})) // it signs nothing
+	if err != nil {
+		return nil, client.Head{}, err
+	}
+	h, err := c.Head(ctx)
+	if err != nil {
+		c.Close()
+		return nil, h, err
+	}
+	return c, h, nil
+}
 
 // lookAt reads what the chain says of an account at a height, through a client that reads there.
 func lookAt(ctx context.Context, c *client.Client, height int64, account string) (standing.View, error) {
@@ -234,15 +241,11 @@ func AskValidator(ctx context.Context, dir string) (*ValidatorStatus, error) {
 		return nil, fmt.Errorf("%w: %w", ErrNoValidator, err)
 	}
 	s := &ValidatorStatus{Home: dir, Network: "http://" + f.RPC, ChainID: f.ChainID, OfPeers: len(f.Peers)}
-	c, err := client.Connect(s.Network, reader)
+	c, h, err := ask(ctx, s.Network)
 	if err != nil {
 		return nil, err
 	}
 	defer c.Close()
-	h, err := c.Head(ctx)
-	if err != nil {
-		return nil, err
-	}
 	s.ChainID, s.NodeID, s.Address, s.Height, s.Time = h.ChainID, h.NodeID, h.Address, h.Height, h.Time
 	s.CatchingUp, s.Power, s.Peers = h.CatchingUp, h.Power, h.Peers
 	all, err := c.Validators(ctx, h.Height)
@@ -276,15 +279,11 @@ type Books struct {
 // CheckBooks compares what the chain has written down about budgets and stakes with the coins in the accounts that hold
 // them.
 func CheckBooks(ctx context.Context, network string) (*Books, error) {
-	c, err := client.Connect(network, reader)
+	c, head, err := ask(ctx, network)
 	if err != nil {
 		return nil, err
 	}
 	defer c.Close()
-	head, err := c.Head(ctx)
-	if err != nil {
-		return nil, err
-	}
 	b, at := &Books{ChainID: head.ChainID, Height: head.Height}, c.At(head.Height)
 	jobs, err := at.Runs(ctx, false)
 	if err != nil {

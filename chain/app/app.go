@@ -42,6 +42,7 @@ import (
 	"github.com/starling-network/starling/chain/x/market"
 	"github.com/starling-network/starling/chain/x/registry"
 	"github.com/starling-network/starling/chain/x/training"
+	"github.com/starling-network/starling/compute/kernel"
 )
 
 // Validator is what an application adds to the votes of the validator that runs it. An application without one executes
@@ -50,6 +51,9 @@ type Validator struct {
 	Address []byte             // consensus address, 20 bytes
 	VRF     ed25519.PrivateKey // of the beacon
 }
+
+// Version is what a validator says of its application: the numerics by which it judges. It takes no part in consensus.
+var Version = fmt.Sprintf("numerics %d", kernel.Version)
 
 // App is the application.
 type App struct {
@@ -71,6 +75,7 @@ func New(logger log.Logger, db dbm.DB, chainID string, v Validator, judge traini
 	a := &App{Encoding: e, BaseApp: baseapp.NewBaseApp(wire.Name, logger, db, e.Tx.TxDecoder(),
 		baseapp.SetChainID(chainID), baseapp.SetMinGasPrices("0"+adapter.Denom),
 		baseapp.SetPruning(pruning.NewCustomPruningOptions(100, 100)))}
+	a.SetVersion(Version)
 	a.SetInterfaceRegistry(e.Registry)
 	a.SetTxEncoder(e.Tx.TxEncoder())
 	if judge == nil {

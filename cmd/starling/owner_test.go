@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/starling-network/starling/node"
+	"github.com/starling-network/starling/node/doctor"
 )
 
 // What the owner of a network's processes asks of them: where they stand, what they wait for, that they drain, and that what
@@ -55,6 +56,17 @@ func TestOwnersSeeTheirProcesses(t *testing.T) {
 	ask(&b, "net", "check", "--network", network)
 	if len(b.Wrong) != 0 || b.Jobs != 1 || b.Stake == 0 || b.Stake != b.Stakes || b.Remaining != 0 {
 		t.Errorf("net check: %+v", b)
+	}
+	var d doctor.Report
+	ask(&d, "doctor", "--network", network, "--chain-id", "starling-local-1", "--home", worker)
+	for _, f := range d.Findings {
+		want := doctor.OK
+		if f.Check == "lock" {
+			want = doctor.Warn // it runs
+		}
+		if strings.Contains("chain clock keys lock", f.Check) && f.Level != want || strings.HasPrefix(f.Text, "not looked at") != (f.Check == "listen") {
+			t.Errorf("doctor: %+v", f)
+		}
 	}
 	replays(t, dir)
 	drains(t, worker, network)

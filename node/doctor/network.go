@@ -11,6 +11,7 @@ import (
 	"github.com/multiformats/go-multiaddr"
 	manet "github.com/multiformats/go-multiaddr/net"
 
+	"github.com/starling-network/starling/chain/app"
 	"github.com/starling-network/starling/client"
 	"github.com/starling-network/starling/network/blob"
 	"github.com/starling-network/starling/network/peer"
@@ -46,8 +47,10 @@ func chain(ctx context.Context, o Options) Finding {
 }
 
 func chainAt(h client.Head, o Options) Finding {
-	f := Finding{Level: OK, Text: fmt.Sprintf("%s answers: %s at height %d, application %q", o.Network, h.ChainID, h.Height, h.App)}
+	f := Finding{Level: OK, Text: fmt.Sprintf("%s answers: %s at height %d, %s", o.Network, h.ChainID, h.Height, h.App)}
 	switch {
+	case h.App != app.Version:
+		f.Level, f.Fix = Fail, fmt.Sprintf("use the binary that the network uses: it judges by %s, this one computes %s", h.App, app.Version)
 	case o.ChainID != "" && h.ChainID != o.ChainID:
 		f.Level, f.Fix = Fail, fmt.Sprintf("name a validator of %s with --network: this one is of another chain", o.ChainID)
 	case h.Height < 1:
