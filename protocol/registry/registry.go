@@ -8,6 +8,7 @@ package registry
 import (
 	"errors"
 	"fmt"
+	"math"
 	"math/bits"
 	"slices"
 
@@ -37,11 +38,12 @@ type Participant struct {
 	Roles   []run.Role `cbor:"2,keyasint"` // none: it only says where it is reached
 	Addrs   []string   `cbor:"3,keyasint"` // multiaddrs of its peer, may be empty for who only dials out
 	PeerID  string     `cbor:"4,keyasint"`
-	Device  string     `cbor:"5,keyasint"` // hardware in the participant's own words; nothing is decided by it
-	Stake   uint64     `cbor:"6,keyasint"` // uzen
-	Slashed uint64     `cbor:"7,keyasint"` // uzen taken so far
-	Jailed  bool       `cbor:"8,keyasint"` // a jailed participant is not matched
-	Since   int64      `cbor:"9,keyasint"` // height of registration
+	Device  string     `cbor:"5,keyasint"`  // hardware in the participant's own words; nothing is decided by it
+	Stake   uint64     `cbor:"6,keyasint"`  // uzen
+	Slashed uint64     `cbor:"7,keyasint"`  // uzen taken so far
+	Jailed  bool       `cbor:"8,keyasint"`  // a jailed participant is not matched
+	Since   int64      `cbor:"9,keyasint"`  // height of registration
+	Passed  uint32     `cbor:"10,keyasint"` // audits passed as a worker, in all runs, since the last failure
 }
 
 // Params are the smallest stakes with which a role may be taken, in uzen.
@@ -72,7 +74,7 @@ func Register(p Participant, params Params, height int64) (Participant, error) {
 	p.Roles = slices.Clone(p.Roles)
 	slices.Sort(p.Roles)
 	p.Addrs = slices.Clone(p.Addrs)
-	p.Slashed, p.Jailed, p.Since = 0, false, height
+	p.Slashed, p.Jailed, p.Since, p.Passed = 0, false, height, 0
 	return p, nil
 }
 
@@ -136,8 +138,21 @@ func (p Participant) Take(amount uint64) Participant {
 	return p
 }
 
-// Jail bars the participant from being matched.
+// Jail bars the participant from being matched, and takes its history.
 func (p Participant) Jail() Participant {
 	p.Jailed = true
+	return p.Audited(false)
+}
+
+// Audited adds the outcome of an audit to the history that a worker takes from run to run: what it does is audited less, the
+// more audits it has passed, and from the beginning after one that it has not. Who comes back under another name has no
+// history, and stakes again.
+func (p Participant) Audited(passed bool) Participant {
+	switch {
+	case !passed:
+		p.Passed = 0
+	case p.Passed < math.MaxUint32:
+		p.Passed++
+	}
 	return p
 }

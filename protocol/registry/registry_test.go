@@ -40,6 +40,32 @@ func TestRegister(t *testing.T) {
 	}
 }
 
+// A worker takes its history from run to run, and loses it with an audit that it does not pass, with a conviction, and with
+// its name.
+func TestHistory(t *testing.T) {
+	p, err := Register(valid(), params, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 5 {
+		p = p.Audited(true)
+	}
+	if p.Passed != 5 {
+		t.Errorf("%d audits passed", p.Passed)
+	}
+	full := p
+	full.Passed = math.MaxUint32
+	again, err := Register(p, params, 2)
+	for name, got := range map[string]uint32{"a failure": p.Audited(false).Passed, "a conviction": p.Jail().Passed, "a new name": again.Passed} {
+		if got != 0 || err != nil {
+			t.Errorf("after %s: %d audits passed (%v)", name, got, err)
+		}
+	}
+	if full.Audited(true).Passed != math.MaxUint32 {
+		t.Error("the count wraps")
+	}
+}
+
 func TestRegisterRefuses(t *testing.T) {
 	for name, c := range map[string]struct {
 		spoil func(*Participant)

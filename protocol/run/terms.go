@@ -63,8 +63,8 @@ func (t Terms) Validate() error {
 	return nil
 }
 
-// New begins a run at a height: round 0, waiting for a beacon that deals the units. Only ID, Role and Price of the
-// members are taken.
+// New begins a run at a height: round 0, waiting for a beacon that deals the units. Only ID, Role, Price and
+// Passed of the members are taken.
 func New(t Terms, members []Member, height int64) (State, error) {
 	if err := t.Validate(); err != nil {
 		return State{}, err
@@ -77,7 +77,7 @@ func New(t Terms, members []Member, height int64) (State, error) {
 		if m.ID == "" || len(m.ID) > MaxID || (m.Role != Worker && m.Role != Verifier) {
 			return State{}, fmt.Errorf("%w: member %q with role %d", ErrTerms, m.ID, m.Role)
 		}
-		s.Members = append(s.Members, Member{ID: m.ID, Role: m.Role, Price: m.Price, Active: true})
+		s.Members = append(s.Members, Member{ID: m.ID, Role: m.Role, Price: m.Price, Passed: m.Passed, Active: true})
 	}
 	slices.SortFunc(s.Members, func(a, b Member) int { return cmp.Compare(a.ID, b.ID) })
 	for i := 1; i < len(s.Members); i++ {

@@ -116,6 +116,15 @@ func (k *Keeper) Take(ctx context.Context, id, to string, amount uint64) error {
 	return k.bank.SendCoinsFromModuleToAccount(ctx, Name, account, adapter.Coins(amount))
 }
 
+// Audited adds the outcome of an audit to the history of a worker.
+func (k *Keeper) Audited(ctx context.Context, id string, passed bool) error {
+	p, err := k.Get(ctx, id)
+	if err != nil {
+		return err
+	}
+	return k.participants.Set(ctx, id, p.Audited(passed))
+}
+
 // Jail bars a participant who was slashed over a job from being matched.
 func (k *Keeper) Jail(ctx context.Context, id, job string, slashed uint64) error {
 	p, err := k.Get(ctx, id)
@@ -156,7 +165,7 @@ func (k *Keeper) Register(ctx context.Context, m *registrypb.MsgRegister) (*regi
 
 // history keeps in a new registration what the old one cannot lose.
 func history(p, old registry.Participant) registry.Participant {
-	p.Slashed, p.Jailed, p.Since = old.Slashed, old.Jailed, old.Since
+	p.Slashed, p.Jailed, p.Since, p.Passed = old.Slashed, old.Jailed, old.Since, old.Passed
 	return p
 }
 

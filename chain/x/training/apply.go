@@ -23,7 +23,7 @@ func (k *Keeper) apply(ctx context.Context, s run.State, events []run.Event) err
 		return err
 	}
 	for _, e := range events {
-		if err := k.trace(ctx, e); err != nil {
+		if err := errors.Join(k.trace(ctx, e), k.remember(ctx, e)); err != nil {
 			return err
 		}
 		err := emit(ctx, &trainingpb.EventRun{
@@ -49,6 +49,17 @@ func (k *Keeper) trace(ctx context.Context, e run.Event) error {
 		return k.lineage.Set(ctx, collections.Join(e.Job, e.Entry.Attestation.Checkpoint.Round), *e.Entry)
 	case run.RolledBack:
 		return k.lineage.Clear(ctx, collections.NewPrefixedPairRange[string, uint32](e.Job).StartExclusive(e.Round))
+	}
+	return nil
+}
+
+// remember adds what a run finds of a worker's work to its history, which the next run begins with.
+func (k *Keeper) remember(ctx context.Context, e run.Event) error {
+	switch {
+	case e.Kind == run.AuditPassed:
+		return k.registry.Audited(ctx, e.Other, true)
+	case e.Kind == run.UnitReassigned && (e.Why == run.WhyOdd || e.Why == run.WhyOutside):
+		return k.registry.Audited(ctx, e.Who, false)
 	}
 	return nil
 }

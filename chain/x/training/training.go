@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"cosmossdk.io/collections"
 	"cosmossdk.io/core/store"
@@ -76,6 +77,7 @@ type Registry interface {
 	Get(ctx context.Context, id string) (registry.Participant, error)
 	Take(ctx context.Context, id, to string, amount uint64) error
 	Jail(ctx context.Context, id, job string, slashed uint64) error
+	Audited(ctx context.Context, id string, passed bool) error
 }
 
 // Beacon is the beacon of a block.
@@ -141,8 +143,16 @@ func (k *Keeper) State(ctx context.Context, job string) (run.State, error) {
 	return s, err
 }
 
-// Start begins the run of a matched order.
+// Start begins the run of a matched order, with the history of its members.
 func (k *Keeper) Start(ctx context.Context, t run.Terms, members []run.Member) error {
+	members = slices.Clone(members)
+	for i := range members {
+		p, err := k.registry.Get(ctx, members[i].ID)
+		if err != nil {
+			return err
+		}
+		members[i].Passed = p.Passed
+	}
 	s, err := run.New(t, members, sdk.UnwrapSDKContext(ctx).BlockHeight())
 	if err != nil {
 		return err
