@@ -20,6 +20,7 @@ type story struct {
 	unpaid   []string // exactly these earn nothing
 	out      []string // exactly these have to leave
 	perhaps  string   // is slashed and leaves, too, if its seal is asked for before the question is settled otherwise
+	fined    string   // may be slashed, too
 	spoiled  bool     // the model is not that of honest work
 }
 
@@ -63,8 +64,9 @@ func stories() []story {
 		// It forfeits what it earned honestly in rounds that are not final.
 		{name: "cheats once it is trusted", auditPPM: 10_000, acts: one(w1, adversary.Patient{Round: 2, Then: adversary.Skips{}}),
 			slashed: []string{w1}, unpaid: []string{w1}, out: []string{w1}},
-		caught("passes without a look", v1, adversary.Stamps{}),
-		caught("passes with another's seal", v1, adversary.CopiesSeal{Of: "somebody"}),
+		// It is slashed only if a fault was planted in what it passes.
+		{name: "passes without a look", acts: one(v1, adversary.Stamps{}), unpaid: []string{v1}, out: []string{v1}, fined: v1},
+		{name: "passes with another's seal", acts: one(v1, adversary.CopiesSeal{Of: "somebody"}), unpaid: []string{v1}, out: []string{v1}, fined: v1},
 		caught("accuses, and binds", v1, accuses(1, adversary.ToTheLeaf)),
 		caught("accuses, and invents", v1, accuses(2, adversary.Inventing)),
 		caught("accuses the start", v1, accuses(0, adversary.ToTheLeaf)),
@@ -139,6 +141,9 @@ func (s story) test(t *testing.T, c Config) {
 		{"slashed", slices.Sorted(maps.Keys(o.Slashed)), s.slashed}, {"not paid", unpaid, s.unpaid},
 		{"out", slices.Sorted(maps.Keys(o.Out)), s.out},
 	} {
+		if e.what == "slashed" {
+			e.got = slices.DeleteFunc(e.got, func(name string) bool { return name == s.fined })
+		}
 		if !slices.Contains(e.want, s.perhaps) {
 			e.got = slices.DeleteFunc(e.got, func(name string) bool { return name == s.perhaps })
 		}

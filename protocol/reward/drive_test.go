@@ -30,8 +30,8 @@ type party struct {
 
 func (p party) honest() bool { return !p.lies && !p.astray && !p.stamps }
 
-// owes reports whether a party dies, and may then owe what only it can show: the opening of a seal, or a planted fault.
-func (p party) owes() bool { return p.diesAt > 0 && (p.offer.Role == run.Verifier || p.plants) }
+// owes reports whether a party dies, and may then owe what only it can show: a planted fault.
+func (p party) owes() bool { return p.diesAt > 0 && p.plants }
 
 // world is a network in memory: the bank, one job, its members. It is what the chain and the nodes are to protocol/.
 type world struct {

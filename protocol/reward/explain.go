@@ -100,7 +100,7 @@ var fixes = map[string]string{
 	AuditMissed:        "keep the machine on and free of other load, or give the verifier fewer jobs",
 	VerifierLeft:       "see the receipt that says why the verifier became inactive",
 	FalseChallenge:     "before staking again, check the memory of the machine and that it runs the version that the network runs",
-	SealUnopened:       "before staking again, check that the verifier executes every unit and stays reachable until its seals are opened",
+	SealUnopened:       "check that the verifier executes every unit and stays reachable until its seals are opened; nothing is slashed",
 	PlantPassed:        "before staking again, check the memory of the machine and that the verifier executes every unit",
 	BudgetExhausted:    "raise the budget of the job and resume it",
 	RunHalted:          "see the reason of the refund; the consumer can resume the job from its last checkpoint",

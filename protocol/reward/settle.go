@@ -55,7 +55,9 @@ func (l *ledger) settle(e run.Event) {
 	case run.AuditMissed:
 		l.unpaid(Audit, e.Round, e.Unit, e.Who, lostAudit(e.Why))
 	case run.AuditBroken:
-		l.slash(e, e.Who, planter(e))
+		if e.Why == run.WhyPlantPassed {
+			l.slash(e, e.Who, e.Other)
+		}
 	case run.DisputeEnded:
 		if e.Why == run.WhyWrongWork {
 			l.pay(Audit, e.Round, e.Unit, e.Who, FaultFound)
@@ -127,31 +129,16 @@ func (l *ledger) unpaid(kind Kind, round, unit uint32, who, reason string) {
 		Flops: l.state.Terms.UnitFlops, Price: m.Price, Reason: reason})
 }
 
-// planter is who showed that an audit was none, if somebody did.
-func planter(e run.Event) string {
-	if e.Why == run.WhyPlantPassed {
-		return e.Other
-	}
-	return ""
-}
-
 // slash takes from the stake of the loser of a dispute, or of a verifier that did not look. Half goes to who was right and
-// half to the community pool, so that a liar who convicts itself under another name still loses; the pool gets it all where
-// nobody found it out.
+// half to the community pool, so that a liar who convicts itself under another name still loses.
 func (l *ledger) slash(e run.Event, loser, winner string) {
 	_, amount := registry.Participant{Stake: l.book.Stake(loser)}.Slash(l.book.SlashPPM)
 	bounty := amount / 2
-	if winner == "" {
-		bounty = 0
-	}
 	for _, part := range []struct {
 		kind   Kind
 		who    string
 		amount uint64
 	}{{Slash, loser, amount}, {Bounty, winner, bounty}, {Fee, CommunityPool, amount - bounty}} {
-		if part.who == "" {
-			continue
-		}
 		m, _ := l.state.Member(part.who)
 		l.receipt(Receipt{Round: e.Round, Unit: e.Unit, Who: part.who, Role: m.Role, Kind: part.kind, Amount: part.amount, Reason: e.Why})
 	}

@@ -27,7 +27,7 @@ const (
 	AuditSealed    EventKind = "audit_sealed"    // Unit, Who (verifier), Other (worker): it found the unit right, and owes the opening of its seal
 	AuditPassed    EventKind = "audit_passed"    // Unit, Who (verifier), Other (worker): its seal is opened, or the update within the tolerance; the verifier is owed
 	AuditOutside   EventKind = "audit_outside"   // Unit, Who (verifier), Other (worker): it found the update outside the tolerance, and so did another, or there is none; it is owed
-	AuditBroken    EventKind = "audit_broken"    // Unit, Who (verifier), Other (worker), Why: seal_unopened | plant_passed: the verifier is slashed
+	AuditBroken    EventKind = "audit_broken"    // Unit, Who (verifier), Other (worker), Why: seal_unopened: the verifier is out | plant_passed: and slashed
 	PlantShown     EventKind = "plant_shown"     // Unit, Who (worker): its commitment was wrong on purpose, and is right from now on
 	UnitSuspected  EventKind = "unit_suspected"  // Unit, Who (worker): more than half of the others find its update odd; it is audited
 	AuditFailed    EventKind = "audit_failed"    // Unit, Who (verifier), Other (worker): a dispute opens

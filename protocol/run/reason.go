@@ -21,7 +21,7 @@ const (
 
 	WhyPlanted = "planted" // the worker showed that it had planted the fault
 
-	// Why a verifier is slashed and inactive over an audit that it passed.
+	// Why a verifier is inactive over an audit that it passed; for the second it is slashed.
 	WhySealUnopened = "seal_unopened" // it did not show that it held the state it had sealed
 	WhyPlantPassed  = "plant_passed"  // the fault was planted, and it passed it
 

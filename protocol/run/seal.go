@@ -7,7 +7,7 @@ import (
 )
 
 // openingPatience is how many deadlines of an audit a verifier has to open a seal. It may first have to finish what it
-// computes, and to compute the state again; silence costs it its stake, so the honest must never run out of time.
+// computes, and to compute the state again; silence costs it its place in the run, so the honest must have time.
 const openingPatience = 4
 
 // Subject is the audit that the seal of a unit answers.
