@@ -167,6 +167,33 @@ func TestCompare(t *testing.T) {
 	}
 }
 
+// Where most make clear progress, one that makes a fraction of it is flagged; where nobody does, noise is not.
+func TestProgress(t *testing.T) {
+	of := func(after ...float64) (list []Losses) {
+		for _, a := range after {
+			list = append(list, Losses{[2]float64{4, a}, [2]float64{4, a}})
+		}
+		return list
+	}
+	nan := math.NaN()
+	for name, c := range map[string]struct {
+		list []Losses
+		want [][]Flag
+	}{
+		"all alike":        {of(3.5, 3.6, 3.4, 3.5), make([][]Flag, 4)},
+		"one is useless":   {of(3.5, 3.99, 3.4, 3.5), [][]Flag{nil, {NoProgress}, nil, nil}},
+		"nobody gets on":   {of(3.99, 3.999, 3.98, 3.97), make([][]Flag, 4)},
+		"too few":          {of(3.5, 3.99), make([][]Flag, 2)},
+		"nobody":           {nil, [][]Flag{}},
+		"broken":           {of(3.5, nan, 3.4, 3.5), [][]Flag{nil, {NoProgress, Harm, OtherData}, nil, nil}},
+		"nothing held out": {[]Losses{{Assigned: [2]float64{4, 3}}, {Assigned: [2]float64{4, 3.9}}, {Assigned: [2]float64{4, 3}}}, [][]Flag{nil, {NoProgress}, nil}},
+	} {
+		if got := Progress(c.list, Default); !reflect.DeepEqual(got, c.want) {
+			t.Errorf("%s: %v, want %v", name, got, c.want)
+		}
+	}
+}
+
 func TestLoss(t *testing.T) {
 	nan := math.NaN()
 	for name, c := range map[string]struct {
@@ -174,7 +201,7 @@ func TestLoss(t *testing.T) {
 		want []Flag
 	}{
 		"honest":           {Losses{[2]float64{4, 3.5}, [2]float64{4, 3.6}}, nil},
-		"noise":            {Losses{[2]float64{4, 3.5}, [2]float64{4, 4.01}}, nil},
+		"noise":            {Losses{[2]float64{4, 3.5}, [2]float64{4, 4.1}}, nil},
 		"skips":            {Losses{[2]float64{4, 4}, [2]float64{4, 4}}, []Flag{NoProgress}},
 		"poison":           {Losses{[2]float64{4, 4.5}, [2]float64{4, 5}}, []Flag{NoProgress, Harm}},
 		"wrong data":       {Losses{[2]float64{4, 3.9}, [2]float64{4, 3.5}}, []Flag{OtherData}},

@@ -24,7 +24,10 @@ import (
 )
 
 // smallEngine is a party's engine for a tiny job, with its first checkpoint in memory.
-func smallEngine(t *testing.T) (*engine.Engine, run.Checkpoint) {
+func smallEngine(t *testing.T) (*engine.Engine, run.Checkpoint) { return looking(t, run.ScreenUpdates) }
+
+// looking is smallEngine with a screen.
+func looking(t *testing.T, screen run.Screen) (*engine.Engine, run.Checkpoint) {
 	t.Helper()
 	must := func(err error) {
 		t.Helper()
@@ -37,7 +40,7 @@ func smallEngine(t *testing.T) (*engine.Engine, run.Checkpoint) {
 	step, err := model.TrainStep(cfg, model.AdamW{Beta1: 0.9, Beta2: 0.95, Eps: 1e-8, WeightDecay: 0.1, MaxGradNorm: 1}, 2, 8)
 	must(err)
 	text := []byte(strings.Repeat("the quick brown fox jumps over the lazy dog. ", 40))
-	corpus, err := data.Build([]data.Source{{Format: "text", Name: "t", Data: text}}, tokenizer.Bytes(), 0)
+	corpus, err := data.Build([]data.Source{{Format: "text", Name: "t", Data: text}}, tokenizer.Bytes(), 0.1)
 	must(err)
 	manifest := corpus.Manifest(engine.ShardTokens)
 	spec := &train.Spec{
@@ -50,7 +53,7 @@ func smallEngine(t *testing.T) (*engine.Engine, run.Checkpoint) {
 	must(err)
 	genesis, err := train.Genesis(train.Params(step), cfg.Init(1))
 	must(err)
-	e, err := engine.New(run.Terms{Job: "job", Screen: run.ScreenUpdates}, &train.Task{Spec: spec, Step: step, Exec: exec, Corpus: corpus}, blob.NewMemory(), nil)
+	e, err := engine.New(run.Terms{Job: "job", Screen: screen}, &train.Task{Spec: spec, Step: step, Exec: exec, Corpus: corpus}, blob.NewMemory(), nil)
 	must(err)
 	name := run.Checkpoint{Root: genesis.Root(), CID: "genesis"}
 	e.Hold(name, genesis)

@@ -10,6 +10,7 @@ import (
 	"github.com/starling-network/starling/protocol/audit"
 	"github.com/starling-network/starling/protocol/run"
 	"github.com/starling-network/starling/role/adversary"
+	"github.com/starling-network/starling/role/engine"
 )
 
 // Updates of real training are not odd beside each other; one that is made up is.
@@ -37,6 +38,40 @@ func TestFabricatedUpdateIsOdd(t *testing.T) {
 		a, err := e.Advance(context.Background(), base, units, func(u run.Unit) ([]byte, error) { return updates[u.Index], nil })
 		if err != nil || !slices.Equal(a.Odd, c.odd) {
 			t.Errorf("%s: odd are %v, want %v (%v)", name, a.Odd, c.odd, err)
+		}
+	}
+}
+
+// An update of the usual length that points nowhere is not odd beside the others; what it does to the loss tells.
+func TestUselessUpdateIsOdd(t *testing.T) {
+	for screen, want := range map[run.Screen][]uint32{run.ScreenOff: nil, run.ScreenUpdates: nil, run.ScreenLosses: {1}} {
+		e, name := looking(t, screen)
+		base, err := e.Base(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var units []run.Unit
+		var updates [][]byte
+		for i := range uint32(4) {
+			r, err := e.Task().Run(base, i, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, d := range r.Delta {
+				if i == 1 {
+					slices.Reverse(d.F32())
+				}
+			}
+			w, err := engine.NewWork(e.Task().Spec, base, i, r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			units = append(units, run.Unit{Index: i, Commit: w.Commit})
+			updates = append(updates, w.Update)
+		}
+		a, err := e.Advance(context.Background(), name, units, func(u run.Unit) ([]byte, error) { return updates[u.Index], nil })
+		if err != nil || !slices.Equal(a.Odd, want) {
+			t.Errorf("screen %d: odd are %v, want %v (%v)", screen, a.Odd, want, err)
 		}
 	}
 }

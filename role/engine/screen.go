@@ -26,8 +26,8 @@ func (e *Engine) screened(ctx context.Context, base *train.Checkpoint, units []r
 		if err != nil {
 			return nil, err
 		}
-		for i, l := range losses {
-			reports[i].Flags = append(reports[i].Flags, screen.Loss(l, screen.Default)...)
+		for i, flags := range screen.Progress(losses, screen.Default) {
+			reports[i].Flags = append(reports[i].Flags, flags...)
 		}
 	}
 	for i, r := range reports {
