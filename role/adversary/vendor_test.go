@@ -1,0 +1,51 @@
+package adversary_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/role/adversary"
+	"github.com/starling-network/starling/role/party"
+)
+
+// How far other arithmetic takes an update of 50 steps from the exact one, beside how far lies do: the default tolerance of a
+// job (distance 0.1, cosine 0.99) lies between.
+func TestNoiseAndLiesBesideTheTolerance(t *testing.T) {
+	e, base := smallEngine(t)
+	tolerance := run.Tolerance{DistancePPM: 100_000, CosinePPM: 990_000}
+	for _, c := range []struct {
+		name   string
+		act    adversary.Act
+		within bool
+	}{
+		{"the last of 23 bits", adversary.Vendor{Bits: 1}, true},
+		{"4 bits", adversary.Vendor{Bits: 4}, true},
+		{"8 bits", adversary.Vendor{Bits: 8}, true},
+		{"12 bits", adversary.Vendor{Bits: 12}, true},
+		{"16 bits, as bfloat16 weights", adversary.Vendor{Bits: 16}, true},
+		{"1 % off the rate", adversary.WrongRate{Factor: 1.01}, true},
+		{"20 % off the rate", adversary.WrongRate{Factor: 1.2}, false},
+		{"one of 50 steps left out", adversary.TrainsLess{Steps: 49}, true},
+		{"10 of 50 steps left out", adversary.TrainsLess{Steps: 40}, false},
+		{"other data", adversary.WrongData{}, false},
+	} {
+		p := &party.Party{Compute: e}
+		state := func(context.Context) (run.State, error) {
+			return run.State{Terms: run.Terms{Tolerance: tolerance}, Lap: run.Lap{Base: base, Units: make([]run.Unit, 4)}}, nil
+		}
+		c.act.Play(adversary.Cast{Party: p, Honest: e, State: state})
+		w, err := p.Compute.Train(context.Background(), base, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		like, err := e.Measure(context.Background(), base, 1, w.Commit, w.Update)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Logf("%-30s distance %.5f cosine %.6f", c.name, like.Distance, like.Cosine)
+		if got := tolerance.Holds(like.PPM()); got != c.within {
+			t.Errorf("%s: within the tolerance: %v, want %v", c.name, got, c.within)
+		}
+	}
+}

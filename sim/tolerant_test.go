@@ -1,0 +1,80 @@
+package sim
+
+import (
+	"maps"
+	"slices"
+	"testing"
+
+	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/role/adversary"
+)
+
+// tolerant is a network whose workers compute with stacks of their own.
+func tolerant(t *testing.T) Config {
+	c := small(t)
+	c.Tolerance = run.Tolerance{DistancePPM: 100_000, CosinePPM: 990_000}
+	c.Acts = map[string]adversary.Act{}
+	for i, name := range c.Names()[:c.Workers] {
+		c.Acts[name] = adversary.Vendor{Bits: 6 + i}
+	}
+	return c
+}
+
+// In a tolerant run honest noise passes, what is further off is withheld, and nobody is ever slashed.
+func TestTolerantStories(t *testing.T) {
+	for _, s := range []struct {
+		name   string
+		who    string
+		act    adversary.Act
+		unpaid []string
+		out    []string
+		blind  bool // the rules cannot tell it from noise
+	}{
+		{name: "every worker has a stack of its own"},
+		{name: "one worker has none", who: w1, act: adversary.Equivocates{TrueFirst: true}},
+		{name: "skips its work", who: w1, act: adversary.Skips{}, unpaid: []string{w1}, out: []string{w1}},
+		{name: "trains fewer steps", who: w1, act: adversary.TrainsLess{Steps: 3}, unpaid: []string{w1}, out: []string{w1}},
+		{name: "trains on other data", who: w1, act: adversary.WrongData{}, unpaid: []string{w1}, out: []string{w1}},
+		{name: "trains at another rate", who: w1, act: adversary.WrongRate{Factor: 1.5}, unpaid: []string{w1}, out: []string{w1}},
+		{name: "trains at nearly the right rate", who: w1, act: adversary.WrongRate{Factor: 1.01}, blind: true},
+		{name: "copies an update and changes it", who: w1, act: adversary.CopiesChanged{}, unpaid: []string{w1}, out: []string{w1}},
+		{name: "poisons its update", who: w1, act: adversary.Poisons{Factor: -10}, unpaid: []string{w1}, out: []string{w1}},
+		{name: "poisons its update a little", who: w1, act: adversary.Poisons{Factor: 1.2}, unpaid: []string{w1}, out: []string{w1}},
+		{name: "its stack has too few bits", who: w1, act: adversary.Vendor{Bits: 21}, unpaid: []string{w1}, out: []string{w1}},
+		{name: "commits and goes silent", who: w1, act: adversary.GoesSilent{}, unpaid: []string{w1}, out: []string{w1}},
+	} {
+		t.Run(s.name, func(t *testing.T) {
+			c := tolerant(t)
+			if s.who != "" {
+				c.Acts[s.who] = s.act
+			}
+			if testing.Verbose() {
+				c.Log = func(line string) { t.Log(line) }
+			}
+			w, err := New(c, Money{}, &Pay{}, Justice{}, Lineage{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := w.Play(); err != nil {
+				t.Fatal(err)
+			}
+			o, err := w.Outcome()
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Logf("%+v", o)
+			if o.Phase != run.Done || o.Rounds != c.Job.Task.Spec.Rounds || len(o.Slashed) > 0 {
+				t.Errorf("the run ends in phase %d after %d rounds: %s; slashed are %v", o.Phase, o.Rounds, o.Why, o.Slashed)
+			}
+			var unpaid []string
+			for _, name := range c.Names() {
+				if o.Earned[name] == 0 {
+					unpaid = append(unpaid, name)
+				}
+			}
+			if out := slices.Sorted(maps.Keys(o.Out)); !slices.Equal(unpaid, s.unpaid) || !slices.Equal(out, s.out) {
+				t.Errorf("not paid are %v, want %v; out are %v, want %v", unpaid, s.unpaid, out, s.out)
+			}
+		})
+	}
+}
