@@ -248,6 +248,9 @@ func (c *collector) collect(ctx context.Context, round uint32) error {
 	if err != nil {
 		return err
 	}
+	if err := c.keepUpdates(ctx, entry, holders); err != nil {
+		return err
+	}
 	line := newLine(entry)
 	if err := c.record(ctx, round, next, c.losses(ctx, entry, holders), &line); err != nil {
 		return err

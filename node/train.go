@@ -163,6 +163,14 @@ func (o *OutDir) prepare(b *Blueprint, opt TrainOptions) error {
 // screens are the values of strategy.verification.screen.
 var screens = map[string]run.Screen{"off": run.ScreenOff, "updates": run.ScreenUpdates, "losses": run.ScreenLosses}
 
+// auditPPM is the floor of the audit rate that a job asks for.
+func auditPPM(v job.Verification) uint32 {
+	if v.Mode == "none" {
+		return 0
+	}
+	return uint32(v.Fraction*1e6 + 0.5)
+}
+
 // order is what the consumer asks the chain for, but for what is known only once the blobs are stored.
 func (b *Blueprint) order() (market.Order, error) {
 	j := b.Job
@@ -173,13 +181,10 @@ func (b *Blueprint) order() (market.Order, error) {
 		Verifiers: embeddedVerifiers,
 		Terms: run.Terms{
 			Job: b.JobID(), Spec: b.Spec.Digest(), Rounds: b.Spec.Rounds, Units: b.Spec.Units, Segments: b.Spec.Segments(),
-			UnitFlops: b.UnitFlops(), AuditPPM: uint32(j.Strategy.Verification.Fraction*1e6 + 0.5),
+			UnitFlops: b.UnitFlops(), AuditPPM: auditPPM(j.Strategy.Verification),
 			Deadlines: run.Deadlines{Train: 600, Audit: 600, Attest: 300, Challenge: embeddedChallenge}, Window: embeddedWindow,
-			Screen: screens[j.Strategy.Verification.Screen],
+			Screen: screens[j.Strategy.Verification.Screen], Tolerance: tolerance(j),
 		},
-	}
-	if t := j.Strategy.Verification.Tolerance; j.Training.Numerics == job.Tolerant {
-		o.Terms.Tolerance = run.Tolerance{DistancePPM: uint32(t.Distance*1e6 + 0.5), CosinePPM: uint32(t.Cosine*1e6 + 0.5)}
 	}
 	if _, whole := market.Quote(o.Terms, embeddedPrice, o.Verifiers); o.Budget < whole {
 		return o, fmt.Errorf("%w: %d uzen, and the job may cost up to %d at %d uzen per 10^15 operations", ErrBudget, o.Budget, whole, embeddedPrice)

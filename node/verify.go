@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 
 	"golang.org/x/sync/errgroup"
 
@@ -43,6 +44,8 @@ type Verified struct {
 	Signers   []string     `json:"signers"` // of the last round
 	StateRoot canon.Digest `json:"state_root"`
 	Complete  bool         `json:"complete"` // the lineage reaches the last round of the job
+	Numerics  string       `json:"numerics"` // exact-f32: updates are equal; tolerant: each is within the tolerance of the exact one
+	Distance  float64      `json:"distance"` // largest of an update to the exact one, relative to its length
 }
 
 // MismatchError says that an output folder does not hold what its job, data and lineage determine.
@@ -63,7 +66,8 @@ func mismatch(round uint32, format string, args ...any) error {
 }
 
 // Verify re-executes a run offline, from the job file, the data and the lineage, and confirms every attested state
-// root. It trusts nothing in the folder: blobs are hashed, signatures are checked, and updates are computed again.
+// root. It trusts nothing in the folder: blobs are hashed, signatures are checked, and updates are computed again. Those of a
+// tolerant run are held against the exact ones, and combined as they are.
 func Verify(ctx context.Context, dir string, opt VerifyOptions) (*Verified, error) {
 	o := &OutDir{Path: dir}
 	if err := o.readRun(); err != nil {
@@ -235,6 +239,9 @@ type verification struct {
 	store *blob.Disk
 	opt   VerifyOptions
 	tasks chan *train.Task // one per thread
+
+	seen     sync.Mutex
+	distance float64 // largest so far
 }
 
 func newVerification(o *OutDir, b *Blueprint, lines []Line, store *blob.Disk, opt VerifyOptions) *verification {
@@ -262,7 +269,7 @@ func (v *verification) run(ctx context.Context) (*Verified, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := &Verified{Job: v.out.Run.ID, Complete: len(v.lines) == int(v.b.Spec.Rounds)}
+	out := &Verified{Job: v.out.Run.ID, Complete: len(v.lines) == int(v.b.Spec.Rounds), Numerics: v.b.Job.Training.Numerics}
 	from := base.Round
 	for base.Round < last {
 		if base, err = v.round(ctx, base); err != nil {
@@ -276,7 +283,7 @@ func (v *verification) run(ctx context.Context) (*Verified, error) {
 			v.opt.Progress(int(base.Round-from), int(last-from))
 		}
 	}
-	out.StateRoot = base.Root()
+	out.StateRoot, out.Distance = base.Root(), v.distance
 	for _, s := range v.lines[last-1].Signers {
 		out.Signers = append(out.Signers, s.ID)
 	}
@@ -299,6 +306,7 @@ func (v *verification) start(ctx context.Context, rounds uint32) (*train.Checkpo
 // round re-executes one round and compares every update and the state root with the lineage.
 func (v *verification) round(ctx context.Context, base *train.Checkpoint) (*train.Checkpoint, error) {
 	line := v.lines[base.Round]
+	tolerant := tolerance(v.b.Job).DistancePPM > 0
 	deltas := make([][]*tensor.Tensor, v.b.Spec.Units)
 	updates := make([]string, v.b.Spec.Units)
 	g, working := errgroup.WithContext(ctx)
@@ -316,14 +324,16 @@ func (v *verification) round(ctx context.Context, base *train.Checkpoint) (*trai
 			}
 			encoded := u.Encode()
 			updates[unit] = blob.Of(encoded).String()
-			_, deltas[unit], err = codec.Unpack(encoded, outer.Expect(v.b.Spec, base, unit))
+			if _, deltas[unit], err = codec.Unpack(encoded, outer.Expect(v.b.Spec, base, unit)); err == nil && tolerant {
+				deltas[unit], err = v.tolerated(working, base, unit, deltas[unit])
+			}
 			return err
 		})
 	}
 	if err := g.Wait(); err != nil {
 		return nil, err
 	}
-	if i := firstDifference(updates, line.Updates); i >= 0 {
+	if i := firstDifference(updates, line.Updates); i >= 0 && !tolerant {
 		return nil, mismatch(line.Round, "the update of unit %d is not the attested one", i)
 	}
 	next, err := outer.Advance(v.b.Spec, base, deltas)

@@ -133,11 +133,11 @@ type Workers struct {
 
 // Verification says how much work is done a second time by somebody else.
 type Verification struct {
-	Mode       string    `job:"mode" one:"spot_check" later:"full none"`
-	Fraction   float64   `job:"fraction" in:"(0,1]"`             // probability that a work unit is audited
-	Redundancy int       `job:"redundancy" in:"[1,64]"`          // verifiers of one audited unit
-	Screen     string    `job:"screen" one:"off updates losses"` // how members look at updates before they attest; default: updates, losses where numerics is tolerant
-	Tolerance  Tolerance `job:"tolerance"`                       // where numerics is tolerant
+	Mode       string    `job:"mode" one:"spot_check none" later:"full"` // none: no unit is audited, and any verifier may still challenge
+	Fraction   float64   `job:"fraction" in:"(0,1]"`                     // probability that a work unit is audited
+	Redundancy int       `job:"redundancy" in:"[1,64]"`                  // verifiers of one audited unit
+	Screen     string    `job:"screen" one:"off updates losses"`         // how members look at updates before they attest; default: updates, losses where numerics is tolerant
+	Tolerance  Tolerance `job:"tolerance"`                               // where numerics is tolerant
 }
 
 // Tolerance is how far an update may be from that of the exact execution of its unit.

@@ -24,7 +24,10 @@ that the model is what the job and the data determine; 10 names the first round 
 the files of the data have changed since, --shipped-data verifies the run with the data it shipped,
 whose digest the job's identifier binds.
 
-With -o json: {"job","rounds","units","signers","state_root","complete"}.`,
+The updates of a job with numerics: tolerant are not the same bits everywhere: each is held against its
+exact execution, within the job's tolerance, and combining them must give the attested roots.
+
+With -o json: {"job","rounds","units","signers","state_root","complete","numerics","distance"}.`,
 		Example: `  starling verify out/quickstart
   starling verify out/quickstart --round 3
   starling verify out/quickstart --job examples/quickstart.yaml -o json`,
@@ -43,8 +46,12 @@ With -o json: {"job","rounds","units","signers","state_root","complete"}.`,
 			if c.output == outputJSON {
 				return terminal.PrintJSON(os.Stdout, v)
 			}
-			fmt.Printf("verified    %d rounds, bit for bit (%d units computed again); signed by %d members\nstate root  %s\n",
-				len(v.Rounds), v.Units, len(v.Signers), v.StateRoot)
+			how := "bit for bit"
+			if v.Numerics == job.Tolerant {
+				how = fmt.Sprintf("updates within %.2g of the exact ones", v.Distance)
+			}
+			fmt.Printf("verified    %d rounds, %s (%d units computed again); signed by %d members\nstate root  %s\n",
+				len(v.Rounds), how, v.Units, len(v.Signers), v.StateRoot)
 			return nil
 		},
 	}

@@ -1,0 +1,72 @@
+package node
+
+import (
+	"context"
+
+	"github.com/starling-network/starling/client/job"
+	"github.com/starling-network/starling/compute/tensor"
+	"github.com/starling-network/starling/compute/train"
+	"github.com/starling-network/starling/exchange/codec"
+	"github.com/starling-network/starling/exchange/outer"
+	"github.com/starling-network/starling/exchange/screen"
+	"github.com/starling-network/starling/network/blob"
+	"github.com/starling-network/starling/protocol/run"
+)
+
+// The updates of a tolerant run cannot be computed again bit for bit, so its output folder keeps them: with them anybody can
+// combine them again, and hold each against the exact execution of its unit.
+
+// tolerance of a job; zero where its work is exact.
+func tolerance(j *job.Job) run.Tolerance {
+	if j.Training.Numerics != job.Tolerant {
+		return run.Tolerance{}
+	}
+	t := j.Strategy.Verification.Tolerance
+	return run.Tolerance{DistancePPM: uint32(t.Distance*1e6 + 0.5), CosinePPM: uint32(t.Cosine*1e6 + 0.5)}
+}
+
+// keepUpdates stores the updates of a round of a tolerant run.
+func (c *collector) keepUpdates(ctx context.Context, e run.Entry, holders []string) error {
+	if tolerance(c.opt.Job).DistancePPM == 0 {
+		return nil
+	}
+	for _, cid := range e.Attestation.Updates {
+		id, err := blob.Parse(cid)
+		if err != nil {
+			return err
+		}
+		if _, err := c.host.Fetch(ctx, id, holders); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// tolerated reads the update of a unit that was attested in a tolerant run, and holds it against the exact one.
+func (v *verification) tolerated(ctx context.Context, base *train.Checkpoint, unit uint32, exact []*tensor.Tensor) ([]*tensor.Tensor, error) {
+	line := v.lines[base.Round]
+	if int(unit) >= len(line.Updates) {
+		return nil, mismatch(line.Round, "it has %d updates, the job %d units", len(line.Updates), v.b.Spec.Units)
+	}
+	id, err := blob.Parse(line.Updates[unit])
+	if err != nil {
+		return nil, mismatch(line.Round, "the update of unit %d: %v", unit, err)
+	}
+	encoded, err := v.store.Get(ctx, id)
+	if err != nil {
+		return nil, mismatch(line.Round, "the update of unit %d: %v", unit, err)
+	}
+	_, delta, err := codec.Unpack(encoded, outer.Expect(v.b.Spec, base, unit))
+	if err != nil {
+		return nil, mismatch(line.Round, "the update of unit %d: %v", unit, err)
+	}
+	like := screen.Compare(delta, exact)
+	if t := tolerance(v.b.Job); !t.Holds(like.PPM()) {
+		return nil, mismatch(line.Round, "the update of unit %d is at distance %.4f and cosine %.4f of the exact one, the job tolerates %.4f and %.4f",
+			unit, like.Distance, like.Cosine, float64(t.DistancePPM)/1e6, float64(t.CosinePPM)/1e6)
+	}
+	v.seen.Lock()
+	defer v.seen.Unlock()
+	v.distance = max(v.distance, like.Distance)
+	return delta, nil
+}
