@@ -18,7 +18,7 @@ func (c *cli) bench() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "bench",
 		Short: "Measure the speed of this machine",
-		Long: `Measure matrix products, training steps, generation and transfers on this machine, or print the losses of a training run to
+		Long: `Measure matrix products, training steps, generation, audits and transfers on this machine, or print the losses of a training run to
 compare them with those of another implementation. Nothing is sent anywhere.
 
 STARLING_KERNELS chooses the kernels: portable, avx2 or avx512; without it the fastest that the
@@ -27,11 +27,12 @@ processor and the system can run. The results are the same bits.`,
   starling bench train --preset gpt2-10m
   starling bench generate --preset llama-125m -o json
   starling bench network --quick
+  starling bench audit --threads 1 -o json
   starling bench losses --model gpt2/ --batches batches.bin --steps 100 -o json`,
 		Args: exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(c.benchMatmul(), c.benchTrain(), c.benchGenerate(), c.benchLosses(), c.benchNetwork())
+	cmd.AddCommand(c.benchMatmul(), c.benchTrain(), c.benchGenerate(), c.benchAudit(), c.benchLosses(), c.benchNetwork())
 	return cmd
 }
 
@@ -189,6 +190,50 @@ With -o json: {"preset","tokens_per_second","prompt_tokens_per_second","tokens_p
 	f.IntVar(&o.Tokens, "tokens", 128, "tokens to generate")
 	f.IntVar(&o.Repeat, "repeat", 3, "repetitions that count")
 	f.StringVar(&o.GGUF, "gguf", "", "file to write the model to")
+	return cmd
+}
+
+func (c *cli) benchAudit() *cobra.Command {
+	var threads, steps, repeat int
+	var name string
+	cmd := &cobra.Command{
+		Use:   "audit",
+		Short: "Measure what the audit of a work unit costs",
+		Long: `Measure a work unit as a worker computes it (inner steps, state roots, update) and as a verifier audits it
+(the same, compared, sealed, and the seal opened), in turn and on as many threads. Of each the cheapest
+of the repetitions counts. The bar is on processor time.
+
+With -o json: {"preset","steps","threads","train_cpu_seconds","audit_cpu_seconds","train_seconds",
+"audit_seconds","bars":[{"name","value","bar","holds"}]}.`,
+		Example: `  starling bench audit
+  starling bench audit --preset llama-10m --threads 1 --steps 8 -o json`,
+		Args: exactly(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			p, err := benchmark.PresetNamed(name)
+			if err != nil {
+				return benchError(cmd, err)
+			}
+			r, err := benchmark.Audit(cmd.Context(), p, threads, steps, repeat)
+			if err != nil {
+				return benchError(cmd, err)
+			}
+			if c.output == outputJSON {
+				return terminal.PrintJSON(os.Stdout, r)
+			}
+			w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
+			fmt.Fprintf(w, "PRESET\tSTEPS\tTHREADS\tTRAIN CPU S\tAUDIT CPU S\tTRAIN S\tAUDIT S\n%s\t%d\t%d\t%.2f\t%.2f\t%.2f\t%.2f\n",
+				r.Preset, r.Steps, r.Threads, r.TrainCPU, r.AuditCPU, r.TrainSeconds, r.AuditSeconds)
+			for _, b := range r.Bars {
+				fmt.Fprintf(w, "%s: %.3f, below %.2f: %v\n", b.Name, b.Value, b.Bar, b.Holds)
+			}
+			return w.Flush()
+		},
+	}
+	f := cmd.Flags()
+	presetFlag(cmd, &name)
+	threadsFlag(cmd, &threads)
+	f.IntVar(&steps, "steps", 20, "inner steps of the unit")
+	f.IntVar(&repeat, "repeat", 2, "repetitions of each side")
 	return cmd
 }
 

@@ -87,6 +87,21 @@ func TestTrainMeasures(t *testing.T) {
 	}
 }
 
+func TestAuditMeasures(t *testing.T) {
+	byteModel := small
+	byteModel.Config = map[string]any{"n_layer": 1, "n_embd": 16, "n_head": 2, "n_positions": 8, "vocab_size": 256}
+	r, err := Audit(t.Context(), byteModel, 2, 5, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Steps != 5 || r.Threads != 2 || !(r.TrainSeconds > 0 && r.AuditSeconds > 0) || len(r.Bars) > 1 {
+		t.Errorf("the report is %+v", r)
+	}
+	if _, err := Audit(t.Context(), byteModel, 1, 0, 1); !errors.Is(err, ErrOption) {
+		t.Errorf("a unit of no steps: %v", err)
+	}
+}
+
 func TestPresetsAreModelsOfTheirNames(t *testing.T) {
 	want := map[string]float64{"gpt2-10m": 10e6, "llama-10m": 10e6, "gpt2-124m": 124e6}
 	for name, size := range want {

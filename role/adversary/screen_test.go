@@ -10,7 +10,6 @@ import (
 	"github.com/starling-network/starling/protocol/audit"
 	"github.com/starling-network/starling/protocol/run"
 	"github.com/starling-network/starling/role/adversary"
-	"github.com/starling-network/starling/role/engine"
 )
 
 // Updates of real training are not odd beside each other; one that is made up is.
@@ -62,7 +61,7 @@ func TestUselessUpdateIsOdd(t *testing.T) {
 					slices.Reverse(d.F32())
 				}
 			}
-			w, err := engine.NewWork(e.Task().Spec, base, i, r)
+			w, err := e.NewWork(base, i, r)
 			if err != nil {
 				t.Fatal(err)
 			}
