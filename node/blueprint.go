@@ -90,7 +90,8 @@ func blueprint(j *job.Job, base *folder.Model, tok *tokenizer.Tokenizer, corpus 
 		return nil, problem(j, "strategy", job.CodeBadValue, "the strategy cannot be run as it is", err, "change the value that is named")
 	}
 	if err := referee.Check(b.Spec, b.Step, b.Manifest); err != nil {
-		return nil, problem(j, "model", job.CodeUnsupported, "a dispute about this job could not be decided", err, "make the model or the batch smaller")
+		return nil, problem(j, "model", job.CodeUnsupported, "a dispute about this job could not be decided", err,
+			"make the rows of the tensor that is named shorter: vocab_size below about 190000 for a loss, sequence_len or the width of the heads for attention")
 	}
 	return b, nil
 }

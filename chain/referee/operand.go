@@ -3,6 +3,7 @@ package referee
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/compute/program"
@@ -27,9 +28,21 @@ func division(p *program.Program, i int) (program.Division, error) {
 	})
 	if !ok {
 		_, n := op.Out.LeafRange(0)
-		return program.Division{Elements: n, Ranges: 1, Links: 1}, fmt.Errorf("%w: no part of a tile of operator %d (%s to %v) needs less than %d bytes", ErrTooLarge, i, op.Kind, op.Out, maxPart)
+		return program.Division{Elements: n, Ranges: 1, Links: 1}, fmt.Errorf("%w: no part of a tile of operator %d, %s of %s to %v, needs less than %d bytes", ErrTooLarge, i, op.Kind, operandNames(p, op), op.Out, maxPart)
 	}
 	return d, nil
+}
+
+// operandNames says what an operator is applied to: the shapes, with the names of those that are inputs of the program.
+func operandNames(p *program.Program, op *program.Operator) string {
+	names := make([]string, len(op.In))
+	for k, v := range op.In {
+		names[k] = p.Ops[v].Out.String()
+		if name := p.Ops[v].Name; name != "" {
+			names[k] = fmt.Sprintf("%q %s", name, names[k])
+		}
+	}
+	return strings.Join(names, ", ")
 }
 
 // sizeOf is how many bytes show what is needed of the operands of an operator, beside the state before a part.

@@ -431,7 +431,7 @@ func TestCheckNamesWhatIsTooLarge(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := Check(task.Spec, p, task.Corpus.Manifest(shardTokens)); !errors.Is(err, ErrTooLarge) || !strings.Contains(err.Error(), "FirstMax") {
+	if err := Check(task.Spec, p, task.Corpus.Manifest(shardTokens)); !errors.Is(err, ErrTooLarge) || !strings.Contains(err.Error(), `FirstMax of "x" `) {
 		t.Errorf("a large operator: %v", err)
 	}
 }
