@@ -61,7 +61,7 @@ func mix(c Config, seed uint64) Config {
 		c.Withhold = []int{r.IntN(c.Validators)}
 	}
 	for range between(0, 3) {
-		f := Fault{At: time.Duration(between(3, 120)) * time.Second, For: time.Duration(between(1, 8)) * time.Second, Who: names[r.IntN(len(names))]}
+		f := Fault{At: time.Duration(between(12, 120)) * time.Second, For: time.Duration(between(1, 8)) * time.Second, Who: names[r.IntN(len(names))]}
 		if other := names[r.IntN(len(names))]; r.IntN(2) == 0 && other != f.Who {
 			f.From = other
 		}
