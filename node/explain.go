@@ -135,7 +135,7 @@ func readLines[T any](path string) (records []T, err error) {
 	for dec := json.NewDecoder(f); dec.More(); {
 		var r T
 		if err := dec.Decode(&r); err != nil {
-			return nil, fmt.Errorf("%s: record %d: %w", path, len(records)+1, err)
+			return nil, fmt.Errorf("%w: %s: record %d: %w", ErrDamaged, path, len(records)+1, err)
 		}
 		records = append(records, r)
 	}

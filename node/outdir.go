@@ -60,6 +60,7 @@ type OutDir struct {
 var (
 	ErrInUse      = errors.New("another process is using the output folder")
 	ErrNotARun    = errors.New("the folder holds no run of starling")
+	ErrDamaged    = errors.New("a file of the run cannot be read")
 	ErrFinished   = errors.New("the output folder holds a finished run")
 	ErrUnfinished = errors.New("the output folder holds an unfinished run")
 	ErrOtherJob   = errors.New("the output folder holds an unfinished run of another job")

@@ -61,6 +61,8 @@ counted from 1, amounts in uzen, and the dispute only where there was one:
 func explainError(err error) error {
 	problem := &terminal.Problem{Code: "NOT_A_RUN", What: err.Error(), Fix: "give the output folder of `starling train`"}
 	switch {
+	case errors.Is(err, node.ErrDamaged):
+		problem.Code, problem.Fix = "RUN_DAMAGED", "take the file from a backup; `starling verify` says whether the model is what was attested"
 	case errors.Is(err, node.ErrNoReceipts):
 		problem.Code, problem.Fix = "NO_RECEIPTS", "finish the run with `starling train --resume`"
 	case errors.Is(err, node.ErrNoReceipt):

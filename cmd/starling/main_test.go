@@ -194,6 +194,12 @@ func TestErrors(t *testing.T) {
 		}
 		return path
 	}
+	damaged := t.TempDir()
+	for name, text := range map[string]string{"run.json": `{"format": 1}`, "receipts.jsonl": `{"seq`} {
+		if err := os.WriteFile(filepath.Join(damaged, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
 	data := `{path: "*.jsonl", format: jsonl}`
 	model, _, _ := strings.Cut(jobText, "datasets:")
 	_, model, _ = strings.Cut(model, "model:")
@@ -211,6 +217,7 @@ func TestErrors(t *testing.T) {
 		"unknown command": {[]string{"trian"}, 2, []string{"train"}},
 		"not a run":       {[]string{"verify", t.TempDir()}, 3, []string{"NOT_A_RUN"}},
 		"explain nothing": {[]string{"explain", "--out", t.TempDir()}, 3, []string{"NOT_A_RUN"}},
+		"explain damage":  {[]string{"explain", "--out", damaged}, 3, []string{"receipts.jsonl: record 1", "RUN_DAMAGED"}},
 		"explain where":   {[]string{"explain", "7"}, 2, []string{"--out"}},
 		"not a model":     {[]string{"generate", t.TempDir()}, 3, []string{"MODEL_UNREADABLE"}},
 		"a file, no run":  {[]string{"verify", filepath.Join(dir, "empty.txt")}, 3, []string{"NOT_A_RUN"}},
