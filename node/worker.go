@@ -30,6 +30,8 @@ type WorkerOptions struct {
 	Stake    uint64   // uzen, when it registers
 	Threads  int      // of one unit
 	Listen   []string // multiaddrs; none: any port of the loopback
+	Relays   bool     // it relays between other participants; it must be reachable itself
+	Hidden   bool     // others cannot dial it: it is reached through relays
 	Metrics  string   // host:port where Prometheus finds metrics; "": nowhere
 	Version  string   // of the binary
 	Say      func(string)
@@ -120,7 +122,9 @@ func (s *service) open(ctx context.Context, h home.Home) error {
 	if s.store, err = blob.OpenDisk(filepath.Join(s.Home, dirBlobs)); err != nil {
 		return err
 	}
-	if s.host, err = peer.New(peer.Config{Key: h.Peer(), Store: s.store, Listen: s.Listen}); err != nil {
+	config := s.reach(s.chain)
+	config.Key, config.Store = h.Peer(), s.store
+	if s.host, err = peer.New(config); err != nil {
 		return err
 	}
 	s.closers = append(s.closers, s.host.Close)
@@ -146,7 +150,7 @@ func (s *service) close() {
 
 // enlist registers, or says where it is now, and offers its work.
 func (s *service) enlist(ctx context.Context) error {
-	id, addrs := s.host.ID().String(), s.host.Addrs()
+	id, addrs := s.host.ID().String(), advertised(s.host.Addrs())
 	p, err := s.chain.Participant(ctx, s.chain.Address())
 	switch {
 	case errors.Is(err, client.ErrNotFound):
@@ -171,6 +175,7 @@ func (s *service) serve(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	s.working.Go(func() { s.advertise(work, advertised(s.host.Addrs())) })
 	s.Say(fmt.Sprintf("%s offers its work at %d uzen per 10^15 operations", s.chain.Address(), s.Price))
 	leaving, draining := ctx.Done(), false
 	for {

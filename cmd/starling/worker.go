@@ -25,7 +25,8 @@ func (c *cli) workerUp() *cobra.Command {
 folder holds the key, which is made when there is none, and the blobs; worker.log there says what
 happened. The account needs coins for the stake, which a conviction for wrong work takes half of.
 
-Only outgoing connections to the validator are made; others fetch updates from --listen. The first
+Only outgoing connections to the validator are made; others fetch updates from --listen. Where they cannot
+dial it, --behind-nat finds relays among the participants: those that were started with --relay. The first
 Ctrl-C drains: no new runs are taken, and the command ends when the present ones are over. The second
 stops at once; a unit that is not done then goes to somebody else.`,
 		Example: `  starling worker up --home net/worker-0 --network http://127.0.0.1:26601
@@ -56,6 +57,9 @@ stops at once; a unit that is not done then goes to somebody else.`,
 	f.Uint64Var(&o.Stake, "stake", node.DefaultStake, "uzen staked at the first start")
 	f.IntVar(&o.Threads, "threads", runtime.GOMAXPROCS(0), "threads of the training")
 	f.StringSliceVar(&o.Listen, "listen", nil, "multiaddrs to listen on for peers (default: any port of the loopback)")
+	f.BoolVar(&o.Hidden, "behind-nat", false, "be reached through relays, because others cannot dial --listen")
+	f.BoolVar(&o.Relays, "relay", false, "relay between participants that cannot be dialled; --listen must be reachable")
+	cmd.MarkFlagsMutuallyExclusive("behind-nat", "relay")
 	return cmd
 }
 

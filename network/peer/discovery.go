@@ -28,15 +28,25 @@ func discover(ctx context.Context, h host.Host, c Config) (*dht.IpfsDHT, error) 
 	if c.Relays != nil {
 		mode = dht.ModeClient
 	}
-	known := func() (list []p2p.AddrInfo) {
-		for _, addr := range c.Known() {
-			if info, err := parseAddr(addr); err == nil && info.ID != h.ID() {
-				list = append(list, info)
-			}
-		}
-		return list
-	}
+	known := func() []p2p.AddrInfo { return others(h.ID(), c.Known()) }
 	return dht.New(ctx, h, dht.ProtocolPrefix("/starling"), dht.Mode(mode), dht.DisableValues(), dht.BootstrapPeersFunc(known))
+}
+
+// others are the peers at the given addresses, each once, without the one that asks.
+func others(self ID, addrs []string) (list []p2p.AddrInfo) {
+	for _, addr := range addrs {
+		info, err := parseAddr(addr)
+		if err != nil || info.ID == self {
+			continue
+		}
+		i := slices.IndexFunc(list, func(other p2p.AddrInfo) bool { return other.ID == info.ID })
+		if i < 0 {
+			list = append(list, info)
+			continue
+		}
+		list[i].Addrs = append(list[i].Addrs, info.Addrs...)
+	}
+	return list
 }
 
 // Announce tells others that this host provides a blob. It is forgotten after two days.

@@ -8,6 +8,7 @@ import (
 	dht "github.com/libp2p/go-libp2p-kad-dht"
 	"github.com/libp2p/go-libp2p/core/host"
 	"github.com/libp2p/go-libp2p/core/network"
+	p2p "github.com/libp2p/go-libp2p/core/peer"
 	"github.com/libp2p/go-libp2p/core/protocol"
 	"github.com/libp2p/go-libp2p/core/routing"
 	rcmgr "github.com/libp2p/go-libp2p/p2p/host/resource-manager"
@@ -52,7 +53,11 @@ func listen(ctx context.Context, c Config) (_ host.Host, table *dht.IpfsDHT, err
 		options = append(options, offering(c.Relay)...)
 	}
 	if c.Relays != nil {
-		options = append(options, behind(c.Relays)...)
+		self, err := p2p.IDFromPrivateKey(c.Key)
+		if err != nil {
+			return nil, nil, err
+		}
+		options = append(options, behind(self, c.Relays)...)
 	}
 	if c.Known != nil {
 		options = append(options, libp2p.Routing(func(h host.Host) (routing.PeerRouting, error) {

@@ -2,6 +2,7 @@ package peer
 
 import (
 	"context"
+	"math/rand/v2"
 	"time"
 
 	"github.com/libp2p/go-libp2p"
@@ -48,21 +49,21 @@ func (m members) AllowConnect(_ p2p.ID, _ multiaddr.Multiaddr, to p2p.ID) bool {
 
 // behind are the options of a host that others cannot dial: it keeps a reservation at two relays, and when a connection
 // comes in through one, both ends try to make a direct one (DCUtR).
-func behind(relays func() []string) []libp2p.Option {
-	source := func(ctx context.Context, n int) <-chan p2p.AddrInfo {
+func behind(self ID, relays func() []string) []libp2p.Option {
+	source := func(_ context.Context, n int) <-chan p2p.AddrInfo {
+		list := others(self, relays())
+		rand.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] }) // not all of them may be relays
 		found := make(chan p2p.AddrInfo, n)
-		defer close(found)
-		for _, addr := range relays() {
-			if info, err := parseAddr(addr); err == nil && len(found) < n {
-				found <- info
-			}
+		for _, info := range list[:min(n, len(list))] {
+			found <- info
 		}
+		close(found)
 		return found
 	}
 	return []libp2p.Option{
 		libp2p.ForceReachabilityPrivate(),
 		libp2p.EnableAutoRelayWithPeerSource(source, autorelay.WithBootDelay(0), autorelay.WithNumRelays(2),
-			autorelay.WithMinCandidates(1), autorelay.WithMinInterval(time.Second), autorelay.WithBackoff(30*time.Second)),
+			autorelay.WithMinCandidates(1), autorelay.WithMinInterval(time.Second), autorelay.WithBackoff(5*time.Second)),
 	}
 }
 
