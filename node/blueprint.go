@@ -19,6 +19,8 @@ import (
 	"github.com/starling-network/starling/exchange/aggregate"
 	"github.com/starling-network/starling/exchange/codec"
 	"github.com/starling-network/starling/exchange/outer"
+	"github.com/starling-network/starling/exchange/slice"
+	"github.com/starling-network/starling/protocol/run"
 	"github.com/starling-network/starling/role/engine"
 )
 
@@ -36,6 +38,7 @@ type Blueprint struct {
 	Spec      *train.Spec
 	Genesis   *train.Checkpoint
 	Frozen    []*tensor.Tensor // of the base model, by train.Frozen(Step), if an adapter is trained
+	Slices    uint32           // in which a round is reduced; 0: every member combines all updates
 
 	trained model.Config // Model, or Model with its adapter
 }
@@ -88,6 +91,9 @@ func blueprint(j *job.Job, base *folder.Model, tok *tokenizer.Tokenizer, corpus 
 	}
 	if err := outer.Check(b.Spec.Exchange); err != nil {
 		return nil, problem(j, "strategy", job.CodeBadValue, "the strategy cannot be run as it is", err, "change the value that is named")
+	}
+	if err := b.slice(); err != nil {
+		return nil, err
 	}
 	if err := referee.Check(b.Spec, b.Step, b.Manifest); err != nil {
 		return nil, problem(j, "model", job.CodeUnsupported, "a dispute about this job could not be decided", err,
@@ -245,6 +251,31 @@ func (b *Blueprint) spec() *train.Spec {
 		s.Exchange.Trim = 0
 	}
 	return s
+}
+
+// slice decides in how many slices rounds are reduced: half as many as there are workers, so that each reduces one.
+func (b *Blueprint) slice() error {
+	const at = "strategy.aggregation.slices"
+	s := b.Job.Strategy
+	want := int(s.Aggregation.Slices)
+	screened := b.Job.Given("strategy.verification.screen") && s.Verification.Screen != "off"
+	if want == 1 || want == 0 && (s.Workers.Target < job.SlicesFrom || screened || b.Job.Training.Numerics == job.Tolerant) {
+		return nil
+	}
+	most, err := engine.MostSlices(b.Spec.Exchange, b.Step)
+	switch {
+	case want == 0 && errors.Is(err, slice.ErrRule):
+		return nil
+	case err != nil:
+		return problem(b.Job, at, job.CodeUnsupported, "the rounds cannot be reduced in slices", err, "use slices: 1")
+	case want == 0:
+		want = min(s.Workers.Target/2, most)
+	}
+	if most = min(most, run.MaxSlices); want > most {
+		return problem(b.Job, at, job.CodeBadValue, "the model cannot be cut into as many slices", fmt.Errorf("%d, at most %d", want, most), "lower slices")
+	}
+	b.Slices = uint32(want)
+	return nil
 }
 
 // UnitFlops is the number of floating-point operations of one work unit.

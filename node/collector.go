@@ -196,7 +196,7 @@ func (c *collector) act(ctx context.Context, a role.Action, s run.State) (*Summa
 // tell reports what the run is doing.
 func (c *collector) tell(s run.State) {
 	c.progress.Workers = len(s.Active(run.Worker))
-	phases := map[run.Phase]string{run.Assign: "assigning", run.Train: "training", run.Attest: "attesting", run.Settle: "settling"}
+	phases := map[run.Phase]string{run.Assign: "assigning", run.Train: "training", run.Reduce: "combining", run.Attest: "attesting", run.Settle: "settling"}
 	c.show(phases[s.Phase])
 	for _, l := range s.Laps() {
 		for _, u := range l.Units {

@@ -183,8 +183,11 @@ func (b *Blueprint) order() (market.Order, error) {
 			Job: b.JobID(), Spec: b.Spec.Digest(), Rounds: b.Spec.Rounds, Units: b.Spec.Units, Segments: b.Spec.Segments(),
 			UnitFlops: b.UnitFlops(), AuditPPM: auditPPM(j.Strategy.Verification),
 			Deadlines: run.Deadlines{Train: 600, Audit: 600, Attest: 300, Challenge: embeddedChallenge}, Window: embeddedWindow,
-			Screen: screens[j.Strategy.Verification.Screen], Tolerance: tolerance(j),
+			Screen: screens[j.Strategy.Verification.Screen], Tolerance: tolerance(j), Slices: b.Slices,
 		},
+	}
+	if b.Slices > 0 {
+		o.Terms.Screen = run.ScreenOff // nobody sees a whole update
 	}
 	if _, whole := market.Quote(o.Terms, embeddedPrice, o.Verifiers); o.Budget < whole {
 		return o, fmt.Errorf("%w: %d uzen, and the job may cost up to %d at %d uzen per 10^15 operations", ErrBudget, o.Budget, whole, embeddedPrice)

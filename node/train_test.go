@@ -256,6 +256,24 @@ func explainsLiar(t *testing.T, dir, liar string) {
 }
 
 // A run that is stopped goes on where it was, and ends where it would have ended.
+// Rounds that are reduced in slices end at the state root of those that are not, and can be verified.
+func TestTrainInSlices(t *testing.T) {
+	j := smallJob(t)
+	whole := mustTrain(t, TrainOptions{Job: j, Dir: filepath.Join(t.TempDir(), "whole")})
+	sliced, err := job.Load(j.Path, "strategy.aggregation.slices=3")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(t.TempDir(), "slices")
+	s := mustTrain(t, TrainOptions{Job: sliced, Dir: dir})
+	if s.StateRoot != whole.StateRoot || s.Rounds != whole.Rounds {
+		t.Errorf("in slices %s after %d rounds, whole %s after %d", s.StateRoot.Short(), s.Rounds, whole.StateRoot.Short(), whole.Rounds)
+	}
+	if v, err := Verify(t.Context(), dir, VerifyOptions{}); err != nil || v.StateRoot != s.StateRoot {
+		t.Errorf("%+v, %v", v, err)
+	}
+}
+
 func TestResume(t *testing.T) {
 	j := smallJob(t)
 	whole := mustTrain(t, TrainOptions{Job: j, Dir: filepath.Join(t.TempDir(), "whole")})

@@ -322,9 +322,12 @@ func (v *verification) round(ctx context.Context, base *train.Checkpoint) (*trai
 			if err != nil {
 				return err
 			}
-			encoded := u.Encode()
-			updates[unit] = blob.Of(encoded).String()
-			if _, deltas[unit], err = codec.Unpack(encoded, outer.Expect(v.b.Spec, base, unit)); err == nil && tolerant {
+			served, _, err := engine.Pack(v.b.Spec, v.b.Step, v.b.Slices, u)
+			if err != nil {
+				return err
+			}
+			updates[unit] = blob.Of(served).String()
+			if _, deltas[unit], err = codec.Unpack(u.Encode(), outer.Expect(v.b.Spec, base, unit)); err == nil && tolerant {
 				deltas[unit], err = v.tolerated(working, base, unit, deltas[unit])
 			}
 			return err

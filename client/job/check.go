@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+
+	"github.com/starling-network/starling/exchange/aggregate"
 )
 
 // checker holds keys against each other and against what this version runs. A check whose keys already have a
@@ -22,6 +24,7 @@ func (c *checker) run() {
 	c.rounds()
 	c.workers()
 	c.verification()
+	c.slices()
 	c.budget()
 	c.notes()
 }
@@ -204,6 +207,29 @@ func (c *checker) workers() {
 	}
 }
 
+// SlicesFrom is from how many workers on rounds are reduced in slices unless the job says otherwise.
+const SlicesFrom = 32
+
+// slices checks that the rounds of a job that asks for slices can be reduced in slices.
+func (c *checker) slices() {
+	const at, rule, screen = "strategy.aggregation.slices", "strategy.aggregation.rule", "strategy.verification.screen"
+	a := c.Strategy.Aggregation
+	if a.Slices < 2 || c.bad(at, rule, screen, "training.numerics") {
+		return
+	}
+	switch {
+	case !aggregate.ByCoordinate(a.Rule):
+		c.report(at, CodeUnsupported, at+" is given and the rule is "+a.Rule, "it looks at whole updates, and who reduces a slice has parts of them",
+			"use rule: mean, trimmed_mean or median, or slices: 1")
+	case c.Training.Numerics == Tolerant:
+		c.report(at, CodeUnsupported, at+" is given and training.numerics is "+Tolerant, "members look at whole updates of tolerant work",
+			"use slices: 1")
+	case c.Given(screen) && c.Strategy.Verification.Screen != "off":
+		c.report(at, CodeUnsupported, at+" is given and updates are to be screened", "nobody sees a whole update of a round in slices",
+			"use screen: off, or slices: 1")
+	}
+}
+
 // verification checks that a tolerance is given where it is used.
 func (c *checker) verification() {
 	const at = "strategy.verification.tolerance"
@@ -237,6 +263,8 @@ func (c *checker) notes() {
 			"this fraction of the workers is less than one: nobody is dropped, and the rule is a mean"},
 		{(a.Rule == "krum" || a.Rule == "multi_krum") && c.Strategy.Workers.Target < 5, "strategy.aggregation",
 			"it takes 2f+3 workers to outvote f hostile ones: with fewer than 5 none is presumed hostile"},
+		{c.Strategy.Workers.Target >= SlicesFrom && a.Slices == 0 && !aggregate.ByCoordinate(a.Rule), "strategy.aggregation",
+			"this rule looks at whole updates: every member fetches all of them, and a round cannot be reduced in slices"},
 		{len(c.Secrets) > 0, "secrets", "no secret is read"},
 		{c.Strategy.Verification.Redundancy > 1, "strategy.verification.redundancy", "one verifier re-executes an audited unit"},
 		{c.Given("strategy.round_timeout"), "strategy.round_timeout", "deadlines follow the observed times of the workers"},

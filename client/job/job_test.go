@@ -139,6 +139,21 @@ func TestNumericsDecideWhatIsCompared(t *testing.T) {
 	}
 }
 
+func TestSlicesNeedTheRightRule(t *testing.T) {
+	const ask = "strategy.aggregation.slices=4"
+	if n := parse(t, minimal, ask).Strategy.Aggregation.Slices; n != 4 {
+		t.Errorf("%d slices", n)
+	}
+	parse(t, minimal, "strategy.aggregation.slices=1", "strategy.aggregation.rule=krum")
+	parse(t, minimal, ask, "strategy.verification.screen=off", "strategy.aggregation.rule=median")
+	for _, set := range []string{"strategy.aggregation.rule=krum", "training.numerics=tolerant", "strategy.verification.screen=losses"} {
+		var list *ErrorList
+		if _, err := Parse([]byte(minimal), "tiny.yaml", ask, set); !errors.As(err, &list) || list.Errors[0].Code != CodeUnsupported {
+			t.Errorf("%s: %v", set, err)
+		}
+	}
+}
+
 func TestDefaults(t *testing.T) {
 	j := parse(t, minimal)
 	if j.Name != "tiny" || j.Strategy.SyncSteps != 48 || j.Rounds() != 5 || j.Training.GlobalBatchSize != 32 ||

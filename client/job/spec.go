@@ -122,6 +122,10 @@ type Compression struct {
 type Aggregation struct {
 	Rule string  `job:"rule" one:"mean trimmed_mean median krum multi_krum geometric_median centered_clip clipped_mean"`
 	Trim float64 `job:"trim" in:"[0,0.5)"` // fraction dropped at each end, of trimmed_mean
+
+	// Slices is in how many parts a round is reduced by members drawn for each; 1: every member combines all updates for
+	// itself. auto is 1 below SlicesFrom workers, and where a part cannot be reduced by itself.
+	Slices Auto `job:"slices"`
 }
 
 // Workers says how many machines train: a number, or {min, target, max}.

@@ -142,11 +142,8 @@ func (e *Engine) NewWork(base *train.Checkpoint, unit uint32, r *train.Result) (
 		},
 		Log: log, End: r.End,
 	}
-	if w.Update = u.Encode(); e.plan != nil {
-		if w.Pieces, err = e.plan.Cut(u); err != nil {
-			return nil, err
-		}
-		w.Update = indexOf(w.Pieces)
+	if w.Update, w.Pieces, err = pack(e.plan, u); err != nil {
+		return nil, err
 	}
 	w.Commit.UpdateCID, w.Commit.Bytes = blob.Of(w.Update).String(), uint64(len(w.Update))
 	for _, p := range w.Pieces {

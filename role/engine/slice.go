@@ -8,6 +8,7 @@ import (
 	"github.com/starling-network/starling/compute/program"
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
+	"github.com/starling-network/starling/exchange/codec"
 	"github.com/starling-network/starling/exchange/outer"
 	"github.com/starling-network/starling/exchange/slice"
 	"github.com/starling-network/starling/network/blob"
@@ -47,12 +48,30 @@ type index struct {
 	Pieces [][]byte `cbor:"1,keyasint"`
 }
 
-func indexOf(pieces [][]byte) []byte {
-	var x index
-	for _, p := range pieces {
-		x.Pieces = append(x.Pieces, blob.Of(p).Bytes())
+// Pack returns the blob that a commitment to an update names, and the pieces that it consists of in a job with slices.
+func Pack(s *train.Spec, step *program.Program, slices uint32, u *codec.Update) (update []byte, pieces [][]byte, err error) {
+	if slices == 0 {
+		return pack(nil, u)
 	}
-	return canon.MustMarshal(x)
+	p, err := planOf(s, step, int(slices))
+	if err != nil {
+		return nil, nil, err
+	}
+	return pack(p, u)
+}
+
+func pack(p *slice.Plan, u *codec.Update) (update []byte, pieces [][]byte, err error) {
+	if p == nil {
+		return u.Encode(), nil, nil
+	}
+	if pieces, err = p.Cut(u); err != nil {
+		return nil, nil, err
+	}
+	var x index
+	for _, b := range pieces {
+		x.Pieces = append(x.Pieces, blob.Of(b).Bytes())
+	}
+	return canon.MustMarshal(x), pieces, nil
 }
 
 // Pieces returns the CIDs of the pieces that an index names; none in a job without slices. get returns the index.

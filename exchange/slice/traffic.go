@@ -1,0 +1,60 @@
+package slice
+
+import (
+	"fmt"
+
+	"github.com/starling-network/starling/compute/tensor"
+	"github.com/starling-network/starling/compute/train"
+	"github.com/starling-network/starling/exchange/codec"
+)
+
+// Traffic is how many bytes a worker receives in a round, on average over the workers and without what it has itself.
+type Traffic struct {
+	Updates    int64 // whole ones; or, in slices, the pieces of those that it reduces
+	Index      int64 // which blobs the pieces are
+	Checkpoint int64 // the slices of the next one
+}
+
+// Total is the sum.
+func (t Traffic) Total() int64 { return t.Updates + t.Index + t.Checkpoint }
+
+// indexed is the size of the entry of a piece in the index of an update: a CID and its head.
+const indexed = 38
+
+// TrafficOf returns the traffic of rounds of one unit for each worker, reduced in n slices by two workers each, or with n 0 by
+// every worker for itself. It is made of the sizes of encoded updates, pieces and parts, which follow from the shapes alone.
+func TrafficOf(name string, shapes []tensor.Shape, workers, n int) (Traffic, error) {
+	base := &train.Checkpoint{Names: make([]string, len(shapes))}
+	for _, s := range shapes {
+		base.Params, base.Momentum = append(base.Params, tensor.New(s)), append(base.Momentum, tensor.New(s))
+	}
+	c, ok := codec.ByName(name)
+	if !ok {
+		return Traffic{}, fmt.Errorf("slice: no codec %q", name)
+	}
+	u := &codec.Update{Codec: name}
+	for _, s := range shapes {
+		u.Payloads = append(u.Payloads, make([]byte, codec.Size(c, s)))
+	}
+	others := int64(workers - 1)
+	if n == 0 {
+		return Traffic{Updates: others * int64(len(u.Encode()))}, nil
+	}
+	p, err := NewPlan(name, shapes, n)
+	if err != nil {
+		return Traffic{}, err
+	}
+	pieces, err := p.Cut(u)
+	if err != nil {
+		return Traffic{}, err
+	}
+	var t Traffic
+	for k, b := range pieces {
+		t.Updates += int64(len(b))
+		t.Checkpoint += int64(len(p.EncodePart(p.Base(base, k), k)))
+	}
+	share := func(bytes int64) int64 { return bytes * 2 * others / int64(workers) } // two reducers, each fetches of all but itself
+	t.Updates, t.Index = share(t.Updates), share(int64(n*n*indexed))
+	t.Checkpoint -= t.Checkpoint * 2 / int64(workers) // two have computed each part
+	return t, nil
+}
