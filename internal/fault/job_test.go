@@ -1,0 +1,338 @@
+package fault
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/starling-network/starling/protocol/reward"
+	"github.com/starling-network/starling/protocol/run"
+)
+
+const (
+	steps = 24 // inner steps of a round: about a tenth of a second of computing a unit
+	warm  = 3  // rounds after which enough is measured for short deadlines
+)
+
+const jobFile = `apiVersion: starling/v1
+kind: TrainingJob
+model:
+  architecture: llama
+  config: {hidden_size: 32, num_hidden_layers: 1, num_attention_heads: 4, num_key_value_heads: 2, intermediate_size: 64, max_position_embeddings: 32}
+  tokenizer: {train: {type: bpe, vocab_size: 300}}
+datasets: [{path: "*.jsonl", format: jsonl}]
+val_set_size: 0.1
+sequence_len: 32
+training: {global_batch_size: 8, learning_rate: 1.0e-2, lr_scheduler: constant}
+strategy: {workers: 4}
+`
+
+// writeJob writes the job file and its data, once for all tests, and returns its path.
+var writeJob = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp(scratch, "job-")
+	if err != nil {
+		return "", err
+	}
+	var text bytes.Buffer
+	for i := range 1500 {
+		fmt.Fprintf(&text, "{\"text\": \"number %d follows %d and so on\"}\n", i+1, i)
+	}
+	path := filepath.Join(dir, "job.yaml")
+	return path, errors.Join(os.WriteFile(path, []byte(jobFile), 0o644), os.WriteFile(filepath.Join(dir, "text.jsonl"), text.Bytes(), 0o644))
+})
+
+// arguments are those of starling train for a job. Jobs differ in their seeds, so that no machine finds anything that it
+// needs on its disk from before.
+func arguments(seed int, out string, rounds int) ([]string, error) {
+	path, err := writeJob()
+	return []string{
+		"train", path, "--set", fmt.Sprintf("seed=%d", seed), "--set", fmt.Sprintf("strategy.sync_steps=%d", steps), "--set", fmt.Sprintf("training.max_steps=%d", rounds*steps),
+		"--dir", out, "-o", "json", "--no-input",
+	}, err
+}
+
+// undisturbed is the lineage of the same job, trained in one process where nothing happens to it.
+func (j *job) undisturbed() []string {
+	j.t.Helper()
+	out := j.out + "-undisturbed"
+	args, err := arguments(j.seed, out, j.rounds)
+	if err != nil {
+		j.t.Fatal(err)
+	}
+	if said, err := exec.Command(program, args...).CombinedOutput(); err != nil {
+		j.t.Fatalf("the undisturbed run: %v: %s", err, said)
+	}
+	roots, err := lineage(out)
+	if err != nil {
+		j.t.Fatal(err)
+	}
+	return roots
+}
+
+// lineage are the state roots in an output folder.
+func lineage(out string) (roots []string, err error) {
+	text, err := os.ReadFile(filepath.Join(out, "lineage.jsonl"))
+	for line := range bytes.Lines(text) {
+		var l struct {
+			StateRoot string `json:"state_root"`
+		}
+		err = errors.Join(err, json.Unmarshal(line, &l))
+		roots = append(roots, l.StateRoot)
+	}
+	return roots, err
+}
+
+// job is a job that runs on a network.
+type job struct {
+	*network
+	id     string
+	seed   int
+	out    string
+	rounds int
+	hurt   uint32 // round of the fault
+	said   []string
+}
+
+// submit starts the consumer with a job, and returns when the first rounds are over, from which the chain knows how long a
+// unit takes.
+func (n *network) submit(name string, rounds int) *job {
+	n.t.Helper()
+	n.jobs++
+	j := &job{network: n, seed: n.jobs, out: filepath.Join(filepath.Dir(n.dir), name), rounds: rounds}
+	args, err := arguments(j.seed, j.out, rounds)
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	n.consumer.args = append(append(args, "--network", n.rpc[0], "--home", filepath.Join(n.dir, "consumer")), n.consumer.listen()...)
+	n.consumer.start(0)
+	n.blocks("the match", func(int64) bool {
+		var known struct {
+			ID string `json:"id"`
+		}
+		if !n.consumer.running() {
+			n.t.Fatalf("the consumer ended:\n%s", n.consumer.tail(20))
+		}
+		text, err := os.ReadFile(filepath.Join(j.out, "run.json"))
+		if err != nil || json.Unmarshal(text, &known) != nil || n.run(known.ID).Phase == 0 {
+			return false
+		}
+		j.id = known.ID
+		return true
+	})
+	j.until("the first rounds", func(s run.State) bool { return s.Round >= warm })
+	return j
+}
+
+// until waits for a block after which the state of the run is so, and returns it.
+func (j *job) until(what string, so func(run.State) bool) (s run.State) {
+	j.t.Helper()
+	j.blocks(what, func(height int64) bool {
+		s = j.run(j.id)
+		if so(s) {
+			return true
+		}
+		if s.Phase == run.Halted || s.Phase == run.Done {
+			j.t.Fatalf("waiting for %s, the run ended in phase %d: %s", what, s.Phase, s.Why)
+		}
+		if !j.consumer.running() && j.consumer.code != 0 && j.consumer.code != -1 {
+			j.t.Fatalf("waiting for %s, the consumer ended:\n%s", what, j.consumer.tail(20))
+		}
+		return false
+	})
+	return s
+}
+
+// after waits for some more blocks.
+func (j *job) after(blocks int64) run.State {
+	j.t.Helper()
+	seen := int64(0)
+	return j.until("a few blocks", func(run.State) bool { seen++; return seen > blocks })
+}
+
+// catch pauses a worker at a moment, and returns when a block or two have shown that nothing of what it does then is on
+// its way: it may be killed, and will have died in that moment.
+func (j *job) catch(p *process, what string, moment func(run.State) bool) run.State {
+	j.t.Helper()
+	for {
+		j.until(what, moment)
+		p.pause()
+		if s := j.after(2); moment(s) {
+			j.hurt = s.Round
+			return s
+		}
+		p.resume()
+	}
+}
+
+// signs reports whether a member has signed a checkpoint after that of a round, and after which.
+func (j *job) signs(p *process, after uint32) (uint32, bool) {
+	s := j.run(j.id)
+	for round := after + 1; round <= s.Base.Round; round++ {
+		e, err := j.chain.Lineage(j.t.Context(), j.id, round)
+		if err == nil && slices.ContainsFunc(e.Votes, func(v run.Vote) bool { return v.Member == p.address }) {
+			return round, true
+		}
+	}
+	return 0, false
+}
+
+// back waits until members who were hurt take part again, and notes in how many rounds from now.
+func (j *job) back(what string, who ...*process) {
+	j.t.Helper()
+	from := j.run(j.id).Round
+	for _, p := range who {
+		var at uint32
+		j.until(p.name+" to take part again", func(run.State) bool {
+			round, ok := j.signs(p, from)
+			at = round
+			return ok
+		})
+		j.note("%s: %s in round %d, back in round %d, recovered in %d rounds", p.name, what, j.hurt+1, from+1, at-from)
+	}
+}
+
+// note keeps a line for the end of the test.
+func (j *job) note(format string, args ...any) {
+	j.said = append(j.said, fmt.Sprintf(format, args...))
+}
+
+// finish waits for the end of the run, and checks what it leaves.
+func (j *job) finish() {
+	j.t.Helper()
+	j.consumer.end()
+	if j.consumer.code != 0 {
+		j.t.Fatalf("the consumer ended with code %d:\n%s", j.consumer.code, j.consumer.tail(20))
+	}
+	var summary struct {
+		Rounds    int    `json:"rounds"`
+		StateRoot string `json:"state_root"`
+		Slashed   uint64 `json:"slashed_uzen"`
+	}
+	if err := json.Unmarshal(j.consumer.stdout.Bytes(), &summary); err != nil {
+		j.t.Fatalf("%v: %s", err, j.consumer.stdout.Bytes())
+	}
+	if summary.Rounds != j.rounds || summary.Slashed > 0 {
+		j.t.Errorf("%d rounds of %d, %d uzen slashed", summary.Rounds, j.rounds, summary.Slashed)
+	}
+	j.money()
+	j.model(summary.StateRoot)
+	for _, line := range j.said {
+		j.t.Log(line)
+	}
+	j.t.Log(j.pace())
+}
+
+// money checks that nothing was paid twice, that all of it adds up, and that nobody lost stake.
+func (j *job) money() {
+	j.t.Helper()
+	escrow, err := j.chain.Escrow(j.t.Context(), j.id)
+	if err != nil {
+		j.t.Fatal(err)
+	}
+	receipts, err := j.chain.Receipts(j.t.Context(), j.id)
+	if err != nil {
+		j.t.Fatal(err)
+	}
+	type unit struct{ round, index uint32 }
+	attempts, work, audits := map[unit]int{}, map[unit]int{}, map[unit]int{} // with a receipt; paid
+	var sum, fees uint64
+	for _, r := range receipts {
+		u := unit{r.Round, r.Unit}
+		switch {
+		case r.Kind == reward.Slash:
+			j.t.Errorf("slashed: %+v", r)
+		case r.Kind == reward.Work && r.Amount > 0:
+			work[u]++
+			attempts[u]++
+		case r.Kind == reward.Work:
+			attempts[u]++
+		case r.Kind == reward.Audit && r.Amount > 0:
+			audits[u]++
+		}
+		if r.Kind == reward.Work || r.Kind == reward.Audit {
+			sum, fees = sum+r.Amount, fees+r.Fee
+		}
+	}
+	for round := range uint32(j.rounds) {
+		for index := range uint32(workers) {
+			if u := (unit{round, index}); work[u] != 1 || audits[u] > attempts[u] {
+				j.t.Errorf("unit %d of round %d: of %d attempts %d are paid, and %d audits", index, round, attempts[u], work[u], audits[u])
+			}
+		}
+	}
+	if sum != escrow.Paid || fees != escrow.Fee || escrow.Remaining() != 0 {
+		j.t.Errorf("receipts of %d uzen and %d of fees, escrow %+v", sum, fees, escrow)
+	}
+	participants, err := j.chain.Participants(j.t.Context())
+	if err != nil {
+		j.t.Fatal(err)
+	}
+	for _, p := range participants {
+		if p.Slashed > 0 || p.Jailed {
+			j.t.Errorf("%s lost %d uzen of its stake", p.ID, p.Slashed)
+		}
+	}
+}
+
+// model checks that the program finds the same lineage when it does all the work again, offline; and, for the first job of
+// a network, that it is the lineage of an undisturbed run.
+func (j *job) model(root string) {
+	j.t.Helper()
+	got, err := lineage(j.out)
+	if err != nil || len(got) != j.rounds || got[j.rounds-1] != root {
+		j.t.Errorf("%v: the lineage has %d rounds, and the run ended in %s:\n%s", err, len(got), root, strings.Join(got, "\n"))
+	}
+	said, err := exec.Command(program, "verify", j.out, "-o", "json").CombinedOutput()
+	if err != nil || !strings.Contains(string(said), root) {
+		j.t.Errorf("verify: %v\n%s", err, said)
+	}
+	if j.seed > 1 {
+		return
+	}
+	if want := j.undisturbed(); !slices.Equal(got, want) {
+		j.t.Errorf("the lineage is\n%s\nand undisturbed\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+// pace says how long the rounds took, in blocks.
+func (j *job) pace() string {
+	var last int64
+	var took []int64
+	for round := range uint32(j.rounds) {
+		e, err := j.chain.Lineage(j.t.Context(), j.id, round+1)
+		if err != nil {
+			j.t.Fatal(err)
+		}
+		if last > 0 {
+			took = append(took, e.Height-last)
+		}
+		last = e.Height
+	}
+	return fmt.Sprintf("blocks from round to round: %v", took)
+}
+
+// suffer runs a job to which something happens, as a test of its own.
+func (n *network) suffer(name string, rounds int, fault func(j *job)) {
+	if n.t.Failed() {
+		return // the network is not what it was
+	}
+	above := n.t
+	defer n.under(above)
+	above.Run(name, func(t *testing.T) {
+		n.under(t)
+		begun := time.Now()
+		j := n.submit(strings.ReplaceAll(name, "_", "-"), rounds)
+		fault(j)
+		j.finish()
+		t.Logf("%.0f s", time.Since(begun).Seconds())
+	})
+}

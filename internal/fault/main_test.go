@@ -1,0 +1,115 @@
+// Package fault runs networks of real processes, breaks them, and looks at what is left: the run ends, nothing is paid
+// twice, nobody honest is slashed, the lineage verifies, and the model is the one of an undisturbed run. The machines are
+// network namespaces joined by a bridge where the kernel allows, and one loopback where it does not.
+//
+// What the roles do under faults that need no machine, in virtual time and by the thousand, is sim.
+package fault
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"syscall"
+	"testing"
+)
+
+// whole is set to run every fault. Without it a few of each kind stand for all, so that go test ./... stays short.
+var whole = flag.Bool("faults", false, "run every fault, not only one of each kind")
+
+// The test binary starts itself anew in namespaces of its own, which end with it, whatever it is ended by. These variables
+// say which program to test, one that is built if there is none; and, to the second one, where files may be left until
+// both end, and why it is not in namespaces if it is not.
+const (
+	variableProgram = "STARLING_FAULT_PROGRAM"
+	variableScratch = "STARLING_FAULT_SCRATCH"
+	variableWhyNot  = "STARLING_FAULT_NO_NAMESPACES"
+)
+
+// program is the path of the starling binary, and scratch that of a folder.
+var program, scratch = os.Getenv(variableProgram), os.Getenv(variableScratch)
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if testing.Short() {
+		os.Exit(0)
+	}
+	if scratch == "" {
+		os.Exit(outside())
+	}
+	if whyNot() == nil {
+		if err := furnish(); err != nil {
+			fmt.Fprintln(os.Stderr, "fault:", err)
+			os.Exit(1)
+		}
+	}
+	os.Exit(m.Run())
+}
+
+// whyNot is why machines cannot be network namespaces; nil if they can.
+func whyNot() error {
+	if why := os.Getenv(variableWhyNot); why != "" {
+		return errors.New(why)
+	}
+	return nil
+}
+
+// outside runs the tests in namespaces of their own, or, if that is not allowed, without.
+func outside() int {
+	dir, err := os.MkdirTemp("", "starling-fault-")
+	if err == nil {
+		defer os.RemoveAll(dir)
+		err = build(dir)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "fault:", err)
+		return 1
+	}
+	again := func(whyNot string) *exec.Cmd {
+		c := exec.Command("/proc/self/exe", os.Args[1:]...)
+		c.Stdin, c.Stdout, c.Stderr = os.Stdin, os.Stdout, os.Stderr
+		c.Env = append(os.Environ(), variableProgram+"="+program, variableScratch+"="+dir, variableWhyNot+"="+whyNot)
+		c.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+		return c
+	}
+	runtime.LockOSThread() // whose end is the end of the process, for Pdeathsig
+	c := again("")
+	c.SysProcAttr.Cloneflags = syscall.CLONE_NEWNET | syscall.CLONE_NEWNS
+	if os.Getuid() != 0 {
+		c.SysProcAttr.Cloneflags |= syscall.CLONE_NEWUSER
+		c.SysProcAttr.UidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getuid(), Size: 1}}
+		c.SysProcAttr.GidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getgid(), Size: 1}}
+	}
+	if _, missing := exec.LookPath("ip"); missing != nil {
+		err = fmt.Errorf("%w: install iproute2", missing)
+	} else {
+		err = c.Start()
+	}
+	if err != nil {
+		c = again(fmt.Sprintf("no namespaces: %v", err))
+		if err := c.Start(); err != nil {
+			fmt.Fprintln(os.Stderr, "fault:", err)
+			return 1
+		}
+	}
+	_ = c.Wait() // its exit code says how it ended
+	if code := c.ProcessState.ExitCode(); code >= 0 {
+		return code
+	}
+	return 1 // a signal
+}
+
+// build builds the program in a folder, unless the environment names one.
+func build(dir string) error {
+	if program != "" {
+		return nil
+	}
+	program = filepath.Join(dir, "starling")
+	if out, err := exec.Command("go", "build", "-o", program, "github.com/starling-network/starling/cmd/starling").CombinedOutput(); err != nil {
+		return fmt.Errorf("build: %w\n%s", err, out)
+	}
+	return nil
+}

@@ -1,0 +1,247 @@
+package fault
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/starling-network/starling/client"
+	"github.com/starling-network/starling/protocol/run"
+)
+
+// What every network has.
+const (
+	validators = 4 // one may be down
+	workers    = 4
+	blockTime  = "200ms"
+)
+
+// network is a network of processes.
+type network struct {
+	t          *testing.T
+	dir        string   // of starling net init
+	rpc        []string // HTTP interfaces of the validators
+	validators []*process
+	workers    []*process
+	verifier   *process
+	consumer   *process // its arguments are those of the job that runs
+	all        []*process
+	jobs       int // so far
+
+	chain *client.Client // to the first validator
+	hang  func()
+}
+
+// newNetwork starts a network, each process on a machine of its own if separate. Some folders are file systems of their
+// own, with so many bytes.
+func newNetwork(t *testing.T, separate bool, sizes map[string]int) *network {
+	t.Helper()
+	n := &network{t: t, dir: filepath.Join(t.TempDir(), "net")}
+	for name, size := range sizes {
+		mount(t, filepath.Join(n.dir, name), size)
+	}
+	add := func(name string) *process {
+		p := &process{t: t, name: name}
+		if separate {
+			p.machine = newMachine(t, len(n.all)+2)
+		}
+		n.all = append(n.all, p)
+		return p
+	}
+	for i := range validators {
+		n.validators = append(n.validators, add(fmt.Sprintf("validator-%d", i)))
+	}
+	for i := range workers {
+		n.workers = append(n.workers, add(fmt.Sprintf("worker-%d", i)))
+	}
+	n.verifier, n.consumer = add("verifier-0"), add("consumer")
+	t.Cleanup(n.stop)
+	n.init()
+	n.start()
+	return n
+}
+
+// under makes a test answer for the network from now on.
+func (n *network) under(t *testing.T) {
+	n.t = t
+	for _, p := range n.all {
+		p.t = t
+		if p.machine != nil {
+			p.machine.t = t
+		}
+	}
+}
+
+// listen are the arguments that say where a process is reached.
+func (p *process) listen() []string {
+	if p.machine == nil {
+		return nil
+	}
+	return []string{"--listen", "/ip4/" + p.machine.address + "/tcp/4001,/ip4/" + p.machine.address + "/udp/4001/quic-v1"}
+}
+
+// init makes the folders of the network, and says what its processes are.
+func (n *network) init() {
+	n.t.Helper()
+	args := []string{"net", "init", n.dir, "--validators", fmt.Sprint(validators), "--workers", fmt.Sprint(workers), "--block-time", blockTime, "-o", "json"}
+	if n.validators[0].machine == nil {
+		args = append(args, "--port", fmt.Sprint(freePorts(n.t)))
+	} else {
+		for _, v := range n.validators {
+			args = append(args, "--host", v.machine.address)
+		}
+	}
+	out, err := exec.Command(program, args...).Output()
+	if err != nil {
+		n.t.Fatalf("net init: %v", err)
+	}
+	var made struct {
+		RPC []string `json:"rpc"`
+	}
+	if err := json.Unmarshal(out, &made); err != nil {
+		n.t.Fatal(err)
+	}
+	n.rpc = made.RPC
+	for _, v := range n.validators {
+		v.args = []string{"validator", "up", filepath.Join(n.dir, v.name)}
+	}
+	for i, w := range n.members() {
+		w.args = append([]string{"worker", "up", "--home", filepath.Join(n.dir, w.name), "--network", n.rpc[i%validators], "--threads", "1"}, w.listen()...)
+	}
+	n.verifier.args = append(n.verifier.args, "--role", "verifier")
+}
+
+// members are those who take part in runs.
+func (n *network) members() []*process { return append(slices.Clip(n.workers), n.verifier) }
+
+// freePorts is the first of the ports of all validators on the loopback.
+func freePorts(t *testing.T) int {
+	t.Helper()
+	for base := 32000; base < 42000; base += 10 * validators {
+		taken := false
+		for i := range 2 * validators {
+			l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", base+10*(i/2)+i%2))
+			if taken = taken || err != nil; err == nil {
+				_ = l.Close()
+			}
+		}
+		if !taken {
+			return base
+		}
+	}
+	t.Fatal("no free ports")
+	return 0
+}
+
+// start starts every process but the consumer, and returns when all take part.
+func (n *network) start() {
+	n.t.Helper()
+	for _, v := range n.validators {
+		v.start(0)
+	}
+	for _, v := range n.validators {
+		v.says(`validator of`)
+	}
+	n.watch()
+	for _, w := range n.members() {
+		w.start(0)
+	}
+	for _, w := range n.members() {
+		w.ready()
+	}
+}
+
+// ready waits until a worker takes part.
+func (p *process) ready() {
+	p.t.Helper()
+	p.address = p.says(`(starling1\w+) offers`)[1]
+}
+
+// watch connects to the first validator.
+func (n *network) watch() {
+	n.t.Helper()
+	if n.hang != nil {
+		n.hang()
+	}
+	rpc, err := client.Dial(n.rpc[0])
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	n.chain = client.New(rpc, client.KeyFromSeed([32]byte{})) // it only listens
+	n.hang = func() { n.chain.Close(); _ = rpc.Stop() }
+	n.blocks("the first block", func(height int64) bool { return height > 0 })
+}
+
+// blocks waits for a block after which something is so.
+func (n *network) blocks(what string, so func(height int64) bool) {
+	n.t.Helper()
+	ctx, cancel := context.WithTimeout(n.t.Context(), limit)
+	defer cancel()
+	blocks, err := n.chain.Blocks(ctx)
+	if err != nil {
+		n.t.Fatalf("waiting for %s: %v", what, err)
+	}
+	for b := range blocks {
+		if so(b.Height) {
+			return
+		}
+	}
+	n.t.Fatalf("waited %v for %s", limit, what)
+}
+
+// height is the latest block that a validator has; 0 if it cannot be asked.
+func (n *network) height(v *process) int64 {
+	rpc, err := client.Dial(n.rpc[slices.Index(n.validators, v)])
+	if err != nil {
+		return 0
+	}
+	defer func() { _ = rpc.Stop() }()
+	s, err := rpc.Status(n.t.Context())
+	if err != nil {
+		return 0
+	}
+	return s.SyncInfo.LatestBlockHeight
+}
+
+// stop ends all processes, and keeps what they leave if the test has failed and the environment says where.
+func (n *network) stop() {
+	if n.hang != nil {
+		n.hang()
+	}
+	for _, p := range n.all {
+		if p.ended != nil {
+			p.kill()
+		}
+	}
+	keep := os.Getenv("STARLING_FAULT_KEEP")
+	if !n.t.Failed() || keep == "" {
+		return
+	}
+	if err := os.CopyFS(filepath.Join(keep, n.t.Name()), os.DirFS(filepath.Dir(n.dir))); err != nil {
+		n.t.Log(err)
+	}
+	for _, p := range n.all {
+		if err := os.WriteFile(filepath.Join(keep, n.t.Name(), p.name+".out"), []byte(p.tail(1<<30)), 0o644); err != nil {
+			n.t.Log(err)
+		}
+	}
+}
+
+// run is the state of the run of a job; its zero before the match.
+func (n *network) run(job string) run.State {
+	n.t.Helper()
+	ctx, cancel := context.WithTimeout(n.t.Context(), time.Minute)
+	defer cancel()
+	s, err := n.chain.Run(ctx, job)
+	if err != nil {
+		return run.State{}
+	}
+	return s
+}

@@ -1,0 +1,144 @@
+package fault
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/starling-network/starling/protocol/run"
+)
+
+// Validators are killed, lose the end of a file, run out of disk, and have the wrong time.
+func TestValidators(t *testing.T) {
+	if !*whole {
+		t.Skip("run with -faults")
+	}
+	apart := whyNot() == nil
+	var sizes map[string]int
+	if apart {
+		sizes = map[string]int{"validator-2": 48 << 20, "worker-2": 8 << 20}
+	}
+	n := newNetwork(t, apart, sizes)
+	n.suffer("kill_a_validator", 12, func(j *job) {
+		v, w := n.validators[1], n.workers[1] // this worker follows the chain at this validator
+		j.hurt = j.run(j.id).Round
+		v.kill()
+		j.until("a round without it", func(s run.State) bool { return s.Round > j.hurt+1 })
+		v.start(0)
+		j.caughtUp("killed", v)
+		j.back("its validator was killed", w)
+	})
+	for _, file := range []string{"application.db", "state.db", "blockstore.db", "cs.wal"} {
+		n.suffer("truncate_"+file, 8, func(j *job) {
+			v := n.validators[3]
+			j.hurt = j.run(j.id).Round
+			v.kill()
+			truncate(j.t, filepath.Join(n.dir, v.name, "data", file))
+			v.start(0)
+			j.caughtUp("the last write of its "+file+" was lost", v)
+		})
+	}
+	n.suffer("wrong_clocks", 10, func(j *job) {
+		j.hurt = j.run(j.id).Round
+		for i, p := range []*process{n.workers[0], n.workers[2], n.validators[3], n.validators[1]} {
+			shift := []time.Duration{61 * time.Minute, -61 * time.Minute}[i%2]
+			what := fmt.Sprintf("restarted with its clock wrong by %v", shift)
+			p.kill()
+			p.start(shift)
+			if i < 2 {
+				j.back(what, p)
+			} else {
+				j.caughtUp(what, p)
+			}
+		}
+	})
+	if !apart {
+		t.Logf("no file systems of their own, and so no full ones: %v", whyNot())
+		return
+	}
+	n.suffer("full_disk_of_a_worker", 14, func(j *job) {
+		w := n.workers[2]
+		j.hurt = j.run(j.id).Round
+		free := fill(j.t, filepath.Join(n.dir, w.name))
+		j.until("two rounds", func(s run.State) bool { return s.Round > j.hurt+1 })
+		free()
+		j.back("its disk was full", w)
+	})
+	n.suffer("full_disk_of_a_validator", 14, func(j *job) {
+		v := n.validators[2]
+		j.hurt = j.run(j.id).Round
+		free := fill(j.t, filepath.Join(n.dir, v.name))
+		v.end() // it cannot go on, and says so
+		v.says(`no space left`)
+		free()
+		v.start(0)
+		j.caughtUp("its disk was full", v)
+	})
+}
+
+// caughtUp waits until validators have the block that the chain is at, and notes in how many rounds from now.
+func (j *job) caughtUp(what string, v *process) {
+	j.t.Helper()
+	from := j.run(j.id).Round
+	j.level(v)
+	j.note("%s: %s in round %d, back in round %d, recovered in %d rounds", v.name, what, j.hurt+1, from+1, j.run(j.id).Round-from)
+}
+
+// truncate cuts off the last bytes that were written to a database or a log: the end of its newest file.
+func truncate(t *testing.T, dir string) {
+	t.Helper()
+	var newest os.FileInfo
+	entries, err := os.ReadDir(dir)
+	for _, e := range entries {
+		info, err := e.Info()
+		if err == nil && (filepath.Ext(e.Name()) == ".log" || e.Name() == "wal") && info.Size() > 0 && (newest == nil || info.ModTime().After(newest.ModTime())) {
+			newest = info
+		}
+	}
+	if err != nil || newest == nil {
+		t.Fatalf("no log in %s: %v", dir, err)
+	}
+	if err := os.Truncate(filepath.Join(dir, newest.Name()), max(0, newest.Size()-100)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// mount makes a folder a file system of so many bytes.
+func mount(t *testing.T, dir string, bytes int) {
+	t.Helper()
+	if err := errors.Join(os.MkdirAll(dir, 0o700), syscall.Mount("none", dir, "tmpfs", 0, fmt.Sprintf("size=%d,mode=700", bytes))); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := syscall.Unmount(dir, syscall.MNT_DETACH); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// fill leaves no byte free in the file system of a folder, until free is called.
+func fill(t *testing.T, dir string) (free func()) {
+	t.Helper()
+	path := filepath.Join(dir, "ballast")
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for err == nil {
+		_, err = f.Write(slices.Repeat([]byte{1}, 4096))
+	}
+	if !errors.Is(err, syscall.ENOSPC) {
+		t.Fatal(err)
+	}
+	_ = f.Close() // full is what it is to be
+	return func() {
+		if err := os.Remove(path); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
