@@ -224,7 +224,10 @@ func (n *network) stop() {
 	if !n.t.Failed() || keep == "" {
 		return
 	}
-	if err := os.CopyFS(filepath.Join(keep, n.t.Name()), os.DirFS(filepath.Dir(n.dir))); err != nil {
+	if err := os.MkdirAll(filepath.Join(keep, n.t.Name()), 0o755); err != nil {
+		n.t.Log(err)
+	}
+	if err := tool("cp", "-r %s/. %s", filepath.Dir(n.dir), filepath.Join(keep, n.t.Name())); err != nil {
 		n.t.Log(err)
 	}
 	for _, p := range n.all {
