@@ -21,7 +21,7 @@ func TestValidators(t *testing.T) {
 	apart := whyNot() == nil
 	var sizes map[string]int
 	if apart {
-		sizes = map[string]int{"validator-2": 48 << 20, "worker-2": 8 << 20}
+		sizes = map[string]int{"validator-2": 64 << 20, "worker-2": 64 << 20}
 	}
 	n := newNetwork(t, apart, sizes)
 	n.suffer("kill_a_validator", 12, func(j *job) {
