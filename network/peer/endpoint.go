@@ -14,6 +14,7 @@ import (
 	rcmgr "github.com/libp2p/go-libp2p/p2p/host/resource-manager"
 	"github.com/libp2p/go-libp2p/p2p/net/connmgr"
 	"github.com/libp2p/go-libp2p/p2p/net/swarm"
+	"github.com/libp2p/go-libp2p/p2p/security/noise"
 	quic "github.com/libp2p/go-libp2p/p2p/transport/quic"
 	"github.com/libp2p/go-libp2p/p2p/transport/tcp"
 	"github.com/multiformats/go-multiaddr"
@@ -39,6 +40,9 @@ func listen(ctx context.Context, c Config) (_ host.Host, table *dht.IpfsDHT, err
 		libp2p.Identity(c.Key),
 		libp2p.ListenAddrStrings(c.Listen...),
 		libp2p.Transport(tcp.NewTCPTransport, tcp.DisableReuseport()),
+		// TLS, which the library prefers, refuses a peer whose clock is more than an hour fast: its certificate is from the
+		// future. Over QUIC there is nothing else.
+		libp2p.Security(noise.ID, noise.New),
 		libp2p.Transport(quic.NewTransport),
 		libp2p.ResourceManager(resources),
 		libp2p.ConnectionManager(connections),
