@@ -251,6 +251,33 @@ func (s *starting) Status(ctx context.Context) (*ctypes.ResultStatus, error) {
 	return status, err
 }
 
+// newborn is a validator that has made no block when it is asked first.
+type newborn struct {
+	rpcclient.Client
+	asked atomic.Int32
+}
+
+func (n *newborn) Status(ctx context.Context) (*ctypes.ResultStatus, error) {
+	status, err := n.Client.Status(ctx)
+	if err == nil && n.asked.Add(1) == 1 {
+		status.SyncInfo.LatestBlockHeight = 0
+	}
+	return status, err
+}
+
+// Who comes to a network before its first block waits for one.
+func TestReady(t *testing.T) {
+	n := start(t, "consumer")
+	c := client.New(&newborn{Client: n.validator.Client()}, key("consumer"))
+	defer c.Close()
+	before := n.height(n.clients["consumer"])
+	n.must(c.Ready(n.ctx))
+	if after := n.height(c); after <= before {
+		t.Errorf("ready at height %d, and it was %d before", after, before)
+	}
+	n.must(c.Ready(n.ctx)) // at once
+}
+
 // A message to a validator that still catches up waits for it.
 func TestValidatorThatCatchesUp(t *testing.T) {
 	n := start(t, "consumer")

@@ -152,6 +152,15 @@ func (c *Client) next(ctx context.Context) error {
 	return nil
 }
 
+// Ready waits until the validator answers queries: before the first block there is no state to answer from.
+func (c *Client) Ready(ctx context.Context) error {
+	s, err := c.rpc.Status(ctx)
+	if err != nil || s.SyncInfo.LatestBlockHeight > 1 {
+		return err
+	}
+	return c.next(ctx) // the first block may be known, and not executed yet
+}
+
 // broadcast signs and sends one transaction.
 func (c *Client) broadcast(ctx context.Context, msgs []sdk.Msg) (*Pending, error) {
 	f := &c.follow

@@ -52,6 +52,9 @@ func startRemote(ctx context.Context, out *OutDir, b *Blueprint, opt TrainOption
 // announce puts the addresses of the consumer on the chain.
 func (n *remote) announce(ctx context.Context) error {
 	c, host := n.consumer.chain, n.consumer.host
+	if err := c.Ready(ctx); err != nil {
+		return err
+	}
 	_, err := c.Participant(ctx, c.Address())
 	if errors.Is(err, client.ErrNotFound) {
 		return c.Register(ctx, nil, host.ID().String(), host.Addrs(), device(), 0)

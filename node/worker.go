@@ -150,6 +150,9 @@ func (s *service) close() {
 
 // enlist registers, or says where it is now, and offers its work.
 func (s *service) enlist(ctx context.Context) error {
+	if err := s.chain.Ready(ctx); err != nil {
+		return err
+	}
 	id, addrs := s.host.ID().String(), advertised(s.host.Addrs())
 	p, err := s.chain.Participant(ctx, s.chain.Address())
 	switch {
