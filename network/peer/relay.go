@@ -94,19 +94,16 @@ func (h *Host) Watch(ctx context.Context, told func(addrs []string) error) error
 
 // stream opens a stream for bulk. Over a relay it goes only if the connection has not become a direct one in time.
 func (h *Host) stream(ctx context.Context, id ID) (network.Stream, error) {
-	for _, c := range h.host.Network().ConnsToPeer(id) {
-		if !c.Stat().Limited || h.host.Network().Connectedness(id) != network.Limited {
-			break
-		}
-		if left := directWait - time.Since(c.Stat().Opened); left > 0 {
+	relayed := h.host.Network().ConnsToPeer(id)
+	if h.host.Network().Connectedness(id) == network.Limited && len(relayed) > 0 {
+		if left := directWait - time.Since(relayed[0].Stat().Opened); left > 0 {
 			direct, cancel := context.WithTimeout(ctx, left)
+			defer cancel()
 			s, err := h.host.NewStream(network.WithNoDial(direct, "the other end makes the direct connection"), id, Protocol)
-			cancel()
 			if err == nil {
 				return s, nil
 			}
 		}
-		break
 	}
 	return h.host.NewStream(network.WithAllowLimitedConn(ctx, "bulk"), id, Protocol)
 }
