@@ -94,7 +94,8 @@ func TestEveryConstantIsExplained(t *testing.T) {
 	}
 	// These never reach a receipt: a unit lost by verdict is WrongWork or Forfeited, an audit settled otherwise is AuditMoot,
 	// and who leaves a run is told by an event.
-	never := map[string]bool{run.WhyVerdict: true, run.WhyConvicted: true, run.WhyChallenged: true, run.WhyMissedDeadlines: true, run.WhyMissedAudits: true, run.WhyWithheld: true, run.WhyMissedAttest: true, run.WhyWrongAttest: true, run.WhyMissedSlices: true, run.WhyWrongSlice: true}
+	never := map[string]bool{run.WhyVerdict: true, run.WhyConvicted: true, run.WhyChallenged: true, run.WhyMissedDeadlines: true, run.WhyMissedAudits: true, run.WhyWithheld: true, run.WhyMissedAttest: true, run.WhyWrongAttest: true,
+		run.WhyMissedSlices: true, run.WhyWrongSlice: true, run.WhyUnproven: true, run.WhyOnTrial: true, run.WhyReturning: true}
 	for name, why := range reasons(t, filepath.Join("..", "run", "reason.go"), "Why") {
 		if because[lostUnit(why)] == "" && because[lostAudit(why)] == "" && !never[why] {
 			t.Errorf("run.%s (%s) is not explained", name, why)

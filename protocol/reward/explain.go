@@ -22,6 +22,7 @@ const (
 	Unchecked       = "unchecked"            // not paid: such a round ended before it was known whether the unit is audited, or how
 	Unavailable     = run.WhyUnavailable     // the members could not fetch the update
 	WorkerLeft      = run.WhyWorkerLeft      // the worker became inactive before it committed
+	Left            = run.WhyLeft            // the worker or verifier left the run in good standing before it had done this
 	AuditMissed     = "audit_missed"         // the audit was not answered in time
 	VerifierLeft    = run.WhyVerifierLeft    // the verifier became inactive before it answered
 	AuditMoot       = "audit_moot"           // the question was settled otherwise before the audit or the challenge was
@@ -70,6 +71,7 @@ var because = map[string]string{
 	RolledBack:         "the work was done, in a round that was rolled back over the work of another worker",
 	Unchecked:          "the round was rolled back over the work of another worker before this work was checked",
 	Unavailable:        "more than half of the other members could not fetch the update",
+	Left:               "it left the run before it had done this",
 	WorkerLeft:         "the worker became inactive before it committed the unit",
 	AuditMissed:        "the audit was not answered by its deadline",
 	VerifierLeft:       "the verifier became inactive before it answered",
@@ -96,6 +98,7 @@ var fixes = map[string]string{
 	Forfeited:          "before staking again, check the memory of the machine and that it runs the version that the network runs",
 	Unchecked:          "nothing; the units of the round are given out again",
 	Unavailable:        "check that other machines can reach this one, or use a relay",
+	Left:               "nothing; leaving costs nothing but what was not done",
 	WorkerLeft:         "see the receipt that says why the worker became inactive",
 	AuditMissed:        "keep the machine on and free of other load, or give the verifier fewer jobs",
 	VerifierLeft:       "see the receipt that says why the verifier became inactive",

@@ -84,17 +84,22 @@ func (d *draft) attested(next Checkpoint) {
 	}
 }
 
-// lateVotes counts silence at each deadline of the phase, and lets the silent go when patience ends.
+// lateVotes counts silence at each deadline of the phase, and lets the silent go when patience ends. Where nobody speaks
+// there is nobody to go on with, and all are waited for.
 func (d *draft) lateVotes() {
 	if !expired(d.Since, d.env.Height, d.Terms.Deadlines.Attest) {
 		return
+	}
+	least := uint32(2 * patience)
+	if slices.ContainsFunc(d.Votes, func(v Vote) bool { return d.active(v.Member) }) {
+		least = patience
 	}
 	for i := range d.Members {
 		m := &d.Members[i]
 		if !m.Active || d.Voted(m.ID) {
 			continue
 		}
-		if m.Silent++; m.Silent >= patience {
+		if m.Silent++; m.Silent >= least {
 			d.leave(m.ID, WhyMissedAttest)
 		}
 	}

@@ -87,6 +87,7 @@ func (d *draft) convict(l *Lap, i int) {
 	l.Units[i].Challengers = u.Challengers[1:]
 	d.leave(u.Worker, WhyVerdict)
 	d.change(u.Worker, func(m *Member) { m.Passed, m.Why = 0, WhyVerdict })
+	d.excuse(func(e Exam) bool { return e.Worker == u.Worker || e.Round > l.Round })
 	if l.Round != d.Round {
 		d.rollback(l.Round, u)
 	}
@@ -156,6 +157,7 @@ func (d *draft) acquit(l *Lap, i int) {
 	loser := u.Challengers[0]
 	d.emit(Event{Kind: DisputeEnded, Round: l.Round, Unit: u.Index, Who: loser, Other: u.Worker, Why: WhyFalseChallenge})
 	d.leave(loser, WhyFalseChallenge)
+	d.change(loser, func(m *Member) { m.Why = WhyFalseChallenge })
 	if u.Challengers = u.Challengers[1:]; len(u.Challengers) > 0 {
 		return
 	}

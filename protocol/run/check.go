@@ -104,7 +104,7 @@ func (d *draft) answered(u Unit) {
 }
 
 // lateAudits draws other verifiers for the audits that are past their deadline. However many they are, a verifier has
-// missed one deadline; the last verifier is kept.
+// missed one deadline.
 func (d *draft) lateAudits() {
 	type place struct {
 		lap  *Lap
@@ -125,11 +125,7 @@ func (d *draft) lateAudits() {
 		}
 	}
 	for _, id := range verifiers {
-		if len(d.Active(Verifier)) > 1 {
-			d.miss(id, WhyMissedAudits)
-		} else {
-			d.change(id, func(m *Member) { m.Missed++ })
-		}
+		d.miss(id, WhyMissedAudits)
 	}
 	for _, p := range late {
 		d.audit(p.lap, p.unit)

@@ -10,6 +10,10 @@ import (
 // patience is how many deadlines in a row a member may miss before it takes no further part.
 const patience = 3
 
+// lastPatience is how many the last active member of a role may miss: without it the run would end, so it is waited for
+// while others may join.
+const lastPatience = 12
+
 // draft is a copy of a state that a transition edits. The transition says what happened to a unit or a member; done then
 // draws the consequences for everything else.
 type draft struct {
@@ -22,6 +26,7 @@ type draft struct {
 func (s State) edit(env Env) *draft {
 	s.Members = slices.Clone(s.Members)
 	s.Units = slices.Clone(s.Units)
+	s.Trials = slices.Clone(s.Trials)
 	s.Open = slices.Clone(s.Open)
 	s.Slices = slices.Clone(s.Slices)
 	for i := range s.Slices {
@@ -64,18 +69,26 @@ func (d *draft) emit(e Event) {
 func (d *draft) release() {
 	for i, u := range d.Units {
 		if u.Status == Assigned && !d.active(u.Worker) {
-			d.reassign(i, WhyWorkerLeft)
+			d.reassign(i, d.gone(u.Worker, WhyWorkerLeft))
 		}
 	}
 	for _, l := range d.laps() {
 		for i, u := range l.Units {
 			v, _ := d.Member(u.Verifier)
 			if u.Status == Auditing && !v.Active || u.Status == Sealed && worthless(v) {
-				d.unanswered(l, i, u.Verifier, WhyVerifierLeft)
+				d.unanswered(l, i, u.Verifier, d.gone(u.Verifier, WhyVerifierLeft))
 				d.audit(l, i)
 			}
 		}
 	}
+}
+
+// gone is why a duty of an inactive member moves on: because it left the run in good standing, or as given.
+func (d *draft) gone(id, otherwise string) string {
+	if m, _ := d.Member(id); m.Why == WhyLeft {
+		return WhyLeft
+	}
+	return otherwise
 }
 
 // follow sets the phase that the units are in: there are commitments to come, or there are none, and then their audits can
@@ -122,19 +135,21 @@ func (d *draft) change(id string, f func(*Member)) {
 	}
 }
 
-// leave makes a member inactive. Its duties are released when the draft is done.
+// leave makes a member inactive, or ends its trial. Its duties are released when the draft is done.
 func (d *draft) leave(id, why string) {
-	if !d.active(id) {
+	if m, _ := d.Member(id); !m.present() {
 		return
 	}
-	d.change(id, func(m *Member) { m.Active, m.Why = false, why })
+	d.Trials = slices.DeleteFunc(d.Trials, func(t Trial) bool { return t.Member == id })
+	d.change(id, func(m *Member) { m.Active, m.Why, m.Since = false, why, d.env.Height })
 	d.emit(Event{Kind: MemberLeft, Round: d.Round, Who: id, Why: why})
 }
 
 // miss counts a missed deadline of a member, and lets it go when patience ends.
 func (d *draft) miss(id, why string) {
 	d.change(id, func(m *Member) { m.Missed++ })
-	if m, ok := d.Member(id); ok && m.Missed >= patience {
+	m, _ := d.Member(id)
+	if m.Missed >= lastPatience || m.Missed >= patience && len(d.Active(m.Role)) > 1 {
 		d.leave(id, why)
 	}
 }

@@ -55,7 +55,7 @@ func TestLateUnitMovesOn(t *testing.T) {
 
 func TestDeadWorkersHaltTheRun(t *testing.T) {
 	g := begin(t, terms(), crew(2, 1))
-	g.tick(500)
+	g.tick(2000)
 	g.phase(Halted)
 	if g.s.Why != WhyNoWorkers || g.count(MemberLeft) != 2 {
 		t.Errorf("%s, %d left", g.s.Why, g.count(MemberLeft))
@@ -329,6 +329,8 @@ func TestAttestation(t *testing.T) {
 	t.Run("nobody", func(t *testing.T) {
 		g := reach()
 		g.tick(100)
+		g.phase(Attest) // somebody may yet come back
+		g.tick(1000)
 		g.phase(Halted)
 	})
 }

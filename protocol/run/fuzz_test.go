@@ -122,6 +122,18 @@ func move(s State, env Env, op, who, what byte) (State, []Event, error) {
 		}
 		return s.Verdict(env, lap.Round, unit, u.Attempt, lies, loser)
 	case 12:
+		if what&0xe0 == 0x20 {
+			return s.Leave(env, member)
+		}
+		if what&0xe0 == 0x40 {
+			return s.Return(env, member)
+		}
+		if what&0xe0 == 0x60 {
+			return s.Join(env, []Member{{ID: fmt.Sprintf("w%d", who%8), Role: Worker, Price: 10}})
+		}
+		if what&0xe0 == 0x80 && len(s.Trials) > 0 {
+			return examination(s, env, s.Trials[int(who)%len(s.Trials)], what)
+		}
 		if what&0x10 != 0 {
 			return s.Suspect(env, member, lap.Round, unit, u.Attempt)
 		}
@@ -161,6 +173,17 @@ func slice(s State, env Env, member string, what byte) (State, []Event, error) {
 	return s.SealSlice(env, member, s.Round, s.Closed, k, s.SliceSeal(member, k, cid))
 }
 
+// examination is what a member on trial may say.
+func examination(s State, env Env, t Trial, what byte) (State, []Event, error) {
+	switch {
+	case what&1 != 0:
+		return s.Prove(env, t.Member, t.Exam.Round, t.Exam.Unit, t.Exam.Attempt, canon.Digest{})
+	case t.Exam.Worker == "" || !t.Question.IsZero():
+		return show(s, env, t)
+	}
+	return sit(s, env, t)
+}
+
 func liar(id string) bool { return id == "w2" || id == "w3" }
 
 // hold checks the invariants of a state.
@@ -173,6 +196,11 @@ func hold(t *testing.T, s State) {
 	}
 	if len(s.Open) > int(s.Terms.Window) {
 		t.Fatalf("%d rounds are open, at most %d may be", len(s.Open), s.Terms.Window)
+	}
+	for _, m := range s.Members {
+		if _, on := s.Trial(m.ID); on != (m.Why == WhyOnTrial) || m.Active && m.Why != "" {
+			t.Fatalf("standing of %+v", m)
+		}
 	}
 	if s.Phase == Halted {
 		return

@@ -11,6 +11,7 @@ const (
 	WhyWorkerLeft     = "worker_left"     // its worker became inactive over something else
 	WhyOdd            = "odd"             // in a tolerant run: more than half of the other members found the update odd
 	WhyOutside        = "outside"         // in a tolerant run: verifiers found the update outside the tolerance
+	WhyLeft           = "left"            // its worker, or the verifier of its audit, left the run; of a member: it left in good standing
 
 	// Why an audit or a challenge ends without an answer, besides WhyMissedDeadline, WhyConvicted and WhyUnavailable.
 	WhyVerifierLeft = "verifier_left" // its verifier became inactive over something else
@@ -37,6 +38,9 @@ const (
 	WhyWrongAttest     = "wrong_attest"
 	WhyMissedSlices    = "missed_slices"
 	WhyWrongSlice      = "wrong_slice" // a quorum found something else in a slice
+	WhyUnproven        = "unproven"    // its trial ended without a proof that it computes what the others do
+	WhyOnTrial         = "on_trial"    // it joins, and counts once its trial is over
+	WhyReturning       = "returning"   // it wants to come back, and waits for a free place
 
 	// Why a run is halted.
 	WhyNoWorkers       = "no_workers"

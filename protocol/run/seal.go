@@ -30,11 +30,15 @@ func (d *draft) ask() {
 	}
 }
 
-// Unseal shows that the verifier of a unit held the state that it sealed. It ends the audit. Also who takes no further part
+// Unseal shows that the verifier of a unit held the state that it sealed, which ends the audit; or that a member on trial
+// did, which ends the trial. Also who takes no further part
 // in the run owes it.
 func (s State) Unseal(env Env, from string, round, unit, attempt uint32, o audit.Opening, r audit.Rooting) (State, []Event, error) {
 	if s.over() {
 		return s, nil, fmt.Errorf("%w: %s", ErrHalted, s.Terms.Job)
+	}
+	if t, ok := s.Trial(from); ok && t.Exam.is(round, unit, attempt) {
+		return s.prove(env, t, o, r)
 	}
 	u, err := s.find(round, unit, attempt)
 	switch {

@@ -5,10 +5,12 @@
 // rounds after them; a verdict against work that was built upon rolls the run back to where that work began. A round is
 // final, and paid, when nothing is open about it any more.
 //
-// The messages (Commit, Pass, Challenge, Verdict, Missing, SealSlice, ShowSlice, Attest) and Tick, which follows them once a block, are
-// functions of (state, message, environment): no clock, no random source, no I/O, integers only. None changes its
-// receiver; a refused message gives the old state back. The chain executes them inside a block, the simulator under
-// virtual time. The package knows nothing of coins (reward, market), of tensors (compute) or of how a dispute is decided
+// Members come and go while the run goes on: Leave, Join and Return, with a trial before who comes counts (trial.go).
+//
+// The messages (Commit, Pass, Challenge, Verdict, Missing, SealSlice, ShowSlice, Attest and others) and Tick, which follows
+// them once a block, are functions of (state, message, environment): no clock, no random source, no I/O, integers only.
+// None changes its receiver; a refused message gives the old state back. The chain executes them inside a block, the
+// simulator under virtual time. The package knows nothing of coins (reward, market), of tensors (compute) or of how a dispute is decided
 // (dispute).
 package run
 
@@ -100,6 +102,8 @@ type Member struct {
 	Silent  uint32 `cbor:"9,keyasint"`  // deadlines to attest missed in a row
 	Commits uint32 `cbor:"10,keyasint"` // commitments made
 	Planted uint32 `cbor:"11,keyasint"` // planted faults shown
+	Since   int64  `cbor:"12,keyasint"` // height at which Active or Why changed last
+	Returns uint32 `cbor:"13,keyasint"` // times that it came back after missed deadlines
 }
 
 // Phase of the current round.
@@ -215,6 +219,8 @@ type State struct {
 	Checks []int64 `cbor:"10,keyasint,omitempty"` // the latest observed blocks from draw to audit answer
 	Slices []Slice `cbor:"11,keyasint,omitempty"` // of the current round, once every unit of it is committed
 	Merges []int64 `cbor:"12,keyasint,omitempty"` // the latest observed blocks from draw to seal of a slice
+	Trials []Trial `cbor:"13,keyasint,omitempty"` // of the members who are to show that they compute what the others do, in order of ID
+	Sample Exam    `cbor:"14,keyasint"`           // a unit of the latest final round
 }
 
 // Entry is one line of the lineage: a checkpoint that a quorum attested.

@@ -77,7 +77,7 @@ func New(t Terms, members []Member, height int64) (State, error) {
 		if m.ID == "" || len(m.ID) > MaxID || (m.Role != Worker && m.Role != Verifier) {
 			return State{}, fmt.Errorf("%w: member %q with role %d", ErrTerms, m.ID, m.Role)
 		}
-		s.Members = append(s.Members, Member{ID: m.ID, Role: m.Role, Price: m.Price, Passed: m.Passed, Active: true})
+		s.Members = append(s.Members, Member{ID: m.ID, Role: m.Role, Price: m.Price, Passed: m.Passed, Active: true, Since: height})
 	}
 	slices.SortFunc(s.Members, func(a, b Member) int { return cmp.Compare(a.ID, b.ID) })
 	for i := 1; i < len(s.Members); i++ {

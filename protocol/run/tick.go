@@ -12,6 +12,7 @@ func (s State) Tick(env Env) (State, []Event) {
 	d.ask()
 	d.lateOpenings()
 	d.draw()
+	d.trials()
 	d.settle()
 	switch d.Phase {
 	case Assign:
@@ -32,6 +33,7 @@ func (d *draft) settle() {
 	for !d.halted() && len(d.Open) > 0 && d.final(d.Open[0]) {
 		lap := d.Open[0]
 		d.Open = d.Open[1:]
+		d.Sample = d.example(lap, true)
 		d.emit(Event{Kind: RoundFinal, Round: lap.Round, Lap: &lap})
 	}
 	if d.Phase == Settle && len(d.Open) == 0 {

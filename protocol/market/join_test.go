@@ -1,0 +1,77 @@
+package market
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/protocol/run"
+)
+
+func TestJoin(t *testing.T) {
+	running := func() run.State {
+		s, err := run.New(order().Terms, []run.Member{
+			{ID: "v9", Role: run.Verifier, Price: 600}, {ID: "w8", Role: run.Worker, Price: 100}, {ID: "w9", Role: run.Worker, Price: 100},
+		}, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	for name, c := range map[string]struct {
+		spoil     func(*Order, *run.State)
+		back      []run.Member
+		remaining uint64
+		want      string
+	}{
+		"up to the most workers":        {remaining: 1 << 40, want: "w2:1:100 w3:1:100 "},
+		"no place":                      {spoil: func(o *Order, _ *run.State) { o.Workers.Max = 2 }, remaining: 1 << 40},
+		"one who left":                  {spoil: func(_ *Order, s *run.State) { s.Members[0].Active = false }, remaining: 1 << 40, want: "v2:2:600 w2:1:100 w3:1:100 "},
+		"the place of one on trial":     {spoil: func(_ *Order, s *run.State) { s.Members[0].Active, s.Members[0].Why = false, run.WhyOnTrial }, remaining: 1 << 40, want: "w2:1:100 w3:1:100 "},
+		"above the cap":                 {spoil: func(o *Order, _ *run.State) { o.PriceCap = 99 }, remaining: 1 << 40},
+		"nothing to train":              {spoil: func(_ *Order, s *run.State) { s.Phase = run.Settle }, remaining: 1 << 40},
+		"budget for the price they ask": {spoil: func(o *Order, _ *run.State) { o.Workers.Max = 8 }, remaining: 4 * (300 + 600), want: "w1:1:300 w2:1:100 w3:1:100 "},
+		"no budget":                     {remaining: 4*(100+600) - 1},
+		"who is back comes first": {
+			spoil: func(o *Order, s *run.State) {
+				s.Members[1].Active, s.Members[1].Why = false, run.WhyReturning
+				o.Workers.Max = 2
+			},
+			back: []run.Member{{ID: "w8", Role: run.Worker, Price: 100}}, remaining: 1 << 40, want: "w8:1:100 ",
+		},
+		"who is convicted is not back": {
+			spoil: func(o *Order, s *run.State) {
+				s.Members[1].Active, s.Members[1].Why = false, run.WhyVerdict
+				o.Workers.Max = 2
+			},
+			back: []run.Member{{ID: "w8", Role: run.Worker, Price: 100}}, remaining: 1 << 40, want: "w3:1:100 ",
+		},
+	} {
+		o, s := order(), running()
+		if c.spoil != nil {
+			c.spoil(&o, &s)
+		}
+		got := ids(Lease{Members: Join(o, s, c.back, offers(), c.remaining, canon.Sum("beacon"))})
+		if got != c.want {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+		if _, _, err := s.Join(run.Env{Height: 9}, Join(o, s, c.back, offers(), c.remaining, canon.Sum("beacon"))); err != nil {
+			t.Errorf("%s: the run takes them not: %v", name, err)
+		}
+	}
+}
+
+// An account that offers both roles joins once.
+func TestJoinTakesAnAccountOnce(t *testing.T) {
+	o := order()
+	s, err := run.New(o.Terms, []run.Member{{ID: "w9", Role: run.Worker}}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	both := []Offer{{ID: "x", Role: run.Worker, Slots: 1}, {ID: "x", Role: run.Verifier, Slots: 1}}
+	for i := range 10 {
+		if got := Join(o, s, nil, both, 1<<40, canon.Sum("beacon", []byte(fmt.Sprint(i)))); len(got) != 1 {
+			t.Errorf("%+v", got)
+		}
+	}
+}

@@ -1,0 +1,310 @@
+package run
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/protocol/audit"
+)
+
+// Who joins a run that goes on counts for nothing at first: it gets no units and no audits, and has no vote. It is given a
+// unit that others have done, as a verifier is given one to audit, and shows in the same way that it reached the same
+// state: with a seal that a later beacon asks it to open. That keeps a machine that computes something else, or is not yet
+// there, out of the quorum and away from deadlines. It is paid nothing for it, and loses nothing but time. In a tolerant run
+// nobody need reach the same state, so that there is no trial: what a newcomer does there is measured unit by unit.
+
+// Exam is a unit of which it is known what comes out. The zero value is none.
+type Exam struct {
+	Round   uint32     `cbor:"1,keyasint"`
+	Unit    uint32     `cbor:"2,keyasint"`
+	Attempt uint32     `cbor:"3,keyasint"`
+	Base    Checkpoint `cbor:"4,keyasint"` // what the round starts from
+	Worker  string     `cbor:"5,keyasint"` // who committed
+	Commit  Commitment `cbor:"6,keyasint"`
+}
+
+func (e Exam) is(round, unit, attempt uint32) bool {
+	return e.Worker != "" && e.Round == round && e.Unit == unit && e.Attempt == attempt
+}
+
+// Trial is where a member stands that is to show that it computes what the others do.
+type Trial struct {
+	Member   string       `cbor:"1,keyasint"`
+	Tries    uint32       `cbor:"2,keyasint"` // exams given
+	Exam     Exam         `cbor:"3,keyasint"` // none while there is no unit to give
+	Seal     canon.Digest `cbor:"4,keyasint"` // the member's; zero until it has one
+	Question canon.Digest `cbor:"5,keyasint"` // says where the seal must be opened; zero until it is drawn
+	Asked    int64        `cbor:"6,keyasint"` // height from which who has the current duty could be at it
+	Deadline int64        `cbor:"7,keyasint"` // height by which the seal, or its opening, is due
+}
+
+// examPatience is how many deadlines of a unit a member has for an exam: it must first fetch a checkpoint. Each further
+// exam gives it twice the time.
+const examPatience = 4
+
+// present reports whether a member takes part: it is active, or on trial.
+func (m Member) present() bool { return m.Active || m.Why == WhyOnTrial }
+
+// Present counts the members of a role that are active or on trial.
+func (s State) Present(r Role) uint32 {
+	n := uint32(0)
+	for _, m := range s.Members {
+		if m.Role == r && m.present() {
+			n++
+		}
+	}
+	return n
+}
+
+// Trial returns the trial of a member that is on trial.
+func (s State) Trial(id string) (Trial, bool) {
+	i := slices.IndexFunc(s.Trials, func(t Trial) bool { return t.Member == id })
+	if i < 0 {
+		return Trial{}, false
+	}
+	return s.Trials[i], true
+}
+
+// MayJoin reports whether Join would take an account in: it is no member yet, or one that left, of whose work nothing is
+// open; or one that returns.
+func (s State) MayJoin(id string, r Role) bool {
+	m, ok := s.Member(id)
+	switch {
+	case s.over():
+		return false
+	case !ok:
+		return len(s.Members) < MaxMembers
+	}
+	return m.Role == r && !m.Active && (m.Why == WhyReturning || m.Why == WhyLeft && !s.Liable(id))
+}
+
+// Join takes members in while the run goes on, whom the market has matched: each begins a trial. Only ID, Role and Price of
+// the members are taken.
+func (s State) Join(env Env, members []Member) (State, []Event, error) {
+	d := s.edit(env)
+	for _, m := range members {
+		if m.ID == "" || len(m.ID) > MaxID || (m.Role != Worker && m.Role != Verifier) || !d.MayJoin(m.ID, m.Role) {
+			return s, nil, fmt.Errorf("%w: %q cannot join in role %d", ErrTerms, m.ID, m.Role)
+		}
+		d.join(m)
+	}
+	after, events := d.done()
+	return after, events, nil
+}
+
+func (d *draft) join(m Member) {
+	i, known := d.member(m.ID)
+	if !known {
+		d.Members = slices.Insert(d.Members, i, Member{ID: m.ID, Role: m.Role})
+	}
+	e := &d.Members[i]
+	if e.Why == WhyReturning {
+		e.Returns++
+		e.Missed = max(e.Missed, patience) - 1 // the next missed deadline is one too many again
+	} else {
+		e.Price, e.Missed = m.Price, 0
+	}
+	e.Active, e.Why, e.Silent, e.Since = false, WhyOnTrial, 0, d.env.Height
+	if d.Terms.Tolerance.DistancePPM > 0 {
+		d.emit(Event{Kind: MemberJoined, Round: d.Round, Who: m.ID})
+		d.enlist(m.ID)
+		return
+	}
+	d.Trials = append(d.Trials, Trial{Member: m.ID})
+	slices.SortFunc(d.Trials, func(a, b Trial) int { return cmp.Compare(a.Member, b.Member) })
+	d.emit(Event{Kind: MemberJoined, Round: d.Round, Who: m.ID})
+}
+
+// Return says that a member which is out of the run over missed deadlines is back. It joins again when there is a place.
+// Each time it must have rested twice as long as the time before.
+func (s State) Return(env Env, from string) (State, []Event, error) {
+	m, ok := s.Member(from)
+	switch {
+	case s.over() || !ok:
+		return s, nil, s.sender(from)
+	case m.present() || m.Why == WhyReturning:
+		return s, nil, fmt.Errorf("%w: %s takes part", ErrDuplicate, from)
+	case !m.missing():
+		return s, nil, fmt.Errorf("%w: %s is out for good (%s)", ErrInactive, from, m.Why)
+	case !s.MayReturn(from, env.Height):
+		return s, nil, fmt.Errorf("%w: %s may return from height %d", ErrWrongPhase, from, m.Since+s.rest(m))
+	}
+	d := s.edit(env)
+	d.change(from, func(m *Member) { m.Why = WhyReturning })
+	return d.State, nil, nil
+}
+
+// MayReturn reports whether Return would be accepted.
+func (s State) MayReturn(id string, height int64) bool {
+	m, ok := s.Member(id)
+	return ok && !s.over() && m.missing() && height >= m.Since+s.rest(m)
+}
+
+func (s State) rest(m Member) int64 { return s.TrainDeadline() << min(m.Returns, 16) }
+
+// missing reports whether a member is out because it was not there, which says nothing about its work.
+func (m Member) missing() bool {
+	switch m.Why {
+	case WhyMissedDeadlines, WhyMissedAudits, WhyMissedAttest, WhyMissedSlices, WhyUnavailable, WhyUnproven:
+		return !m.Active
+	}
+	return false
+}
+
+// Gone reports whether a member is out of the run for good, or has left it.
+func (s State) Gone(id string) bool {
+	m, ok := s.Member(id)
+	return s.over() || !ok || !m.present() && m.Why != WhyReturning && !m.missing()
+}
+
+// Prove is the answer of a member on trial to its exam: the seal of the state that it reached, or none if that is not the
+// committed one. Then it gets another exam: it may be the commitment that is wrong.
+func (s State) Prove(env Env, from string, round, unit, attempt uint32, seal canon.Digest) (State, []Event, error) {
+	t, ok := s.Trial(from)
+	switch {
+	case s.over():
+		return s, nil, fmt.Errorf("%w: %s", ErrHalted, s.Terms.Job)
+	case !ok:
+		return s, nil, fmt.Errorf("%w: %s is not on trial", ErrNotYours, from)
+	case !t.Exam.is(round, unit, attempt):
+		return s, nil, fmt.Errorf("%w: the exam of %s is another", ErrStale, from)
+	case !t.Seal.IsZero():
+		return s, nil, fmt.Errorf("%w: %s has answered", ErrDuplicate, from)
+	}
+	d := s.edit(env)
+	t.Seal, t.Asked, t.Deadline = seal, env.Height, 0
+	if seal.IsZero() {
+		t.Exam = Exam{}
+	}
+	d.goOn(t)
+	after, events := d.done()
+	return after, events, nil
+}
+
+// goOn stores where a trial stands. Who has had all its exams is out.
+func (d *draft) goOn(t Trial) {
+	if t.Exam.Worker == "" && t.Tries >= patience {
+		d.leave(t.Member, WhyUnproven)
+		return
+	}
+	d.Trials[slices.IndexFunc(d.Trials, func(u Trial) bool { return u.Member == t.Member })] = t
+}
+
+// excuse takes exams back that a verdict made void.
+func (d *draft) excuse(void func(Exam) bool) {
+	for i := range d.Trials {
+		if t := &d.Trials[i]; t.Exam.Worker != "" && void(t.Exam) {
+			*t = Trial{Member: t.Member, Tries: t.Tries - 1}
+		}
+	}
+}
+
+// examined is what the seal of an exam is for.
+func (s State) examined(t Trial) audit.Subject {
+	return audit.Subject{Verifier: t.Member, Job: s.Terms.Job, Round: t.Exam.Round, Unit: t.Exam.Unit, Attempt: t.Exam.Attempt}
+}
+
+// prove ends a trial: the member held the state that others committed to.
+func (s State) prove(env Env, t Trial, o audit.Opening, r audit.Rooting) (State, []Event, error) {
+	if t.Question.IsZero() {
+		return s, nil, fmt.Errorf("%w: no seal of %s waits to be opened", ErrWrongPhase, t.Member)
+	}
+	end := t.Exam.Commit.Segments[len(t.Exam.Commit.Segments)-1]
+	if err := o.Check(s.examined(t), end, t.Seal, t.Question, r); err != nil {
+		return s, nil, fmt.Errorf("%w: %w", ErrBadOpening, err)
+	}
+	d := s.edit(env)
+	d.Trials = slices.DeleteFunc(d.Trials, func(u Trial) bool { return u.Member == t.Member })
+	d.enlist(t.Member)
+	after, events := d.done()
+	return after, events, nil
+}
+
+// enlist lets a member count.
+func (d *draft) enlist(id string) {
+	d.change(id, func(m *Member) { m.Active, m.Why, m.Since = true, "", d.env.Height })
+	d.emit(Event{Kind: MemberProven, Round: d.Round, Who: id})
+	d.relieve(id)
+}
+
+// relieve lets the member go that was waited for only because it was the last of its role.
+func (d *draft) relieve(by string) {
+	m, _ := d.Member(by)
+	for _, id := range d.Active(m.Role) {
+		if old, _ := d.Member(id); id != by && old.Missed >= patience {
+			d.leave(id, map[Role]string{Worker: WhyMissedDeadlines, Verifier: WhyMissedAudits}[m.Role])
+		}
+	}
+}
+
+// trials gives exams, draws where their seals must be opened, and ends the trials of those who do not answer.
+func (d *draft) trials() {
+	if d.env.Beacon.IsZero() {
+		return
+	}
+	for _, t := range slices.Clone(d.Trials) {
+		switch {
+		case t.Exam.Worker == "":
+			d.examine(&t)
+		case !t.Seal.IsZero() && t.Question.IsZero() && d.env.Height > t.Asked:
+			t.Question = audit.Question(d.env.Beacon, d.examined(t))
+			t.Deadline = d.env.Height + openingPatience*d.TrainDeadline()
+		case t.Deadline == 0 || d.env.Height <= t.Deadline:
+			continue
+		case !t.Seal.IsZero(): // it did not hold what it sealed
+			d.leave(t.Member, WhyUnproven)
+			continue
+		default:
+			t.Exam = Exam{}
+		}
+		d.goOn(t)
+	}
+}
+
+// examine gives a member on trial the latest unit there is: one about which nothing is open, or, in the first rounds of a
+// run, one that is being audited.
+func (d *draft) examine(t *Trial) {
+	laps := d.laps()
+	slices.Reverse(laps)
+	exam := Exam{}
+	for _, settled := range []bool{true, false} {
+		for _, l := range laps {
+			if exam.Worker == "" {
+				exam = d.example(*l, settled)
+			}
+		}
+		if exam.Worker == "" {
+			exam = d.Sample
+		}
+	}
+	if exam.Worker == "" {
+		return
+	}
+	*t = Trial{Member: t.Member, Tries: t.Tries + 1, Exam: exam, Asked: d.env.Height}
+	t.Deadline = d.env.Height + examPatience*d.TrainDeadline()<<(t.Tries-1)
+}
+
+// example picks a unit of a round whose audits are drawn: one that passed its audit, or else one that is accepted, or else,
+// unless it must be settled, one that is being audited.
+func (d *draft) example(l Lap, settled bool) Exam {
+	if !l.Drawn {
+		return Exam{}
+	}
+	var pool []Unit
+	for _, fits := range []func(Unit) bool{
+		func(u Unit) bool { return u.Status == Accepted && u.Passed },
+		func(u Unit) bool { return u.Status == Accepted },
+		func(u Unit) bool { return !settled && (u.Status == Auditing || u.Status == Sealed) },
+	} {
+		if len(pool) == 0 {
+			pool = l.units(fits)
+		}
+	}
+	if len(pool) == 0 {
+		return Exam{}
+	}
+	u := pool[d.pick("exam", l.Round, Unit{}, len(pool))]
+	return Exam{Round: l.Round, Unit: u.Index, Attempt: u.Attempt, Base: l.Base, Worker: u.Worker, Commit: u.Commit}
+}

@@ -1,0 +1,347 @@
+package run
+
+import (
+	"errors"
+	"slices"
+	"testing"
+
+	"github.com/starling-network/starling/canon"
+)
+
+func (g *stage) join(id string, r Role) {
+	g.t.Helper()
+	g.must(func(s State) (State, []Event, error) { return s.Join(g.env(), []Member{{ID: id, Role: r, Price: 10}}) })
+}
+
+func (g *stage) trial(id string) Trial {
+	g.t.Helper()
+	t, ok := g.s.Trial(id)
+	if !ok {
+		g.t.Fatalf("%s is not on trial", id)
+	}
+	return t
+}
+
+// sit answers the exam of a member on trial, with the seal of the state that is right.
+func (g *stage) sit(id string) {
+	g.t.Helper()
+	g.must(func(s State) (State, []Event, error) { return sit(s, g.env(), g.trial(id)) })
+}
+
+// asUnit is the exam of a trial as the audit of a unit: the seals and openings are the same.
+func asUnit(t Trial) Unit {
+	return Unit{Index: t.Exam.Unit, Attempt: t.Exam.Attempt, Verifier: t.Member, Commit: t.Exam.Commit, Seal: t.Seal, Question: t.Question}
+}
+
+func sit(s State, env Env, t Trial) (State, []Event, error) {
+	return s.Prove(env, t.Member, t.Exam.Round, t.Exam.Unit, t.Exam.Attempt, seal(s, t.Exam.Round, asUnit(t)).Root())
+}
+
+func show(s State, env Env, t Trial) (State, []Event, error) {
+	return unseal(s, env, t.Exam.Round, asUnit(t))
+}
+
+// prove takes a member through its trial.
+func (g *stage) prove(id string) {
+	g.t.Helper()
+	g.tick(1)
+	g.sit(id)
+	g.tick(2)
+	g.must(func(s State) (State, []Event, error) { return show(s, g.env(), g.trial(id)) })
+}
+
+func (g *stage) leave(id string) {
+	g.t.Helper()
+	g.must(func(s State) (State, []Event, error) { return s.Leave(g.env(), id) })
+}
+
+func many() Terms {
+	t := terms()
+	t.Rounds, t.Window = 20, 8
+	return t
+}
+
+// Who leaves gives up what it has not committed, at once and without harm, and stays for what it has.
+func TestLeave(t *testing.T) {
+	g := begin(t, many(), crew(3, 2))
+	g.tick(1)
+	first := g.s.Units[0]
+	g.commit(0)
+	open := len(g.s.Work(first.Worker))
+	g.leave(first.Worker)
+	if n := g.count(UnitReassigned); n != open {
+		t.Errorf("%d units move, %d were open", n, open)
+	}
+	for _, e := range g.events {
+		if e.Kind == UnitReassigned && e.Why != WhyLeft || e.Kind == MemberLeft && e.Why != WhyLeft {
+			t.Errorf("%+v", e)
+		}
+	}
+	if u := g.s.Units[0]; u.Status != Committed || u.Worker != first.Worker {
+		t.Errorf("the committed unit: %+v", u)
+	}
+	if !g.s.Liable(first.Worker) || !g.s.Gone(first.Worker) {
+		t.Error("it owes nothing, or takes part")
+	}
+	if err := g.do(func(s State) (State, []Event, error) { return s.Leave(g.env(), first.Worker) }); !errors.Is(err, ErrInactive) {
+		t.Errorf("it leaves twice: %v", err)
+	}
+	g.commitAll()
+	g.tick(2)
+	g.passAll()
+	g.attestAll()
+	g.tick(5)
+	if g.s.Liable(first.Worker) {
+		t.Error("it owes something though its round is final")
+	}
+	if !g.s.MayJoin(first.Worker, Worker) || g.s.MayJoin(first.Worker, Verifier) {
+		t.Error("it may not come back, or as something else")
+	}
+}
+
+// A member that leaves in the middle of a dispute is convicted all the same.
+func TestLeavingSparesNoVerdict(t *testing.T) {
+	g := begin(t, many(), crew(3, 2))
+	g.toAudits()
+	u := g.s.Units[0]
+	g.challenge(u.Verifier, 0, 0)
+	g.leave(u.Worker)
+	if !g.s.Liable(u.Worker) || !g.s.Liable(u.Verifier) {
+		t.Error("a party of a dispute owes nothing")
+	}
+	g.verdict(0, 0, true)
+	if m, _ := g.s.Member(u.Worker); m.Why != WhyVerdict || g.s.MayJoin(u.Worker, Worker) {
+		t.Errorf("%+v", m)
+	}
+}
+
+func TestTheLastStay(t *testing.T) {
+	g := begin(t, many(), crew(2, 1))
+	g.tick(1)
+	refused := func(id string) {
+		t.Helper()
+		if err := g.do(func(s State) (State, []Event, error) { return s.Leave(g.env(), id) }); !errors.Is(err, ErrLast) || g.s.MayLeave(id) {
+			t.Errorf("%s: %v", id, err)
+		}
+	}
+	refused("v0")
+	g.leave("w0")
+	refused("w1")
+	g.join("w2", Worker)
+	refused("w1") // who is on trial cannot take over
+	g.commitAll()
+	g.tick(2)
+	g.passAll()
+	g.prove("w2")
+	g.leave("w1")
+	refused("w2")
+}
+
+// Until its trial is over a newcomer counts for nothing; then for everything.
+func TestTrial(t *testing.T) {
+	g := begin(t, many(), crew(3, 2))
+	g.join("w9", Worker)
+	g.tick(3)
+	if g.trial("w9").Exam.Worker != "" {
+		t.Fatal("an exam about nothing")
+	}
+	quorum := g.s.Quorum()
+	g.round()
+	g.passAll()
+	if len(g.s.Work("w9")) > 0 || g.s.Quorum() != quorum {
+		t.Fatal("a newcomer counts")
+	}
+	for name, f := range map[string]func(s State) (State, []Event, error){
+		"votes":  func(s State) (State, []Event, error) { return s.Attest(g.env(), s.Round, vote(s, "w9")) },
+		"shows":  func(s State) (State, []Event, error) { return show(s, g.env(), g.trial("w9")) },
+		"proves": func(s State) (State, []Event, error) { return s.Prove(g.env(), "w9", 9, 9, 9, canon.Sum("x")) },
+		"returns": func(s State) (State, []Event, error) {
+			return s.Return(g.env(), "w9")
+		},
+		"joins": func(s State) (State, []Event, error) {
+			return s.Join(g.env(), []Member{{ID: "w9", Role: Worker}})
+		},
+	} {
+		if err := g.do(f); err == nil {
+			t.Errorf("on trial it %s", name)
+		}
+	}
+	g.prove("w9")
+	if m, _ := g.s.Member("w9"); !m.Active || m.Why != "" || len(g.s.Trials) > 0 || g.count(MemberProven) != 1 {
+		t.Fatalf("%+v", m)
+	}
+	if g.s.Quorum() != 5 {
+		t.Errorf("quorum %d of 6", g.s.Quorum())
+	}
+	g.finish()
+	worked := false
+	for _, e := range g.events {
+		worked = worked || e.Kind == UnitCommitted && e.Who == "w9"
+	}
+	if !worked {
+		t.Error("it never worked")
+	}
+}
+
+// A machine that computes something else is out, and not slashed: nothing says that it lies.
+func TestUnproven(t *testing.T) {
+	decline := func(g *stage) {
+		x := g.trial("w9").Exam
+		g.must(func(s State) (State, []Event, error) {
+			return s.Prove(g.env(), "w9", x.Round, x.Unit, x.Attempt, canon.Digest{})
+		})
+	}
+	for name, act := range map[string]func(g *stage){
+		"finds another state": decline,
+		"says nothing":        func(g *stage) { g.tick(1) },
+		"seals what it does not hold": func(g *stage) {
+			if x := g.trial("w9"); x.Seal.IsZero() {
+				g.must(func(s State) (State, []Event, error) {
+					return s.Prove(g.env(), "w9", x.Exam.Round, x.Exam.Unit, x.Exam.Attempt, canon.Sum("copied"))
+				})
+			}
+			g.tick(2)
+			if x, ok := g.s.Trial("w9"); ok && !x.Question.IsZero() {
+				if err := g.do(func(s State) (State, []Event, error) { return show(s, g.env(), x) }); !errors.Is(err, ErrBadOpening) {
+					t.Errorf("%v", err)
+				}
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := begin(t, many(), crew(3, 2))
+			g.round()
+			g.passAll()
+			g.join("w9", Worker)
+			for i := 0; i < 1000 && len(g.s.Trials) > 0; i++ {
+				g.tick(1)
+				if x, ok := g.s.Trial("w9"); ok && x.Exam.Worker != "" {
+					act(g)
+				}
+			}
+			m, _ := g.s.Member("w9")
+			if m.Active || m.Why != WhyUnproven || g.s.MayReturn("w9", g.height) {
+				t.Fatalf("%+v", m)
+			}
+			if !g.s.MayReturn("w9", g.height+1000) {
+				t.Error("it can never try again")
+			}
+		})
+	}
+}
+
+// The exam of a round that is rolled back is void, and costs nothing.
+func TestRollbackExcuses(t *testing.T) {
+	g := begin(t, many(), crew(4, 2))
+	g.round()
+	g.round()
+	for _, v := range []string{"v0", "v1"} {
+		for _, a := range g.s.Audits(v) {
+			if a.Round == 1 {
+				g.pass(v, 1, a.Index)
+			}
+		}
+	}
+	g.join("w9", Worker)
+	g.tick(1)
+	if x := g.trial("w9"); x.Exam.Round != 1 || x.Tries != 1 {
+		t.Fatalf("%+v", x)
+	}
+	u := g.unit(0, 0)
+	g.challenge(u.Verifier, 0, 0)
+	g.verdict(0, 0, true)
+	if x := g.trial("w9"); x.Exam.Worker != "" || x.Tries != 0 {
+		t.Errorf("%+v", x)
+	}
+}
+
+// Who was cut off comes back through a trial; the rest before it doubles, and one more missed deadline is enough.
+func TestReturn(t *testing.T) {
+	g := begin(t, many(), crew(3, 2))
+	g.round()
+	for i := 0; i < 300 && g.count(MemberLeft) == 0; i++ {
+		g.tick(1)
+		for _, u := range g.s.Units {
+			if u.Status == Assigned && u.Worker != "w0" {
+				g.commit(u.Index)
+			}
+		}
+		g.passAll()
+		g.attestAll()
+	}
+	m, _ := g.s.Member("w0")
+	if m.Active || m.Why != WhyMissedDeadlines || g.s.Gone("w0") {
+		t.Fatalf("%+v", m)
+	}
+	back := func(s State) (State, []Event, error) { return s.Return(g.env(), "w0") }
+	if err := g.do(back); !errors.Is(err, ErrWrongPhase) {
+		t.Errorf("without a rest: %v", err)
+	}
+	g.height = m.Since + g.s.TrainDeadline()
+	g.must(back)
+	if err := g.do(back); !errors.Is(err, ErrDuplicate) || !g.s.MayJoin("w0", Worker) {
+		t.Errorf("twice: %v", err)
+	}
+	g.join("w0", Worker)
+	g.prove("w0")
+	if m, _ = g.s.Member("w0"); !m.Active || m.Missed != patience-1 || m.Returns != 1 {
+		t.Fatalf("%+v", m)
+	}
+	g.finish()
+	for id, why := range map[string]error{"x": ErrNotMember, "w1": ErrHalted} {
+		if err := g.do(func(s State) (State, []Event, error) { return s.Return(g.env(), id) }); err == nil {
+			t.Errorf("%s: %v, want %v", id, err, why)
+		}
+	}
+}
+
+// The last worker is waited for, and let go when another has come.
+func TestTheLastIsRelieved(t *testing.T) {
+	g := begin(t, many(), crew(2, 2))
+	g.round()
+	g.passAll()
+	g.tick(300)
+	if w := g.s.Active(Worker); len(w) != 1 {
+		t.Fatalf("active: %v", w)
+	}
+	last := g.s.Active(Worker)[0]
+	g.join("w9", Worker)
+	g.prove("w9")
+	if w := g.s.Active(Worker); !slices.Equal(w, []string{"w9"}) {
+		t.Errorf("active: %v", w)
+	}
+	if m, _ := g.s.Member(last); m.Why != WhyMissedDeadlines {
+		t.Errorf("%+v", m)
+	}
+	g.finish()
+}
+
+func TestJoinRefuses(t *testing.T) {
+	g := begin(t, many(), crew(3, 2))
+	for name, m := range map[string]Member{
+		"a member":   {ID: "w0", Role: Worker},
+		"other role": {ID: "w0", Role: Verifier},
+		"no name":    {Role: Worker},
+		"no role":    {ID: "x"},
+	} {
+		if err := g.do(func(s State) (State, []Event, error) { return s.Join(g.env(), []Member{m}) }); !errors.Is(err, ErrTerms) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	g.toAudits()
+	w, _ := g.dispute(0, true)
+	if g.s.MayJoin(w, Worker) || g.s.MayReturn(w, g.height+1000) {
+		t.Error("a convicted worker may come back")
+	}
+}
+
+// A tolerant run has no state that everybody must reach: who joins counts at once.
+func TestNoTrialInATolerantRun(t *testing.T) {
+	rough := many()
+	rough.Tolerance = Tolerance{DistancePPM: 1000}
+	g := begin(t, rough, crew(3, 2))
+	g.join("w9", Worker)
+	if m, _ := g.s.Member("w9"); !m.Active || len(g.s.Trials) > 0 || g.count(MemberProven) != 1 {
+		t.Errorf("%+v", m)
+	}
+}
