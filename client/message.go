@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"errors"
 
 	sdk "github.com/cosmos/cosmos-sdk/types"
 
@@ -30,6 +31,18 @@ func (c *Client) Register(ctx context.Context, roles []run.Role, peerID string, 
 		m.Roles = append(m.Roles, registrypb.Role(r))
 	}
 	return c.send(ctx, m)
+}
+
+// Enlist makes the account a participant as Register does, or, if it is one, only says where it is reached now.
+func (c *Client) Enlist(ctx context.Context, roles []run.Role, peerID string, addresses []string, device string, stake uint64) error {
+	_, err := c.Participant(ctx, c.Address())
+	if errors.Is(err, ErrNotFound) {
+		return c.Register(ctx, roles, peerID, addresses, device, stake)
+	}
+	if err != nil {
+		return err
+	}
+	return c.UpdateAddresses(ctx, peerID, addresses)
 }
 
 // UpdateAddresses says where the participant is reached.
@@ -133,4 +146,19 @@ func (c *Client) Attest(ctx context.Context, a run.Attestation) error {
 		Sender: c.Address(), Job: a.Job, Round: a.Checkpoint.Round - 1,
 		Root: a.Checkpoint.Root[:], CID: a.Checkpoint.CID, Signature: signature,
 	})
+}
+
+// Leave ends the account's part in a run in good standing.
+func (c *Client) Leave(ctx context.Context, job string) error {
+	return c.send(ctx, &trainingpb.MsgLeave{Sender: c.Address(), Job: job})
+}
+
+// Return says that the account, which is out of a run over missed deadlines, is back.
+func (c *Client) Return(ctx context.Context, job string) error {
+	return c.send(ctx, &trainingpb.MsgReturn{Sender: c.Address(), Job: job})
+}
+
+// Prove answers the account's exam with the seal of the state that it reached; zero if that is not the committed one.
+func (c *Client) Prove(ctx context.Context, job string, round, unit, attempt uint32, seal canon.Digest) error {
+	return c.send(ctx, &trainingpb.MsgProve{Sender: c.Address(), Job: job, Round: round, Unit: unit, Attempt: attempt, Seal: seal[:]})
 }

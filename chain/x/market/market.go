@@ -76,9 +76,12 @@ type Beacon interface {
 	At(ctx context.Context, height int64) (canon.Digest, error)
 }
 
-// Runs starts what was matched.
+// Runs starts what was matched, and takes in who is matched later.
 type Runs interface {
 	Start(ctx context.Context, t run.Terms, members []run.Member) error
+	Running(ctx context.Context) ([]string, error)
+	State(ctx context.Context, job string) (run.State, error)
+	Join(ctx context.Context, job string, members []run.Member) error
 }
 
 // Keeper reads and writes offers, orders and escrows.

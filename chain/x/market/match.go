@@ -17,10 +17,11 @@ import (
 	"github.com/starling-network/starling/protocol/run"
 )
 
-// EndBlock tries every open order, the name of the job giving the order, and closes those that expired.
+// EndBlock tries every open order, the name of the job giving the order, and closes those that expired. Then it fills the
+// places that are free in runs.
 func (k *Keeper) EndBlock(ctx context.Context) error {
 	jobs, err := keys(ctx, k.open)
-	if err != nil || len(jobs) == 0 {
+	if err != nil {
 		return err
 	}
 	height := sdk.UnwrapSDKContext(ctx).BlockHeight()
@@ -34,7 +35,10 @@ func (k *Keeper) EndBlock(ctx context.Context) error {
 			sdk.UnwrapSDKContext(ctx).Logger().Error("market: the order stays as it was", "job", id, "error", err)
 		}
 	}
-	return nil
+	if beacon.IsZero() {
+		return nil
+	}
+	return k.fill(ctx, beacon)
 }
 
 func (k *Keeper) try(ctx context.Context, id string, height int64, beacon canon.Digest) error {
@@ -172,7 +176,7 @@ func (k *Keeper) End(ctx context.Context, id string, members []run.Member) error
 		return err
 	}
 	for _, m := range members {
-		if err := k.busy.Remove(ctx, collections.Join3(uint32(m.Role), m.ID, id)); err != nil {
+		if err := k.Free(ctx, id, m); err != nil {
 			return err
 		}
 	}

@@ -26,6 +26,11 @@ func (k *Keeper) apply(ctx context.Context, s run.State, events []run.Event) err
 		if err := errors.Join(k.trace(ctx, e), k.remember(ctx, e)); err != nil {
 			return err
 		}
+		if m, _ := s.Member(e.Who); e.Kind == run.MemberLeft && e.Why == run.WhyLeft {
+			if err := k.market.Free(ctx, s.Terms.Job, m); err != nil {
+				return err
+			}
+		}
 		err := emit(ctx, &trainingpb.EventRun{
 			Job: e.Job, Kind: string(e.Kind), Round: e.Round, Unit: e.Unit, Who: e.Who, Other: e.Other, Why: e.Why,
 		})
@@ -136,11 +141,7 @@ func (k *Keeper) issue(ctx context.Context, r reward.Receipt) error {
 
 // EndBlock ticks every active run, each on its own: a fault in one stops nothing else.
 func (k *Keeper) EndBlock(ctx context.Context) error {
-	it, err := k.active.Iterate(ctx, nil)
-	if err != nil {
-		return err
-	}
-	jobs, err := it.Keys()
+	jobs, err := k.Running(ctx)
 	if err != nil {
 		return err
 	}

@@ -62,6 +62,7 @@ var Refusals = &adapter.Refusals{Space: Name, List: []adapter.Refusal{
 	{Code: 25, Rule: audit.ErrOpening, Fix: "Send the canonical bytes of one opening."},
 	{Code: 26, Rule: run.ErrBadPlant, Fix: "Show the nonce and the state roots that the commitment hides, and plant fewer faults."},
 	{Code: 27, Rule: run.ErrBadSlice, Fix: "Read the slices of the round; show what the seal binds to."},
+	{Code: 28, Rule: run.ErrLast, Fix: "Wait until another worker or verifier has joined, or stop the process: the run then waits for a while."},
 }}
 
 // Market is who ordered a run, and the budget that pays for it.
@@ -69,6 +70,7 @@ type Market interface {
 	Job(ctx context.Context, id string) (market.Job, error)
 	Escrow(ctx context.Context, id string) (rules.Escrow, error)
 	Spend(ctx context.Context, job string, after rules.Escrow, transfers []reward.Transfer) error
+	Free(ctx context.Context, id string, m run.Member) error
 	End(ctx context.Context, id string, members []run.Member) error
 }
 

@@ -1505,6 +1505,304 @@ func (m *MsgAttestResponse) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_MsgAttestResponse proto.InternalMessageInfo
 
+type MsgLeave struct {
+	Sender string `protobuf:"bytes,1,opt,name=sender,proto3" json:"sender,omitempty"`
+	Job    string `protobuf:"bytes,2,opt,name=job,proto3" json:"job,omitempty"`
+}
+
+func (m *MsgLeave) Reset()         { *m = MsgLeave{} }
+func (m *MsgLeave) String() string { return proto.CompactTextString(m) }
+func (*MsgLeave) ProtoMessage()    {}
+func (*MsgLeave) Descriptor() ([]byte, []int) {
+	return fileDescriptor_db31fe6410c79dbf, []int{24}
+}
+func (m *MsgLeave) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *MsgLeave) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_MsgLeave.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *MsgLeave) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_MsgLeave.Merge(m, src)
+}
+func (m *MsgLeave) XXX_Size() int {
+	return m.Size()
+}
+func (m *MsgLeave) XXX_DiscardUnknown() {
+	xxx_messageInfo_MsgLeave.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_MsgLeave proto.InternalMessageInfo
+
+func (m *MsgLeave) GetSender() string {
+	if m != nil {
+		return m.Sender
+	}
+	return ""
+}
+
+func (m *MsgLeave) GetJob() string {
+	if m != nil {
+		return m.Job
+	}
+	return ""
+}
+
+type MsgLeaveResponse struct {
+}
+
+func (m *MsgLeaveResponse) Reset()         { *m = MsgLeaveResponse{} }
+func (m *MsgLeaveResponse) String() string { return proto.CompactTextString(m) }
+func (*MsgLeaveResponse) ProtoMessage()    {}
+func (*MsgLeaveResponse) Descriptor() ([]byte, []int) {
+	return fileDescriptor_db31fe6410c79dbf, []int{25}
+}
+func (m *MsgLeaveResponse) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *MsgLeaveResponse) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_MsgLeaveResponse.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *MsgLeaveResponse) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_MsgLeaveResponse.Merge(m, src)
+}
+func (m *MsgLeaveResponse) XXX_Size() int {
+	return m.Size()
+}
+func (m *MsgLeaveResponse) XXX_DiscardUnknown() {
+	xxx_messageInfo_MsgLeaveResponse.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_MsgLeaveResponse proto.InternalMessageInfo
+
+type MsgReturn struct {
+	Sender string `protobuf:"bytes,1,opt,name=sender,proto3" json:"sender,omitempty"`
+	Job    string `protobuf:"bytes,2,opt,name=job,proto3" json:"job,omitempty"`
+}
+
+func (m *MsgReturn) Reset()         { *m = MsgReturn{} }
+func (m *MsgReturn) String() string { return proto.CompactTextString(m) }
+func (*MsgReturn) ProtoMessage()    {}
+func (*MsgReturn) Descriptor() ([]byte, []int) {
+	return fileDescriptor_db31fe6410c79dbf, []int{26}
+}
+func (m *MsgReturn) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *MsgReturn) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_MsgReturn.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *MsgReturn) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_MsgReturn.Merge(m, src)
+}
+func (m *MsgReturn) XXX_Size() int {
+	return m.Size()
+}
+func (m *MsgReturn) XXX_DiscardUnknown() {
+	xxx_messageInfo_MsgReturn.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_MsgReturn proto.InternalMessageInfo
+
+func (m *MsgReturn) GetSender() string {
+	if m != nil {
+		return m.Sender
+	}
+	return ""
+}
+
+func (m *MsgReturn) GetJob() string {
+	if m != nil {
+		return m.Job
+	}
+	return ""
+}
+
+type MsgReturnResponse struct {
+}
+
+func (m *MsgReturnResponse) Reset()         { *m = MsgReturnResponse{} }
+func (m *MsgReturnResponse) String() string { return proto.CompactTextString(m) }
+func (*MsgReturnResponse) ProtoMessage()    {}
+func (*MsgReturnResponse) Descriptor() ([]byte, []int) {
+	return fileDescriptor_db31fe6410c79dbf, []int{27}
+}
+func (m *MsgReturnResponse) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *MsgReturnResponse) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_MsgReturnResponse.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *MsgReturnResponse) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_MsgReturnResponse.Merge(m, src)
+}
+func (m *MsgReturnResponse) XXX_Size() int {
+	return m.Size()
+}
+func (m *MsgReturnResponse) XXX_DiscardUnknown() {
+	xxx_messageInfo_MsgReturnResponse.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_MsgReturnResponse proto.InternalMessageInfo
+
+type MsgProve struct {
+	Sender  string `protobuf:"bytes,1,opt,name=sender,proto3" json:"sender,omitempty"`
+	Job     string `protobuf:"bytes,2,opt,name=job,proto3" json:"job,omitempty"`
+	Round   uint32 `protobuf:"varint,3,opt,name=round,proto3" json:"round,omitempty"`
+	Unit    uint32 `protobuf:"varint,4,opt,name=unit,proto3" json:"unit,omitempty"`
+	Attempt uint32 `protobuf:"varint,5,opt,name=attempt,proto3" json:"attempt,omitempty"`
+	// Root of the state at the end of the unit over leaves that are keyed with the member's identity, 32 bytes; zero if it is
+	// not the committed state.
+	Seal []byte `protobuf:"bytes,6,opt,name=seal,proto3" json:"seal,omitempty"`
+}
+
+func (m *MsgProve) Reset()         { *m = MsgProve{} }
+func (m *MsgProve) String() string { return proto.CompactTextString(m) }
+func (*MsgProve) ProtoMessage()    {}
+func (*MsgProve) Descriptor() ([]byte, []int) {
+	return fileDescriptor_db31fe6410c79dbf, []int{28}
+}
+func (m *MsgProve) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *MsgProve) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_MsgProve.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *MsgProve) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_MsgProve.Merge(m, src)
+}
+func (m *MsgProve) XXX_Size() int {
+	return m.Size()
+}
+func (m *MsgProve) XXX_DiscardUnknown() {
+	xxx_messageInfo_MsgProve.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_MsgProve proto.InternalMessageInfo
+
+func (m *MsgProve) GetSender() string {
+	if m != nil {
+		return m.Sender
+	}
+	return ""
+}
+
+func (m *MsgProve) GetJob() string {
+	if m != nil {
+		return m.Job
+	}
+	return ""
+}
+
+func (m *MsgProve) GetRound() uint32 {
+	if m != nil {
+		return m.Round
+	}
+	return 0
+}
+
+func (m *MsgProve) GetUnit() uint32 {
+	if m != nil {
+		return m.Unit
+	}
+	return 0
+}
+
+func (m *MsgProve) GetAttempt() uint32 {
+	if m != nil {
+		return m.Attempt
+	}
+	return 0
+}
+
+func (m *MsgProve) GetSeal() []byte {
+	if m != nil {
+		return m.Seal
+	}
+	return nil
+}
+
+type MsgProveResponse struct {
+}
+
+func (m *MsgProveResponse) Reset()         { *m = MsgProveResponse{} }
+func (m *MsgProveResponse) String() string { return proto.CompactTextString(m) }
+func (*MsgProveResponse) ProtoMessage()    {}
+func (*MsgProveResponse) Descriptor() ([]byte, []int) {
+	return fileDescriptor_db31fe6410c79dbf, []int{29}
+}
+func (m *MsgProveResponse) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *MsgProveResponse) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_MsgProveResponse.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *MsgProveResponse) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_MsgProveResponse.Merge(m, src)
+}
+func (m *MsgProveResponse) XXX_Size() int {
+	return m.Size()
+}
+func (m *MsgProveResponse) XXX_DiscardUnknown() {
+	xxx_messageInfo_MsgProveResponse.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_MsgProveResponse proto.InternalMessageInfo
+
 func init() {
 	proto.RegisterType((*MsgCommit)(nil), "starling.training.v1.MsgCommit")
 	proto.RegisterType((*MsgCommitResponse)(nil), "starling.training.v1.MsgCommitResponse")
@@ -1530,73 +1828,85 @@ func init() {
 	proto.RegisterType((*MsgShowSliceResponse)(nil), "starling.training.v1.MsgShowSliceResponse")
 	proto.RegisterType((*MsgAttest)(nil), "starling.training.v1.MsgAttest")
 	proto.RegisterType((*MsgAttestResponse)(nil), "starling.training.v1.MsgAttestResponse")
+	proto.RegisterType((*MsgLeave)(nil), "starling.training.v1.MsgLeave")
+	proto.RegisterType((*MsgLeaveResponse)(nil), "starling.training.v1.MsgLeaveResponse")
+	proto.RegisterType((*MsgReturn)(nil), "starling.training.v1.MsgReturn")
+	proto.RegisterType((*MsgReturnResponse)(nil), "starling.training.v1.MsgReturnResponse")
+	proto.RegisterType((*MsgProve)(nil), "starling.training.v1.MsgProve")
+	proto.RegisterType((*MsgProveResponse)(nil), "starling.training.v1.MsgProveResponse")
 }
 
 func init() { proto.RegisterFile("starling/training/v1/tx.proto", fileDescriptor_db31fe6410c79dbf) }
 
 var fileDescriptor_db31fe6410c79dbf = []byte{
-	// 966 bytes of a gzipped FileDescriptorProto
-	0x1f, 0x8b, 0x08, 0x00, 0x00, 0x00, 0x00, 0x00, 0x02, 0xff, 0xcc, 0x57, 0xcb, 0x6e, 0xdb, 0x46,
-	0x14, 0x35, 0xa3, 0x57, 0x34, 0x96, 0x91, 0x66, 0x2a, 0xa4, 0x0c, 0xdb, 0x48, 0x82, 0x81, 0xa2,
-	0x82, 0xd1, 0x50, 0xb5, 0xbb, 0xeb, 0xaa, 0x96, 0xb3, 0x29, 0x50, 0x01, 0x02, 0x8d, 0x6c, 0xd2,
-	0x45, 0x40, 0x91, 0x03, 0x9a, 0x8d, 0x38, 0x43, 0x70, 0x46, 0x4e, 0xba, 0x2b, 0xf2, 0x05, 0xed,
-	0x27, 0xf4, 0x0f, 0x82, 0xa2, 0x40, 0x81, 0x2e, 0xda, 0x6d, 0x96, 0x41, 0x36, 0xed, 0xca, 0x28,
-	0xa4, 0x45, 0x7e, 0xa3, 0x98, 0xa7, 0x28, 0x87, 0xa4, 0xd1, 0x85, 0x0d, 0xed, 0xe6, 0xce, 0x9c,
-	0xb9, 0x3e, 0xe7, 0xce, 0xe5, 0xf1, 0x15, 0x78, 0x40, 0x99, 0x9f, 0xcd, 0x63, 0x1c, 0x8d, 0x58,
-	0xe6, 0xc7, 0x98, 0x2f, 0xce, 0x0f, 0x47, 0xec, 0x85, 0x9b, 0x66, 0x84, 0x11, 0xd8, 0xd5, 0xc7,
-	0xae, 0x3e, 0x76, 0xcf, 0x0f, 0x9d, 0x8f, 0x02, 0x42, 0x13, 0x42, 0x47, 0x09, 0x15, 0xe8, 0x84,
-	0x46, 0x12, 0xee, 0xdc, 0x97, 0x07, 0x4f, 0x45, 0x34, 0x92, 0x81, 0x3a, 0xea, 0x46, 0x24, 0x22,
-	0x72, 0x9f, 0xaf, 0xf4, 0x05, 0xf3, 0xe7, 0xb3, 0x05, 0xe6, 0xb9, 0xb2, 0x05, 0x96, 0x47, 0xfb,
-	0x2b, 0x0b, 0xb4, 0x27, 0x34, 0x3a, 0x21, 0x49, 0x12, 0x33, 0xf8, 0x05, 0x68, 0x52, 0x84, 0x43,
-	0x94, 0xd9, 0xd6, 0xc0, 0x1a, 0xb6, 0xc7, 0xf6, 0xdb, 0xdf, 0x1e, 0x76, 0xd5, 0x1f, 0x38, 0x0e,
-	0xc3, 0x0c, 0x51, 0x7a, 0xca, 0xb2, 0x18, 0x47, 0x9e, 0xc2, 0xc1, 0x0f, 0x40, 0xed, 0x7b, 0x32,
-	0xb3, 0x6f, 0x71, 0xb8, 0xc7, 0x97, 0xb0, 0x0b, 0x1a, 0x19, 0x59, 0xe0, 0xd0, 0xae, 0x0d, 0xac,
-	0xe1, 0x9e, 0x27, 0x03, 0x08, 0x41, 0x7d, 0x81, 0x63, 0x66, 0xd7, 0xc5, 0xa6, 0x58, 0x43, 0x1b,
-	0xb4, 0x7c, 0xc6, 0x50, 0x92, 0x32, 0xbb, 0x21, 0xb6, 0x75, 0x08, 0x8f, 0x01, 0x08, 0x04, 0xa3,
-	0x04, 0x61, 0x66, 0x37, 0x07, 0xd6, 0x70, 0xf7, 0xe8, 0x63, 0xd7, 0x54, 0x89, 0xd3, 0x3f, 0x3f,
-	0x74, 0x4f, 0x0c, 0x64, 0x5c, 0x7f, 0x7d, 0xd1, 0xdf, 0xf1, 0x72, 0x97, 0xbe, 0xda, 0x7d, 0xf9,
-	0xee, 0xd5, 0x81, 0x62, 0xb9, 0xff, 0x21, 0xb8, 0x6b, 0x44, 0x7a, 0x88, 0xa6, 0x04, 0x53, 0xb4,
-	0xff, 0xab, 0x05, 0x5a, 0x13, 0x1a, 0x4d, 0x7d, 0x4a, 0x6f, 0x58, 0x38, 0x04, 0x75, 0x8a, 0xfc,
-	0xb9, 0x50, 0xdd, 0xf1, 0xc4, 0x3a, 0x5f, 0x8c, 0xe6, 0x46, 0x31, 0x36, 0x95, 0xdc, 0x05, 0x77,
-	0x14, 0x67, 0xa3, 0xe3, 0x0f, 0xf9, 0x84, 0x8f, 0xb1, 0xc8, 0xb3, 0x2d, 0x4f, 0x68, 0x83, 0x16,
-	0x49, 0x11, 0xef, 0x65, 0xa1, 0xa7, 0xe3, 0xe9, 0xb0, 0xe8, 0x65, 0x24, 0x77, 0xa3, 0xe8, 0xe5,
-	0x2d, 0xa1, 0xc8, 0x43, 0x29, 0xc9, 0xb6, 0xa7, 0x29, 0x8f, 0x40, 0x27, 0x8c, 0x29, 0xf3, 0x71,
-	0x80, 0x9e, 0xa6, 0x69, 0x22, 0x9f, 0x69, 0x7c, 0x67, 0x79, 0xd1, 0xdf, 0x7d, 0xa4, 0xf6, 0xa7,
-	0xd3, 0x89, 0xb7, 0xab, 0x41, 0xd3, 0x34, 0x81, 0x9f, 0xf3, 0x46, 0xa6, 0x31, 0x96, 0x37, 0x5a,
-	0xe2, 0xc6, 0xde, 0xf2, 0xa2, 0xdf, 0x3e, 0x11, 0xbb, 0x1c, 0xdf, 0x96, 0x80, 0x69, 0x9a, 0x14,
-	0x55, 0x46, 0xd6, 0xc0, 0x54, 0xe6, 0xad, 0x7e, 0xeb, 0xc4, 0xa7, 0xcf, 0xb6, 0xa6, 0x32, 0x5d,
-	0xd0, 0xc0, 0x04, 0x07, 0x48, 0xbd, 0xb4, 0x0c, 0xa0, 0x03, 0x6e, 0x53, 0x14, 0xf1, 0x8f, 0x91,
-	0xda, 0xad, 0x41, 0x6d, 0xd8, 0xf1, 0x4c, 0x5c, 0xdc, 0x03, 0x5c, 0x93, 0x51, 0xfa, 0x8b, 0x05,
-	0xc0, 0x84, 0x46, 0xa7, 0x0b, 0x9a, 0xa2, 0x60, 0x6b, 0x9a, 0x60, 0x93, 0x78, 0x17, 0xc0, 0x35,
-	0x45, 0xc3, 0xfc, 0x6f, 0x0b, 0x74, 0xb8, 0xdb, 0x9c, 0xf9, 0xf3, 0x39, 0xc2, 0x11, 0xba, 0x79,
-	0xee, 0xaa, 0xcc, 0x9a, 0xbb, 0x0a, 0xcb, 0x3f, 0xc9, 0xbc, 0xde, 0x56, 0x85, 0xde, 0x7b, 0xa0,
-	0x9b, 0x17, 0x76, 0xd9, 0x49, 0x27, 0xe4, 0x1c, 0xdd, 0xbc, 0x93, 0xce, 0x48, 0xf8, 0x83, 0x76,
-	0x52, 0xbe, 0xfe, 0x7f, 0x4e, 0xca, 0x39, 0x1b, 0x1d, 0xbf, 0xcb, 0x9e, 0x9b, 0xc4, 0x94, 0xf2,
-	0xaa, 0x6c, 0xd1, 0xe7, 0x45, 0xe7, 0xb1, 0xfa, 0xbc, 0xf6, 0x3c, 0x19, 0x14, 0x75, 0xa2, 0x22,
-	0x9e, 0xd7, 0xc3, 0x3b, 0xf1, 0x14, 0xf9, 0xf3, 0x53, 0x7e, 0xe7, 0x1a, 0x15, 0xdd, 0x03, 0xcd,
-	0x60, 0x4e, 0x28, 0x0a, 0x85, 0xa6, 0x9a, 0xa7, 0xa2, 0x35, 0xf7, 0x46, 0x8e, 0xbb, 0xf9, 0x07,
-	0xd8, 0x5c, 0xff, 0x03, 0x2c, 0xea, 0x34, 0x43, 0xdc, 0x28, 0xfa, 0x53, 0x29, 0x3a, 0x23, 0xcf,
-	0xb7, 0x4b, 0xd1, 0x7d, 0x50, 0x0b, 0xe2, 0x50, 0x08, 0x6a, 0x8f, 0x5b, 0xcb, 0x8b, 0x7e, 0xed,
-	0xe4, 0x9b, 0x47, 0x1e, 0xdf, 0x2b, 0x14, 0xa6, 0xf9, 0x1b, 0x61, 0x7f, 0x49, 0x63, 0x3f, 0x66,
-	0x0c, 0xd1, 0x6b, 0x76, 0xbb, 0x8c, 0x10, 0xd9, 0x79, 0x1d, 0x4f, 0xac, 0x35, 0xf7, 0xc6, 0xfb,
-	0xdc, 0xe1, 0x27, 0xa0, 0x4d, 0xe3, 0x08, 0xfb, 0x6c, 0x91, 0x69, 0x77, 0x5f, 0x6f, 0x14, 0xb9,
-	0xb8, 0x14, 0xa0, 0x65, 0x1d, 0xfd, 0x7c, 0x1b, 0xd4, 0x26, 0x34, 0x82, 0x1e, 0x68, 0xaa, 0x11,
-	0xb3, 0xef, 0x16, 0x0d, 0xbb, 0xae, 0x19, 0xcf, 0x9c, 0xcf, 0xae, 0x00, 0xe8, 0xdc, 0xf0, 0x5b,
-	0x50, 0x17, 0xb3, 0xdb, 0x83, 0xd2, 0x0b, 0xfc, 0xd8, 0xf9, 0xb4, 0xf2, 0xd8, 0x64, 0xfb, 0x0e,
-	0xb4, 0xd7, 0x8e, 0xbd, 0x5f, 0xce, 0x41, 0x63, 0x9c, 0x83, 0xab, 0x31, 0x79, 0xaa, 0xc2, 0x1c,
-	0xcb, 0xa9, 0xf2, 0xe3, 0x0a, 0xaa, 0x79, 0x9b, 0xe2, 0xc5, 0x54, 0xc3, 0x5e, 0x79, 0x31, 0x25,
-	0xa0, 0xa2, 0x98, 0x9b, 0x23, 0x17, 0xcf, 0xa9, 0xc6, 0xad, 0xf2, 0x9c, 0x12, 0x50, 0x91, 0x73,
-	0x73, 0x58, 0x91, 0x3c, 0xc5, 0xa0, 0x52, 0xc5, 0x93, 0x03, 0x2a, 0x79, 0xe6, 0xc7, 0x02, 0xf8,
-	0x18, 0xb4, 0xf4, 0x48, 0x30, 0x28, 0xbd, 0xa3, 0x10, 0xce, 0xf0, 0x2a, 0x44, 0x3e, 0xad, 0x76,
-	0xfd, 0xf2, 0xb4, 0x0a, 0x51, 0x91, 0xf6, 0x92, 0x01, 0xf3, 0xa6, 0x5a, 0x9b, 0x6f, 0x79, 0x53,
-	0x19, 0x4c, 0x45, 0x53, 0xbd, 0xe7, 0x85, 0x22, 0xb9, 0xf1, 0xc1, 0x8a, 0xe4, 0x1a, 0x53, 0x95,
-	0xfc, 0xb2, 0x1f, 0xf1, 0xb7, 0x53, 0x5e, 0x54, 0xfe, 0x76, 0x12, 0x50, 0xf1, 0x76, 0x9b, 0x66,
-	0xe0, 0x34, 0x7e, 0x7c, 0xf7, 0xea, 0xc0, 0x1a, 0x3f, 0x79, 0xbd, 0xec, 0x59, 0x6f, 0x96, 0x3d,
-	0xeb, 0xdf, 0x65, 0xcf, 0xfa, 0x69, 0xd5, 0xdb, 0x79, 0xb3, 0xea, 0xed, 0xfc, 0xb3, 0xea, 0xed,
-	0x3c, 0xf9, 0x3a, 0x8a, 0xd9, 0xd9, 0x62, 0xe6, 0x06, 0x24, 0x19, 0xe9, 0x9c, 0x0f, 0x31, 0x62,
-	0xcf, 0x49, 0xf6, 0xcc, 0x6c, 0x8c, 0x82, 0x33, 0x3f, 0xc6, 0xa3, 0x17, 0xeb, 0x9f, 0xd2, 0x7a,
-	0x91, 0xce, 0x66, 0x4d, 0xf1, 0xab, 0xf6, 0xcb, 0xff, 0x02, 0x00, 0x00, 0xff, 0xff, 0xd7, 0xaf,
-	0x4e, 0x8f, 0x71, 0x0f, 0x00, 0x00,
+	// 1064 bytes of a gzipped FileDescriptorProto
+	0x1f, 0x8b, 0x08, 0x00, 0x00, 0x00, 0x00, 0x00, 0x02, 0xff, 0xcc, 0x58, 0x4f, 0x8f, 0xdb, 0x44,
+	0x14, 0x5f, 0x37, 0xff, 0x9a, 0xd9, 0xac, 0xda, 0x0e, 0x51, 0x71, 0x0d, 0x4d, 0xa2, 0x95, 0x80,
+	0x68, 0x45, 0x13, 0x76, 0xb9, 0x71, 0x62, 0xb3, 0xbd, 0x20, 0x35, 0x22, 0xf2, 0xaa, 0x97, 0x16,
+	0xa9, 0x72, 0x9c, 0x91, 0xd7, 0x34, 0x9e, 0xb1, 0x3c, 0x93, 0x6d, 0xb9, 0xa1, 0x5e, 0xb8, 0xf2,
+	0x15, 0xf8, 0x06, 0x15, 0x20, 0x21, 0x71, 0x80, 0x6b, 0x8f, 0x55, 0x2f, 0x70, 0x5a, 0xa1, 0xec,
+	0xa1, 0x5f, 0x03, 0xcd, 0xdf, 0xd8, 0x5b, 0xdb, 0xab, 0x4a, 0x6d, 0x94, 0xdb, 0xcc, 0xbc, 0xdf,
+	0xbc, 0xf9, 0xfd, 0xde, 0x3c, 0xbf, 0x37, 0x09, 0xb8, 0x4d, 0x99, 0x97, 0xcc, 0x43, 0x1c, 0x0c,
+	0x59, 0xe2, 0x85, 0x98, 0x0f, 0x4e, 0xf7, 0x87, 0xec, 0xe9, 0x20, 0x4e, 0x08, 0x23, 0xb0, 0xad,
+	0xcd, 0x03, 0x6d, 0x1e, 0x9c, 0xee, 0x3b, 0x1f, 0xfa, 0x84, 0x46, 0x84, 0x0e, 0x23, 0x2a, 0xd0,
+	0x11, 0x0d, 0x24, 0xdc, 0xb9, 0x25, 0x0d, 0x8f, 0xc4, 0x6c, 0x28, 0x27, 0xca, 0xd4, 0x0e, 0x48,
+	0x40, 0xe4, 0x3a, 0x1f, 0xe9, 0x0d, 0xe6, 0xf8, 0x64, 0x81, 0xb9, 0xaf, 0x64, 0x81, 0xa5, 0x69,
+	0xf7, 0xdc, 0x02, 0xcd, 0x31, 0x0d, 0x8e, 0x48, 0x14, 0x85, 0x0c, 0x7e, 0x01, 0xea, 0x14, 0xe1,
+	0x19, 0x4a, 0x6c, 0xab, 0x67, 0xf5, 0x9b, 0x23, 0xfb, 0xd5, 0xef, 0x77, 0xda, 0xea, 0x80, 0xc3,
+	0xd9, 0x2c, 0x41, 0x94, 0x1e, 0xb3, 0x24, 0xc4, 0x81, 0xab, 0x70, 0xf0, 0x3a, 0xa8, 0x7c, 0x4f,
+	0xa6, 0xf6, 0x15, 0x0e, 0x77, 0xf9, 0x10, 0xb6, 0x41, 0x2d, 0x21, 0x0b, 0x3c, 0xb3, 0x2b, 0x3d,
+	0xab, 0xbf, 0xe3, 0xca, 0x09, 0x84, 0xa0, 0xba, 0xc0, 0x21, 0xb3, 0xab, 0x62, 0x51, 0x8c, 0xa1,
+	0x0d, 0x1a, 0x1e, 0x63, 0x28, 0x8a, 0x99, 0x5d, 0x13, 0xcb, 0x7a, 0x0a, 0x0f, 0x01, 0xf0, 0x05,
+	0xa3, 0x08, 0x61, 0x66, 0xd7, 0x7b, 0x56, 0x7f, 0xfb, 0xe0, 0xa3, 0x81, 0x89, 0x12, 0xa7, 0x7f,
+	0xba, 0x3f, 0x38, 0x32, 0x90, 0x51, 0xf5, 0xc5, 0x59, 0x77, 0xcb, 0x4d, 0x6d, 0xfa, 0x6a, 0xfb,
+	0xd9, 0xeb, 0xe7, 0x7b, 0x8a, 0xe5, 0xee, 0x07, 0xe0, 0x86, 0x11, 0xe9, 0x22, 0x1a, 0x13, 0x4c,
+	0xd1, 0xee, 0xaf, 0x16, 0x68, 0x8c, 0x69, 0x30, 0xf1, 0x28, 0x5d, 0xb3, 0x70, 0x08, 0xaa, 0x14,
+	0x79, 0x73, 0xa1, 0xba, 0xe5, 0x8a, 0x71, 0x3a, 0x18, 0xf5, 0x4c, 0x30, 0xb2, 0x4a, 0x6e, 0x80,
+	0x6b, 0x8a, 0xb3, 0xd1, 0xf1, 0xa7, 0xbc, 0xc2, 0xfb, 0x58, 0xf8, 0xd9, 0x94, 0x2b, 0xb4, 0x41,
+	0x83, 0xc4, 0x88, 0xe7, 0xb2, 0xd0, 0xd3, 0x72, 0xf5, 0x34, 0xef, 0x66, 0x24, 0x77, 0xa3, 0xe8,
+	0xd9, 0x15, 0xa1, 0xc8, 0x45, 0x31, 0x49, 0x36, 0x27, 0x29, 0x0f, 0x40, 0x6b, 0x16, 0x52, 0xe6,
+	0x61, 0x1f, 0x3d, 0x8a, 0xe3, 0x48, 0x5e, 0xd3, 0xe8, 0xda, 0xf2, 0xac, 0xbb, 0x7d, 0x57, 0xad,
+	0x4f, 0x26, 0x63, 0x77, 0x5b, 0x83, 0x26, 0x71, 0x04, 0x3f, 0xe7, 0x89, 0x4c, 0x43, 0x2c, 0x77,
+	0x34, 0xc4, 0x8e, 0x9d, 0xe5, 0x59, 0xb7, 0x79, 0x24, 0x56, 0x39, 0xbe, 0x29, 0x01, 0x93, 0x38,
+	0xca, 0x8b, 0x8c, 0x8c, 0x81, 0x89, 0xcc, 0x2b, 0x7d, 0xd7, 0x91, 0x47, 0x1f, 0x6f, 0x4c, 0x64,
+	0xda, 0xa0, 0x86, 0x09, 0xf6, 0x91, 0xba, 0x69, 0x39, 0x81, 0x0e, 0xb8, 0x4a, 0x51, 0xc0, 0x3f,
+	0x46, 0x6a, 0x37, 0x7a, 0x95, 0x7e, 0xcb, 0x35, 0xf3, 0xfc, 0x1c, 0xe0, 0x9a, 0x8c, 0xd2, 0x5f,
+	0x2c, 0x00, 0xc6, 0x34, 0x38, 0x5e, 0xd0, 0x18, 0xf9, 0x1b, 0x93, 0x04, 0x59, 0xe2, 0x6d, 0x00,
+	0x57, 0x14, 0x0d, 0xf3, 0x7f, 0x2c, 0xd0, 0xe2, 0xd5, 0xe6, 0xc4, 0x9b, 0xcf, 0x11, 0x0e, 0xd0,
+	0xfa, 0xb9, 0xab, 0x30, 0x6b, 0xee, 0x6a, 0x5a, 0xfc, 0x49, 0xa6, 0xf5, 0x36, 0x4a, 0xf4, 0xde,
+	0x04, 0xed, 0xb4, 0xb0, 0x8b, 0x95, 0x74, 0x4c, 0x4e, 0xd1, 0xfa, 0x2b, 0xe9, 0x94, 0xcc, 0x7e,
+	0xd0, 0x95, 0x94, 0x8f, 0xdf, 0xae, 0x92, 0x72, 0xce, 0x46, 0xc7, 0x1f, 0x32, 0xe7, 0xc6, 0x21,
+	0xa5, 0x3c, 0x2a, 0x1b, 0xf4, 0x79, 0xd1, 0x79, 0xa8, 0x3e, 0xaf, 0x1d, 0x57, 0x4e, 0xf2, 0x32,
+	0x51, 0x11, 0x4f, 0xeb, 0xe1, 0x99, 0x78, 0x8c, 0xbc, 0xf9, 0x31, 0xdf, 0xf3, 0x1e, 0x15, 0xdd,
+	0x04, 0x75, 0x7f, 0x4e, 0x28, 0x9a, 0x09, 0x4d, 0x15, 0x57, 0xcd, 0x56, 0xdc, 0x6b, 0x29, 0xee,
+	0xa6, 0x01, 0xd6, 0x57, 0x0d, 0x30, 0x2f, 0xd3, 0x0c, 0x71, 0xa3, 0xe8, 0x2f, 0xa5, 0xe8, 0x84,
+	0x3c, 0xd9, 0x2c, 0x45, 0xb7, 0x40, 0xc5, 0x0f, 0x67, 0x42, 0x50, 0x73, 0xd4, 0x58, 0x9e, 0x75,
+	0x2b, 0x47, 0xdf, 0xdc, 0x75, 0xf9, 0x5a, 0xae, 0x30, 0xcd, 0xdf, 0x08, 0xfb, 0x5b, 0x16, 0xf6,
+	0x43, 0xc6, 0x10, 0x7d, 0xcf, 0xd5, 0x2e, 0x21, 0x44, 0x66, 0x5e, 0xcb, 0x15, 0x63, 0xcd, 0xbd,
+	0xf6, 0x26, 0x77, 0xf8, 0x31, 0x68, 0xd2, 0x30, 0xc0, 0x1e, 0x5b, 0x24, 0xba, 0xba, 0xaf, 0x16,
+	0xf2, 0xaa, 0xb8, 0x14, 0x60, 0x64, 0x3d, 0x04, 0x57, 0xc7, 0x34, 0xb8, 0x87, 0xbc, 0x77, 0x53,
+	0x19, 0xb2, 0x27, 0x42, 0x70, 0x5d, 0x3b, 0x37, 0x07, 0x7e, 0xa7, 0x5e, 0x0e, 0x6c, 0x91, 0xe0,
+	0x77, 0x7f, 0xa2, 0xee, 0xc9, 0xdc, 0xbb, 0x39, 0xf2, 0x37, 0x4b, 0x88, 0x9c, 0x24, 0xeb, 0x2f,
+	0x7f, 0xc5, 0x35, 0xe3, 0xd2, 0x2f, 0x4c, 0x06, 0x4f, 0x90, 0xd6, 0x4a, 0x0e, 0x7e, 0x02, 0xa0,
+	0x32, 0xa6, 0x01, 0x74, 0x41, 0x5d, 0xfd, 0x20, 0xe8, 0x0e, 0xf2, 0x7e, 0x9a, 0x0c, 0xcc, 0x63,
+	0xda, 0xf9, 0xec, 0x12, 0x80, 0xf6, 0x0d, 0xef, 0x81, 0xaa, 0x78, 0x69, 0xdf, 0x2e, 0xdc, 0xc0,
+	0xcd, 0xce, 0x27, 0xa5, 0x66, 0xe3, 0xed, 0x21, 0x68, 0xae, 0xfa, 0xeb, 0x6e, 0x31, 0x07, 0x8d,
+	0x71, 0xf6, 0x2e, 0xc7, 0xa4, 0xa9, 0x8a, 0x56, 0x56, 0x4c, 0x95, 0x9b, 0x4b, 0xa8, 0xa6, 0x9b,
+	0x0a, 0x0f, 0xa6, 0x7a, 0x9a, 0x17, 0x07, 0x53, 0x02, 0x4a, 0x82, 0x99, 0x7d, 0x20, 0x73, 0x9f,
+	0xea, 0x71, 0x5c, 0xec, 0x53, 0x02, 0x4a, 0x7c, 0x66, 0x9f, 0x96, 0x92, 0xa7, 0x78, 0x56, 0x96,
+	0xf1, 0xe4, 0x80, 0x52, 0x9e, 0xe9, 0x47, 0x1c, 0xbc, 0x0f, 0x1a, 0xfa, 0x01, 0xd7, 0x2b, 0xdc,
+	0xa3, 0x10, 0x4e, 0xff, 0x32, 0x44, 0xda, 0xad, 0xee, 0xd1, 0xc5, 0x6e, 0x15, 0xa2, 0xc4, 0xed,
+	0x85, 0x76, 0xc9, 0x93, 0x6a, 0xd5, 0x2a, 0x8b, 0x93, 0xca, 0x60, 0x4a, 0x92, 0xea, 0x8d, 0xce,
+	0x25, 0x9c, 0x9b, 0xae, 0x55, 0xe2, 0x5c, 0x63, 0xca, 0x9c, 0x5f, 0xec, 0x1e, 0xfc, 0xee, 0x54,
+	0xe7, 0x28, 0xbe, 0x3b, 0x09, 0x28, 0xb9, 0xbb, 0x6c, 0xe9, 0x86, 0xdf, 0x82, 0x9a, 0xac, 0xdb,
+	0x9d, 0xc2, 0x1d, 0xc2, 0xee, 0x7c, 0x5a, 0x6e, 0xcf, 0x26, 0xad, 0xa8, 0xcb, 0x65, 0x49, 0xcb,
+	0x01, 0xa5, 0x49, 0x9b, 0xae, 0xbd, 0x9c, 0xa4, 0xac, 0xbb, 0xc5, 0x24, 0x85, 0xbd, 0x84, 0x64,
+	0xa6, 0x04, 0x3a, 0xb5, 0x1f, 0x5f, 0x3f, 0xdf, 0xb3, 0x46, 0x0f, 0x5e, 0x2c, 0x3b, 0xd6, 0xcb,
+	0x65, 0xc7, 0xfa, 0x6f, 0xd9, 0xb1, 0x7e, 0x3e, 0xef, 0x6c, 0xbd, 0x3c, 0xef, 0x6c, 0xfd, 0x7b,
+	0xde, 0xd9, 0x7a, 0xf0, 0x75, 0x10, 0xb2, 0x93, 0xc5, 0x74, 0xe0, 0x93, 0x68, 0xa8, 0x5d, 0xde,
+	0xc1, 0x88, 0x3d, 0x21, 0xc9, 0x63, 0xb3, 0x30, 0xf4, 0x4f, 0xbc, 0x10, 0x0f, 0x9f, 0xae, 0xfe,
+	0xee, 0xd1, 0x83, 0x78, 0x3a, 0xad, 0x8b, 0x7f, 0x5e, 0xbe, 0xfc, 0x3f, 0x00, 0x00, 0xff, 0xff,
+	0x2c, 0x6d, 0x7e, 0x53, 0x15, 0x12, 0x00, 0x00,
 }
 
 // Reference imports to suppress errors if they are not otherwise used.
@@ -1636,6 +1946,12 @@ type MsgClient interface {
 	ShowSlice(ctx context.Context, in *MsgShowSlice, opts ...grpc.CallOption) (*MsgShowSliceResponse, error)
 	// Attest signs the checkpoint after the current round.
 	Attest(ctx context.Context, in *MsgAttest, opts ...grpc.CallOption) (*MsgAttestResponse, error)
+	// Leave ends the part of a member in good standing.
+	Leave(ctx context.Context, in *MsgLeave, opts ...grpc.CallOption) (*MsgLeaveResponse, error)
+	// Return says that a member which is out over missed deadlines is back.
+	Return(ctx context.Context, in *MsgReturn, opts ...grpc.CallOption) (*MsgReturnResponse, error)
+	// Prove is the answer of a member on trial to its exam. Unseal shows that it is right.
+	Prove(ctx context.Context, in *MsgProve, opts ...grpc.CallOption) (*MsgProveResponse, error)
 }
 
 type msgClient struct {
@@ -1754,6 +2070,33 @@ func (c *msgClient) Attest(ctx context.Context, in *MsgAttest, opts ...grpc.Call
 	return out, nil
 }
 
+func (c *msgClient) Leave(ctx context.Context, in *MsgLeave, opts ...grpc.CallOption) (*MsgLeaveResponse, error) {
+	out := new(MsgLeaveResponse)
+	err := c.cc.Invoke(ctx, "/starling.training.v1.Msg/Leave", in, out, opts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *msgClient) Return(ctx context.Context, in *MsgReturn, opts ...grpc.CallOption) (*MsgReturnResponse, error) {
+	out := new(MsgReturnResponse)
+	err := c.cc.Invoke(ctx, "/starling.training.v1.Msg/Return", in, out, opts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *msgClient) Prove(ctx context.Context, in *MsgProve, opts ...grpc.CallOption) (*MsgProveResponse, error) {
+	out := new(MsgProveResponse)
+	err := c.cc.Invoke(ctx, "/starling.training.v1.Msg/Prove", in, out, opts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // MsgServer is the server API for Msg service.
 type MsgServer interface {
 	// Commit binds the worker of a unit to its work.
@@ -1781,6 +2124,12 @@ type MsgServer interface {
 	ShowSlice(context.Context, *MsgShowSlice) (*MsgShowSliceResponse, error)
 	// Attest signs the checkpoint after the current round.
 	Attest(context.Context, *MsgAttest) (*MsgAttestResponse, error)
+	// Leave ends the part of a member in good standing.
+	Leave(context.Context, *MsgLeave) (*MsgLeaveResponse, error)
+	// Return says that a member which is out over missed deadlines is back.
+	Return(context.Context, *MsgReturn) (*MsgReturnResponse, error)
+	// Prove is the answer of a member on trial to its exam. Unseal shows that it is right.
+	Prove(context.Context, *MsgProve) (*MsgProveResponse, error)
 }
 
 // UnimplementedMsgServer can be embedded to have forward compatible implementations.
@@ -1822,6 +2171,15 @@ func (*UnimplementedMsgServer) ShowSlice(ctx context.Context, req *MsgShowSlice)
 }
 func (*UnimplementedMsgServer) Attest(ctx context.Context, req *MsgAttest) (*MsgAttestResponse, error) {
 	return nil, status.Errorf(codes.Unimplemented, "method Attest not implemented")
+}
+func (*UnimplementedMsgServer) Leave(ctx context.Context, req *MsgLeave) (*MsgLeaveResponse, error) {
+	return nil, status.Errorf(codes.Unimplemented, "method Leave not implemented")
+}
+func (*UnimplementedMsgServer) Return(ctx context.Context, req *MsgReturn) (*MsgReturnResponse, error) {
+	return nil, status.Errorf(codes.Unimplemented, "method Return not implemented")
+}
+func (*UnimplementedMsgServer) Prove(ctx context.Context, req *MsgProve) (*MsgProveResponse, error) {
+	return nil, status.Errorf(codes.Unimplemented, "method Prove not implemented")
 }
 
 func RegisterMsgServer(s grpc1.Server, srv MsgServer) {
@@ -2044,6 +2402,60 @@ func _Msg_Attest_Handler(srv interface{}, ctx context.Context, dec func(interfac
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Msg_Leave_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(MsgLeave)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(MsgServer).Leave(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: "/starling.training.v1.Msg/Leave",
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(MsgServer).Leave(ctx, req.(*MsgLeave))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Msg_Return_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(MsgReturn)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(MsgServer).Return(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: "/starling.training.v1.Msg/Return",
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(MsgServer).Return(ctx, req.(*MsgReturn))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Msg_Prove_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(MsgProve)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(MsgServer).Prove(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: "/starling.training.v1.Msg/Prove",
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(MsgServer).Prove(ctx, req.(*MsgProve))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 var Msg_serviceDesc = _Msg_serviceDesc
 var _Msg_serviceDesc = grpc.ServiceDesc{
 	ServiceName: "starling.training.v1.Msg",
@@ -2096,6 +2508,18 @@ var _Msg_serviceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Attest",
 			Handler:    _Msg_Attest_Handler,
+		},
+		{
+			MethodName: "Leave",
+			Handler:    _Msg_Leave_Handler,
+		},
+		{
+			MethodName: "Return",
+			Handler:    _Msg_Return_Handler,
+		},
+		{
+			MethodName: "Prove",
+			Handler:    _Msg_Prove_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},
@@ -3101,6 +3525,208 @@ func (m *MsgAttestResponse) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	return len(dAtA) - i, nil
 }
 
+func (m *MsgLeave) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *MsgLeave) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *MsgLeave) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	if len(m.Job) > 0 {
+		i -= len(m.Job)
+		copy(dAtA[i:], m.Job)
+		i = encodeVarintTx(dAtA, i, uint64(len(m.Job)))
+		i--
+		dAtA[i] = 0x12
+	}
+	if len(m.Sender) > 0 {
+		i -= len(m.Sender)
+		copy(dAtA[i:], m.Sender)
+		i = encodeVarintTx(dAtA, i, uint64(len(m.Sender)))
+		i--
+		dAtA[i] = 0xa
+	}
+	return len(dAtA) - i, nil
+}
+
+func (m *MsgLeaveResponse) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *MsgLeaveResponse) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *MsgLeaveResponse) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	return len(dAtA) - i, nil
+}
+
+func (m *MsgReturn) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *MsgReturn) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *MsgReturn) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	if len(m.Job) > 0 {
+		i -= len(m.Job)
+		copy(dAtA[i:], m.Job)
+		i = encodeVarintTx(dAtA, i, uint64(len(m.Job)))
+		i--
+		dAtA[i] = 0x12
+	}
+	if len(m.Sender) > 0 {
+		i -= len(m.Sender)
+		copy(dAtA[i:], m.Sender)
+		i = encodeVarintTx(dAtA, i, uint64(len(m.Sender)))
+		i--
+		dAtA[i] = 0xa
+	}
+	return len(dAtA) - i, nil
+}
+
+func (m *MsgReturnResponse) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *MsgReturnResponse) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *MsgReturnResponse) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	return len(dAtA) - i, nil
+}
+
+func (m *MsgProve) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *MsgProve) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *MsgProve) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	if len(m.Seal) > 0 {
+		i -= len(m.Seal)
+		copy(dAtA[i:], m.Seal)
+		i = encodeVarintTx(dAtA, i, uint64(len(m.Seal)))
+		i--
+		dAtA[i] = 0x32
+	}
+	if m.Attempt != 0 {
+		i = encodeVarintTx(dAtA, i, uint64(m.Attempt))
+		i--
+		dAtA[i] = 0x28
+	}
+	if m.Unit != 0 {
+		i = encodeVarintTx(dAtA, i, uint64(m.Unit))
+		i--
+		dAtA[i] = 0x20
+	}
+	if m.Round != 0 {
+		i = encodeVarintTx(dAtA, i, uint64(m.Round))
+		i--
+		dAtA[i] = 0x18
+	}
+	if len(m.Job) > 0 {
+		i -= len(m.Job)
+		copy(dAtA[i:], m.Job)
+		i = encodeVarintTx(dAtA, i, uint64(len(m.Job)))
+		i--
+		dAtA[i] = 0x12
+	}
+	if len(m.Sender) > 0 {
+		i -= len(m.Sender)
+		copy(dAtA[i:], m.Sender)
+		i = encodeVarintTx(dAtA, i, uint64(len(m.Sender)))
+		i--
+		dAtA[i] = 0xa
+	}
+	return len(dAtA) - i, nil
+}
+
+func (m *MsgProveResponse) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *MsgProveResponse) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *MsgProveResponse) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	return len(dAtA) - i, nil
+}
+
 func encodeVarintTx(dAtA []byte, offset int, v uint64) int {
 	offset -= sovTx(v)
 	base := offset
@@ -3578,6 +4204,97 @@ func (m *MsgAttest) Size() (n int) {
 }
 
 func (m *MsgAttestResponse) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	return n
+}
+
+func (m *MsgLeave) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	l = len(m.Sender)
+	if l > 0 {
+		n += 1 + l + sovTx(uint64(l))
+	}
+	l = len(m.Job)
+	if l > 0 {
+		n += 1 + l + sovTx(uint64(l))
+	}
+	return n
+}
+
+func (m *MsgLeaveResponse) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	return n
+}
+
+func (m *MsgReturn) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	l = len(m.Sender)
+	if l > 0 {
+		n += 1 + l + sovTx(uint64(l))
+	}
+	l = len(m.Job)
+	if l > 0 {
+		n += 1 + l + sovTx(uint64(l))
+	}
+	return n
+}
+
+func (m *MsgReturnResponse) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	return n
+}
+
+func (m *MsgProve) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	l = len(m.Sender)
+	if l > 0 {
+		n += 1 + l + sovTx(uint64(l))
+	}
+	l = len(m.Job)
+	if l > 0 {
+		n += 1 + l + sovTx(uint64(l))
+	}
+	if m.Round != 0 {
+		n += 1 + sovTx(uint64(m.Round))
+	}
+	if m.Unit != 0 {
+		n += 1 + sovTx(uint64(m.Unit))
+	}
+	if m.Attempt != 0 {
+		n += 1 + sovTx(uint64(m.Attempt))
+	}
+	l = len(m.Seal)
+	if l > 0 {
+		n += 1 + l + sovTx(uint64(l))
+	}
+	return n
+}
+
+func (m *MsgProveResponse) Size() (n int) {
 	if m == nil {
 		return 0
 	}
@@ -6660,6 +7377,589 @@ func (m *MsgAttestResponse) Unmarshal(dAtA []byte) error {
 		}
 		if fieldNum <= 0 {
 			return fmt.Errorf("proto: MsgAttestResponse: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		default:
+			iNdEx = preIndex
+			skippy, err := skipTx(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthTx
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *MsgLeave) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowTx
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: MsgLeave: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: MsgLeave: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		case 1:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Sender", wireType)
+			}
+			var stringLen uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowTx
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				stringLen |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			intStringLen := int(stringLen)
+			if intStringLen < 0 {
+				return ErrInvalidLengthTx
+			}
+			postIndex := iNdEx + intStringLen
+			if postIndex < 0 {
+				return ErrInvalidLengthTx
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Sender = string(dAtA[iNdEx:postIndex])
+			iNdEx = postIndex
+		case 2:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Job", wireType)
+			}
+			var stringLen uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowTx
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				stringLen |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			intStringLen := int(stringLen)
+			if intStringLen < 0 {
+				return ErrInvalidLengthTx
+			}
+			postIndex := iNdEx + intStringLen
+			if postIndex < 0 {
+				return ErrInvalidLengthTx
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Job = string(dAtA[iNdEx:postIndex])
+			iNdEx = postIndex
+		default:
+			iNdEx = preIndex
+			skippy, err := skipTx(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthTx
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *MsgLeaveResponse) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowTx
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: MsgLeaveResponse: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: MsgLeaveResponse: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		default:
+			iNdEx = preIndex
+			skippy, err := skipTx(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthTx
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *MsgReturn) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowTx
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: MsgReturn: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: MsgReturn: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		case 1:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Sender", wireType)
+			}
+			var stringLen uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowTx
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				stringLen |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			intStringLen := int(stringLen)
+			if intStringLen < 0 {
+				return ErrInvalidLengthTx
+			}
+			postIndex := iNdEx + intStringLen
+			if postIndex < 0 {
+				return ErrInvalidLengthTx
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Sender = string(dAtA[iNdEx:postIndex])
+			iNdEx = postIndex
+		case 2:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Job", wireType)
+			}
+			var stringLen uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowTx
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				stringLen |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			intStringLen := int(stringLen)
+			if intStringLen < 0 {
+				return ErrInvalidLengthTx
+			}
+			postIndex := iNdEx + intStringLen
+			if postIndex < 0 {
+				return ErrInvalidLengthTx
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Job = string(dAtA[iNdEx:postIndex])
+			iNdEx = postIndex
+		default:
+			iNdEx = preIndex
+			skippy, err := skipTx(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthTx
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *MsgReturnResponse) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowTx
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: MsgReturnResponse: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: MsgReturnResponse: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		default:
+			iNdEx = preIndex
+			skippy, err := skipTx(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthTx
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *MsgProve) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowTx
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: MsgProve: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: MsgProve: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		case 1:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Sender", wireType)
+			}
+			var stringLen uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowTx
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				stringLen |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			intStringLen := int(stringLen)
+			if intStringLen < 0 {
+				return ErrInvalidLengthTx
+			}
+			postIndex := iNdEx + intStringLen
+			if postIndex < 0 {
+				return ErrInvalidLengthTx
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Sender = string(dAtA[iNdEx:postIndex])
+			iNdEx = postIndex
+		case 2:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Job", wireType)
+			}
+			var stringLen uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowTx
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				stringLen |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			intStringLen := int(stringLen)
+			if intStringLen < 0 {
+				return ErrInvalidLengthTx
+			}
+			postIndex := iNdEx + intStringLen
+			if postIndex < 0 {
+				return ErrInvalidLengthTx
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Job = string(dAtA[iNdEx:postIndex])
+			iNdEx = postIndex
+		case 3:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Round", wireType)
+			}
+			m.Round = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowTx
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.Round |= uint32(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 4:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Unit", wireType)
+			}
+			m.Unit = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowTx
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.Unit |= uint32(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 5:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Attempt", wireType)
+			}
+			m.Attempt = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowTx
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.Attempt |= uint32(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 6:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Seal", wireType)
+			}
+			var byteLen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowTx
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				byteLen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if byteLen < 0 {
+				return ErrInvalidLengthTx
+			}
+			postIndex := iNdEx + byteLen
+			if postIndex < 0 {
+				return ErrInvalidLengthTx
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Seal = append(m.Seal[:0], dAtA[iNdEx:postIndex]...)
+			if m.Seal == nil {
+				m.Seal = []byte{}
+			}
+			iNdEx = postIndex
+		default:
+			iNdEx = preIndex
+			skippy, err := skipTx(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthTx
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *MsgProveResponse) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowTx
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: MsgProveResponse: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: MsgProveResponse: illegal tag %d (wire type %d)", fieldNum, wire)
 		}
 		switch fieldNum {
 		default:
