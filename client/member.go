@@ -57,6 +57,12 @@ func (m Member) Send(ctx context.Context, a role.Action) error {
 		return m.Move(ctx, m.Job, a.Game.Config.Round, a.Game.Config.Unit, a.Game.Config.Attempt, a.Made)
 	case role.Attest:
 		return m.Attest(ctx, run.Attestation{Job: m.Job, Checkpoint: a.Next, Updates: a.Updates})
+	case role.Prove:
+		return m.Prove(ctx, m.Job, a.Work.Round, a.Work.Unit, a.Work.Attempt, a.Seal)
+	case role.Leave:
+		return m.Leave(ctx, m.Job)
+	case role.Return:
+		return m.Return(ctx, m.Job)
 	case role.Missing:
 		return m.Missing(ctx, m.Job, a.Work.Round, a.Work.Unit, a.Work.Attempt, a.Slice)
 	case role.SealSlice:

@@ -140,14 +140,7 @@ func (n *embedded) newParty(ctx context.Context, name string, h home.Home, job s
 
 // enlist registers a party with its stake and its price, or, after a restart, tells where it is now.
 func (p *process) enlist(ctx context.Context, r run.Role) error {
-	_, err := p.chain.Participant(ctx, p.id)
-	switch {
-	case err == nil:
-		return p.chain.UpdateAddresses(ctx, p.host.ID().String(), p.host.Addrs())
-	case !errors.Is(err, client.ErrNotFound):
-		return err
-	}
-	if err := p.chain.Register(ctx, []run.Role{r}, p.host.ID().String(), p.host.Addrs(), device(), embeddedStake); err != nil {
+	if err := p.chain.Enlist(ctx, []run.Role{r}, p.host.ID().String(), p.host.Addrs(), device(), embeddedStake); err != nil {
 		return err
 	}
 	return p.chain.Offer(ctx, r, embeddedPrice, 1)

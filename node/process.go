@@ -34,6 +34,7 @@ type process struct {
 	step    func(role.Event) []role.Action
 	liar    bool // skips its training and fabricates what it commits to
 	watch   *watch
+	drain   <-chan struct{}  // closed when it shall take on nothing new, and leave; may be nil
 	journal *journal.Journal // nil: none is kept
 
 	diverged func(error) // told of a *train.DivergedError; nil: nobody is
@@ -41,23 +42,36 @@ type process struct {
 	party *party.Party // once the job's bundle is here
 }
 
-// run follows the chain until the context ends.
+// reply is what came of an action.
+type reply struct {
+	action role.Action
+	event  role.Event
+}
+
+// run follows the chain until nothing is left to do in the run, or the context ends.
 func (p *process) run(ctx context.Context) error {
+	ctx, end := context.WithCancel(ctx)
 	blocks, err := p.chain.Blocks(ctx)
 	if err != nil {
+		end()
 		return err
 	}
 	defer p.closeJournal()
-	events := make(chan role.Event)
+	ended := make(chan reply)
 	var working sync.WaitGroup
 	defer working.Wait()
+	defer end()
+	stops, drain := map[string]context.CancelFunc{}, p.drain
 	for {
 		var actions []role.Action
 		select {
 		case <-ctx.Done():
 			return nil
-		case e := <-events:
-			actions = p.tell(e)
+		case <-drain:
+			drain, actions = nil, p.tell(role.Drain{})
+		case o := <-ended:
+			delete(stops, o.action.Key())
+			actions = p.tell(o.event)
 		case b, ok := <-blocks:
 			if !ok {
 				return errors.Join(ctx.Err(), errClosed)
@@ -73,10 +87,22 @@ func (p *process) run(ctx context.Context) error {
 			}
 		}
 		for _, a := range actions {
+			switch a := a.(type) {
+			case role.Depart:
+				return nil
+			case role.Stop:
+				if stop := stops[a.Of]; stop != nil {
+					stop()
+				}
+				continue
+			}
+			acting, stop := context.WithCancel(ctx)
+			stops[a.Key()] = stop
 			working.Go(func() {
-				e := p.perform(ctx, a)
+				e := p.perform(acting, a)
+				stop()
 				select {
-				case events <- e:
+				case ended <- reply{a, e}:
 				case <-ctx.Done():
 				}
 			})

@@ -43,26 +43,14 @@ func startRemote(ctx context.Context, out *OutDir, b *Blueprint, opt TrainOption
 		return nil, errors.Join(err, n.stop())
 	}
 	n.consumer.moved = n.consumer.host.Traffic
-	if err := n.announce(ctx); err != nil {
+	host := n.consumer.host
+	if err = c.Ready(ctx); err == nil {
+		err = c.Enlist(ctx, nil, host.ID().String(), host.Addrs(), device(), 0)
+	}
+	if err != nil {
 		return nil, errors.Join(err, n.stop())
 	}
 	return n, nil
-}
-
-// announce puts the addresses of the consumer on the chain.
-func (n *remote) announce(ctx context.Context) error {
-	c, host := n.consumer.chain, n.consumer.host
-	if err := c.Ready(ctx); err != nil {
-		return err
-	}
-	_, err := c.Participant(ctx, c.Address())
-	if errors.Is(err, client.ErrNotFound) {
-		return c.Register(ctx, nil, host.ID().String(), host.Addrs(), device(), 0)
-	}
-	if err != nil {
-		return err
-	}
-	return c.UpdateAddresses(ctx, host.ID().String(), host.Addrs())
 }
 
 // runJob places the order, unless that was done before a restart, and collects what comes of it.

@@ -44,7 +44,8 @@ const (
 )
 
 // RunWorker takes part in a network: it registers, offers its work, and does its duties in every run that it is matched
-// to. When the context ends it drains: it withdraws its offer, and returns when its runs are over.
+// to or that it joins. When the context ends it drains: it withdraws its offer, leaves its runs as soon as the units under way
+// are committed, and returns when nothing of what it did may be questioned any more.
 func RunWorker(ctx context.Context, o WorkerOptions) error {
 	s, err := openService(ctx, o)
 	if err != nil {
@@ -78,6 +79,8 @@ type service struct {
 	host  *peer.Host
 	store *blob.Disk
 
+	drain chan struct{} // closed when it drains
+
 	mu      sync.Mutex
 	runs    map[string]bool // that it works in
 	drains  bool
@@ -94,7 +97,7 @@ func openService(ctx context.Context, o WorkerOptions) (*service, error) {
 	if made {
 		o.Say("made a key in " + o.Home + ": write its backup down with starling worker identity --home " + o.Home + " --phrase")
 	}
-	s := &service{WorkerOptions: o, runs: map[string]bool{}, since: time.Now()}
+	s := &service{WorkerOptions: o, drain: make(chan struct{}), runs: map[string]bool{}, since: time.Now()}
 	s.watch = newWatch(o.Version, s.role().String())
 	if err := s.open(ctx, h); err != nil {
 		s.close()
@@ -153,17 +156,11 @@ func (s *service) enlist(ctx context.Context) error {
 	if err := s.chain.Ready(ctx); err != nil {
 		return err
 	}
-	id, addrs := s.host.ID().String(), advertised(s.host.Addrs())
 	p, err := s.chain.Participant(ctx, s.chain.Address())
-	switch {
-	case errors.Is(err, client.ErrNotFound):
-		err = s.chain.Register(ctx, []run.Role{s.role()}, id, addrs, device(), s.Stake)
-	case err == nil && p.Jailed:
+	if err == nil && p.Jailed {
 		return fmt.Errorf("node: %s was slashed and is not matched any more", p.ID)
-	case err == nil:
-		err = s.chain.UpdateAddresses(ctx, id, addrs)
 	}
-	if err != nil {
+	if err := s.chain.Enlist(ctx, []run.Role{s.role()}, s.host.ID().String(), advertised(s.host.Addrs()), device(), s.Stake); err != nil {
 		return err
 	}
 	return s.chain.Offer(ctx, s.role(), s.Price, 1)
@@ -188,7 +185,8 @@ func (s *service) serve(ctx context.Context) error {
 			s.mu.Lock()
 			s.drains = true
 			s.mu.Unlock()
-			s.Say("draining: no new runs are taken; the next Ctrl-C stops at once")
+			close(s.drain)
+			s.Say("draining: it leaves its runs when the units under way are committed; the next Ctrl-C stops at once")
 			if err := s.chain.Offer(work, s.role(), s.Price, 0); err != nil {
 				return err
 			}
@@ -197,6 +195,9 @@ func (s *service) serve(ctx context.Context) error {
 				return errClosed
 			}
 			s.watch.block(b.Height, b.Time)
+			if draining {
+				break
+			}
 			if err := s.join(work); err != nil {
 				s.log.Warn("cannot follow the chain", "err", err)
 			}
@@ -214,7 +215,7 @@ func (s *service) idle() bool {
 	return len(s.runs) == 0
 }
 
-// join begins to work in the runs that the account is a new member of.
+// join begins to work in the runs that the account is a member of, or owes something in.
 func (s *service) join(ctx context.Context) error {
 	jobs, err := s.chain.Runs(ctx, true)
 	if err != nil {
@@ -231,21 +232,21 @@ func (s *service) join(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if m, ok := state.Member(s.chain.Address()); ok && m.Active {
+		if id := s.chain.Address(); !state.Gone(id) || state.Liable(id) {
 			s.begin(ctx, job)
 		}
 	}
 	return nil
 }
 
-// begin does the duties of a run until it is over or the account is out of it.
+// begin does the duties of a run until none is left.
 func (s *service) begin(ctx context.Context, job string) {
 	s.mu.Lock()
 	s.runs[job] = true
 	s.mu.Unlock()
 	p := &process{
 		id: s.chain.Address(), threads: s.Threads, chain: client.Member{Client: s.chain, Job: job}, host: s.host, store: s.store,
-		log: s.log.With("job", job), watch: s.watch,
+		log: s.log.With("job", job), watch: s.watch, drain: s.drain,
 	}
 	p.keep(s.Home, journal.Header{Role: s.role().String(), Version: s.Version})
 	if p.step = worker.New(p.id).Step; s.Verifies {
@@ -253,7 +254,7 @@ func (s *service) begin(ctx context.Context, job string) {
 	}
 	s.Say("works on " + job)
 	s.working.Go(func() {
-		err := p.runToEnd(ctx)
+		err := p.run(ctx)
 		s.mu.Lock()
 		delete(s.runs, job)
 		s.mu.Unlock()
@@ -263,35 +264,4 @@ func (s *service) begin(ctx context.Context, job string) {
 		}
 		s.Say("done with " + job)
 	})
-}
-
-// runToEnd is run until the run is over or the account is no active member of it.
-func (p *process) runToEnd(ctx context.Context) error {
-	ctx, end := context.WithCancel(ctx)
-	defer end()
-	blocks, err := p.chain.Blocks(ctx)
-	if err != nil {
-		return err
-	}
-	ended := make(chan error, 1)
-	go func() { ended <- p.run(ctx) }()
-	for {
-		select {
-		case err := <-ended:
-			return err
-		case _, ok := <-blocks:
-			if !ok {
-				end()
-				return errors.Join(<-ended, errClosed)
-			}
-			s, err := p.chain.Run(ctx, p.chain.Job)
-			if err != nil {
-				continue // the next block asks again
-			}
-			if m, _ := s.Member(p.id); s.Phase == run.Done || s.Phase == run.Halted || !m.Active {
-				end()
-				return <-ended
-			}
-		}
-	}
 }

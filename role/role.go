@@ -9,6 +9,8 @@ package role
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/protocol/dispute"
@@ -68,6 +70,8 @@ type (
 		Action                 Measure
 		DistancePPM, CosinePPM uint32
 	}
+	// Drain says that the member shall take on nothing new, and leave.
+	Drain struct{}
 	// Finished says that an action with no result of its own succeeded.
 	Finished struct{ Action Action }
 	// Failed says that an action did not succeed. It may be asked for again.
@@ -84,6 +88,7 @@ func (Trained) event()  {}
 func (Checked) event()  {}
 func (Reduced) event()  {}
 func (Measured) event() {}
+func (Drain) event()    {}
 func (Finished) event() {}
 func (Failed) event()   {}
 
@@ -201,6 +206,19 @@ type (
 		Work  Work
 		Slice uint32
 	}
+	// Prove answers the exam of a member on trial. No seal says that it reached another state than the committed one.
+	Prove struct {
+		Work Work
+		Seal canon.Digest
+	}
+	// Leave ends the member's part in the run in good standing.
+	Leave struct{}
+	// Return tells the chain that a member which is out over missed deadlines is back.
+	Return struct{}
+	// Stop says that what the action under way with a key computes is of no use any more. It is not answered.
+	Stop struct{ Of string }
+	// Depart says that nothing is left for the member to do in the run. It is not answered.
+	Depart struct{}
 )
 
 // Key implements Action.
@@ -222,6 +240,11 @@ func (a Probe) Key() string   { return a.Work.key("probe") }
 func (a Reduce) Key() string    { return a.Part.key("reduce") }
 func (a SealSlice) Key() string { return a.Part.key("seal slice") }
 func (a ShowSlice) Key() string { return a.Part.key("show slice") + " " + a.CID }
+func (a Prove) Key() string     { return a.Work.key("prove") }
+func (a Leave) Key() string     { return "leave" }
+func (a Return) Key() string    { return "return" }
+func (a Stop) Key() string      { return "stop " + a.Of }
+func (a Depart) Key() string    { return "depart" }
 
 // Key implements Action.
 func (a Challenge) Key() string { return a.Work.key("challenge") }
@@ -274,7 +297,7 @@ func Moves(s run.State, g dispute.Game) []Action {
 
 // Pending is the set of actions under way, so that a role asks for each only once. The zero value is empty.
 type Pending struct {
-	keys  map[string]bool
+	under map[string]Action
 	until map[string]int64
 }
 
@@ -283,24 +306,49 @@ const retryAfter = 3
 
 // Want returns the actions that are not under way and do not rest after a failure, and marks them as under way.
 func (p *Pending) Want(height int64, actions ...Action) []Action {
-	if p.keys == nil {
-		p.keys, p.until = map[string]bool{}, map[string]int64{}
+	if p.under == nil {
+		p.under, p.until = map[string]Action{}, map[string]int64{}
 	}
 	var out []Action
 	for _, a := range actions {
 		k := a.Key()
-		if p.keys[k] || p.until[k] > height {
+		if p.under[k] != nil || p.until[k] > height {
 			continue
 		}
 		delete(p.until, k)
-		p.keys[k] = true
+		p.under[k] = a
 		out = append(out, a)
 	}
 	return out
 }
 
 // Done forgets an action that ended.
-func (p *Pending) Done(a Action) { delete(p.keys, a.Key()) }
+func (p *Pending) Done(a Action) { delete(p.under, a.Key()) }
+
+// Stop returns orders to stop the executions of units that are under way and of no use after a block: what they are about
+// is another attempt by now, or over. A member on trial executes its exam.
+func (p *Pending) Stop(s run.State, id string) (stops []Action) {
+	t, onTrial := s.Trial(id)
+	exam := Work{Round: t.Exam.Round, Unit: t.Exam.Unit, Attempt: t.Exam.Attempt}
+	for _, k := range slices.Sorted(maps.Keys(p.under)) {
+		var w Work
+		switch a := p.under[k].(type) {
+		case Train:
+			w = a.Work
+		case Check:
+			w = a.Work
+		case Measure:
+			w = a.Work
+		default:
+			continue
+		}
+		l, ok := s.At(w.Round)
+		if current := ok && int(w.Unit) < len(l.Units) && l.Units[w.Unit].Attempt == w.Attempt; !current && !(onTrial && w == exam) {
+			stops = append(stops, Stop{k})
+		}
+	}
+	return stops
+}
 
 // Rest forgets an action that failed at a height and lets it rest.
 func (p *Pending) Rest(a Action, height int64) {

@@ -89,6 +89,9 @@ func (g *Aggregator) forget(base run.Checkpoint) {
 	}
 }
 
+// Stop returns orders to stop what is under way and of no use in this state of the run.
+func (g *Aggregator) Stop(s run.State) []role.Action { return g.pending.Stop(s, g.id) }
+
 // Want passes on the actions that are not under way already.
 func (g *Aggregator) Want(actions ...role.Action) []role.Action {
 	return g.pending.Want(g.height, actions...)
@@ -96,7 +99,13 @@ func (g *Aggregator) Want(actions ...role.Action) []role.Action {
 
 // Duties returns what a member must do for the lineage in this state of the run.
 func (g *Aggregator) Duties(s run.State) []role.Action {
-	if m, ok := s.Member(g.id); !ok || !m.Active || s.Phase == run.Done || s.Phase == run.Halted {
+	if s.Phase == run.Done || s.Phase == run.Halted {
+		return nil
+	}
+	if t, ok := s.Trial(g.id); ok && !t.Seal.IsZero() && !g.held[s.Base] { // it will need this when it counts
+		return []role.Action{role.Load{Checkpoint: s.Base}}
+	}
+	if m, ok := s.Member(g.id); !ok || !m.Active {
 		return nil
 	}
 	actions, holding := g.suspects(s)

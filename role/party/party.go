@@ -43,7 +43,7 @@ type Lineage interface {
 type Chain interface {
 	// Send signs a message and returns when it is in a block, or with the reason why it was refused. It is one of
 	// role.Commit, role.Pass, role.Attest, role.Missing, role.Unmask, role.Suspect, role.Report, role.SealSlice, role.ShowSlice,
-	// Unseal, Challenge and Move.
+	// role.Prove, role.Leave, role.Return, Unseal, Challenge and Move.
 	Send(ctx context.Context, m role.Action) error
 	// Addresses returns where a participant is reached.
 	Addresses(ctx context.Context, id string) ([]string, error)
@@ -140,7 +140,8 @@ func (p *Party) act(ctx context.Context, a role.Action) (role.Event, error) {
 		return nil, p.Chain.Send(ctx, Challenge{a, p.Compute.Opening()})
 	case role.Move:
 		return nil, p.move(ctx, a)
-	case role.Commit, role.Pass, role.Attest, role.Missing, role.Unmask, role.Suspect, role.Report, role.SealSlice, role.ShowSlice:
+	case role.Commit, role.Pass, role.Attest, role.Missing, role.Unmask, role.Suspect, role.Report, role.SealSlice, role.ShowSlice,
+		role.Prove, role.Leave, role.Return:
 		return nil, p.Chain.Send(ctx, a)
 	}
 	return nil, fmt.Errorf("party: no such action: %T", a)

@@ -12,6 +12,7 @@ import (
 	"github.com/starling-network/starling/protocol/run"
 	"github.com/starling-network/starling/role"
 	"github.com/starling-network/starling/role/aggregator"
+	"github.com/starling-network/starling/role/membership"
 )
 
 // Verifier is one verifier in one run.
@@ -19,6 +20,7 @@ type Verifier struct {
 	id       string
 	watches  bool
 	lineage  *aggregator.Aggregator
+	part     *membership.Membership
 	checked  map[role.Work]role.Checked
 	measured map[role.Work]role.Measured
 	run      run.State // after the latest block
@@ -26,7 +28,7 @@ type Verifier struct {
 
 // New returns the verifier with this ID.
 func New(id string) *Verifier {
-	return &Verifier{id: id, lineage: aggregator.New(id), checked: map[role.Work]role.Checked{}, measured: map[role.Work]role.Measured{}}
+	return &Verifier{id: id, lineage: aggregator.New(id), part: membership.New(id), checked: map[role.Work]role.Checked{}, measured: map[role.Work]role.Measured{}}
 }
 
 // Watchful returns a verifier that also re-executes, one at a time, units that were not drawn for it.
@@ -39,6 +41,7 @@ func Watchful(id string) *Verifier {
 // Step takes in an event and returns what to do now.
 func (v *Verifier) Step(e role.Event) []role.Action {
 	v.lineage.Note(e)
+	v.part.Note(e)
 	switch e := e.(type) {
 	case role.Checked:
 		v.checked[e.Action.Work] = e
@@ -58,15 +61,26 @@ func (v *Verifier) Step(e role.Event) []role.Action {
 				delete(v.checked, k)
 			}
 		}
-		actions := v.lineage.Duties(e.Run)
+		actions := append(v.part.Duties(e, v.busy(e.Run)), v.lineage.Duties(e.Run)...)
 		if v.lineage.Holds(e.Run.Base) {
 			actions = append(actions, v.measurements(e.Run)...)
 			actions = append(actions, v.audits(e.Run)...)
 		}
 		actions = append(actions, v.openings(e.Run)...)
-		return v.lineage.Want(append(actions, v.pressure(e)...)...)
+		return append(v.lineage.Stop(e.Run), v.lineage.Want(append(actions, v.pressure(e)...)...)...)
 	}
 	return nil
+}
+
+// busy reports whether it has an audit that it should answer before it leaves: one whose unit is executed, or else the one
+// that it is executing.
+func (v *Verifier) busy(s run.State) bool {
+	return slices.ContainsFunc(s.Audits(v.id), func(d run.Duty) bool {
+		work := role.Work{Round: d.Round, Unit: d.Index, Attempt: d.Attempt}
+		_, checked := v.checked[work]
+		_, measured := v.measured[work]
+		return checked || measured || v.part.Finishing()
+	})
 }
 
 // audits returns the answers to what it knows, and checks of what it must know; or, with nothing else to check, of the

@@ -12,6 +12,7 @@ import (
 	"github.com/starling-network/starling/protocol/run"
 	"github.com/starling-network/starling/role"
 	"github.com/starling-network/starling/role/aggregator"
+	"github.com/starling-network/starling/role/membership"
 )
 
 // Worker is one worker in one run.
@@ -19,6 +20,7 @@ type Worker struct {
 	id       string
 	secret   canon.Digest // zero: it plants no faults
 	lineage  *aggregator.Aggregator
+	part     *membership.Membership
 	computed map[role.Work]run.Commitment
 	revealed map[role.Work]bool
 	run      run.State // after the latest block
@@ -26,7 +28,7 @@ type Worker struct {
 
 // New returns the worker with this ID.
 func New(id string) *Worker {
-	return &Worker{id: id, lineage: aggregator.New(id), computed: map[role.Work]run.Commitment{}, revealed: map[role.Work]bool{}}
+	return &Worker{id: id, lineage: aggregator.New(id), part: membership.New(id), computed: map[role.Work]run.Commitment{}, revealed: map[role.Work]bool{}}
 }
 
 // Planting returns the worker with this ID, which plants faults in a few of its commitments to find out whether its
@@ -40,6 +42,7 @@ func Planting(id string, secret canon.Digest) *Worker {
 // Step takes in an event and returns what to do now.
 func (w *Worker) Step(e role.Event) []role.Action {
 	w.lineage.Note(e)
+	w.part.Note(e)
 	switch e := e.(type) {
 	case role.Trained:
 		w.computed[e.Action.Work] = e.Commit
@@ -51,13 +54,22 @@ func (w *Worker) Step(e role.Event) []role.Action {
 	case role.Block:
 		w.run = e.Run
 		w.forget(e.Run)
-		actions := w.lineage.Duties(e.Run)
-		if w.lineage.Holds(e.Run.Base) {
+		actions := append(w.part.Duties(e, w.busy(e.Run)), w.lineage.Duties(e.Run)...)
+		if m, _ := e.Run.Member(w.id); !m.Active || w.lineage.Holds(e.Run.Base) { // who is out answers for what it did
 			actions = append(actions, w.units(e.Run)...)
 		}
-		return w.lineage.Want(append(actions, w.defence(e)...)...)
+		return append(w.lineage.Stop(e.Run), w.lineage.Want(append(actions, w.defence(e)...)...)...)
 	}
 	return nil
+}
+
+// busy reports whether it has a unit that it should commit before it leaves: one that is computed, or else the one that it
+// is computing.
+func (w *Worker) busy(s run.State) bool {
+	return slices.ContainsFunc(s.Work(w.id), func(u run.Unit) bool {
+		_, computed := w.computed[role.Work{Round: s.Round, Unit: u.Index, Attempt: u.Attempt}]
+		return computed || w.part.Finishing()
+	})
 }
 
 // forget drops what is about rounds that are final, or were rolled back.

@@ -154,11 +154,72 @@ func TestForgetsWhatWasRolledBack(t *testing.T) {
 	}
 }
 
-func TestInactiveWorkerHasNoDuties(t *testing.T) {
+func TestWorkerThatIsOutDeparts(t *testing.T) {
 	w := New(me)
 	s := state(run.Train, unit(other, run.Assigned, ""))
-	s.Members[0].Active = false
-	want(t, "inactive", w.Step(role.Block{Height: 1, Run: s}))
+	s.Members[0].Active, s.Members[0].Why = false, run.WhyVerdict
+	want(t, "out", w.Step(role.Block{Height: 1, Run: s}), "Depart")
+	want(t, "and again", w.Step(role.Block{Height: 2, Run: s}))
+}
+
+// A worker that is out over missed deadlines still shows what it planted and defends what it committed to, in a round whose
+// checkpoint it does not hold.
+func TestWorkerThatIsOutAnswersForItsWork(t *testing.T) {
+	roots := []canon.Digest{{1}, {2}, {3}}
+	w, s, at := planting(t)
+	train := w.Step(role.Block{Height: 2, Run: s})
+	commit := w.Step(role.Trained{Action: train[0].(role.Train), Commit: run.Commitment{UpdateCID: "mine", Segments: roots}})
+	w.Step(role.Finished{Action: commit[0]})
+	u := &s.Units[at]
+	u.Status, u.Verifier, u.Commit = run.Sealed, "v", commit[0].(role.Commit).Commit
+	s.Open, s.Phase = []run.Lap{s.Lap}, run.Assign
+	s.Lap = run.Lap{Round: 1, Base: run.Checkpoint{Round: 1, Root: canon.Digest{2}, CID: "next"}}
+	s.Members[0].Active, s.Members[0].Why = false, run.WhyMissedAttest
+	got := w.Step(role.Block{Height: 3, Run: s})
+	want(t, "out, with a planted fault", got, "Return", "Unmask")
+}
+
+// What it computes for nothing is stopped: its unit was given to another.
+func TestUselessTrainingIsStopped(t *testing.T) {
+	w := New(me)
+	s := state(run.Train, unit(me, run.Assigned, ""))
+	load := w.Step(role.Block{Height: 1, Run: s})
+	w.Step(role.Loaded{Action: load[0].(role.Load)})
+	train := w.Step(role.Block{Height: 2, Run: s})
+	want(t, "assigned", train, "Train")
+	s = state(run.Train, unit(other, run.Assigned, ""))
+	s.Units[0].Attempt = 1
+	stop := w.Step(role.Block{Height: 3, Run: s})
+	want(t, "given to another", stop, "Stop")
+	if stop[0].(role.Stop).Of != train[0].Key() {
+		t.Errorf("stops %+v", stop[0])
+	}
+	w.Step(role.Failed{Action: train[0], Err: errors.New("stopped")})
+	want(t, "stopped", w.Step(role.Block{Height: 4, Run: s}))
+}
+
+// A worker that drains commits the unit that it is computing, and leaves the others to others.
+func TestDrain(t *testing.T) {
+	w := New(me)
+	s := state(run.Train, unit(me, run.Assigned, ""), unit(me, run.Assigned, ""), unit(other, run.Assigned, ""))
+	load := w.Step(role.Block{Height: 1, Run: s})
+	w.Step(role.Loaded{Action: load[0].(role.Load)})
+	train := w.Step(role.Block{Height: 2, Run: s})
+	want(t, "assigned", train, "Train", "Train")
+	want(t, "drains", w.Step(role.Drain{}))
+	want(t, "while it computes", w.Step(role.Block{Height: 3, Run: s}))
+	commit := w.Step(role.Trained{Action: train[0].(role.Train), Commit: run.Commitment{UpdateCID: "mine"}})
+	want(t, "computed", commit, "Commit")
+	want(t, "while it commits", w.Step(role.Block{Height: 4, Run: s}))
+	w.Step(role.Finished{Action: commit[0]})
+	s.Units[0].Status = run.Committed
+	want(t, "committed", w.Step(role.Block{Height: 5, Run: s}), "Leave")
+	s.Members[0].Active, s.Members[0].Why = false, run.WhyLeft
+	w.Step(role.Finished{Action: role.Leave{}})
+	want(t, "out, and its work may be questioned", w.Step(role.Block{Height: 6, Run: s}))
+	s.Units = s.Units[1:]
+	s.Units[0].Worker = other
+	want(t, "nothing of it is open", w.Step(role.Block{Height: 7, Run: s}), "Depart")
 }
 
 // planting returns a worker that holds the checkpoint, and the first unit in which it plants a fault.

@@ -1,0 +1,86 @@
+// Package membership is how somebody comes into a run that goes on, and out of it: the trial of a newcomer, the way back
+// after missed deadlines, leaving in good standing, and knowing when nothing is left to do. Workers and verifiers share it.
+//
+// What a member does while it counts is the business of its role.
+package membership
+
+import (
+	"slices"
+
+	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/role"
+)
+
+// Membership follows the standing of one member in one run.
+type Membership struct {
+	id       string
+	draining bool                       // it takes on nothing new, and leaves
+	finished bool                       // since then it finished what it was computing
+	checked  map[role.Work]role.Checked // the latest outcome of executing a unit, while on trial
+}
+
+// New returns the membership of the member with this ID.
+func New(id string) *Membership {
+	return &Membership{id: id, checked: map[role.Work]role.Checked{}}
+}
+
+// Note takes in an event.
+func (m *Membership) Note(e role.Event) {
+	switch e := e.(type) {
+	case role.Drain:
+		m.draining = true
+	case role.Trained, role.Measured:
+		m.finished = m.draining
+	case role.Checked:
+		m.finished = m.draining
+		m.checked[e.Action.Work] = e
+	}
+}
+
+// Finishing reports whether the member leaves once it is done with what it computes, and is not done yet.
+func (m *Membership) Finishing() bool { return m.draining && !m.finished }
+
+// Duties returns what its standing asks of the member after a block. A busy member has begun what it should not leave to
+// others.
+func (m *Membership) Duties(b role.Block, busy bool) []role.Action {
+	s := b.Run
+	if t, ok := s.Trial(m.id); ok && !m.draining {
+		return m.trial(t)
+	}
+	clear(m.checked)
+	member, known := s.Member(m.id)
+	switch {
+	case !known:
+		return nil
+	case m.draining && s.MayLeave(m.id) && !(busy && member.Active):
+		return []role.Action{role.Leave{}}
+	case !m.draining && s.MayReturn(m.id, b.Height):
+		return []role.Action{role.Return{}}
+	case !s.Liable(m.id) && (s.Gone(m.id) || m.draining && !member.Active):
+		return []role.Action{role.Depart{}}
+	}
+	return nil
+}
+
+// trial executes the unit that the member was given, and shows that it reached the committed state.
+func (m *Membership) trial(t run.Trial) []role.Action {
+	x := t.Exam
+	work := role.Work{Round: x.Round, Unit: x.Unit, Attempt: x.Attempt}
+	switch {
+	case x.Worker == "":
+		return nil
+	case !t.Question.IsZero():
+		return []role.Action{role.Unseal{Work: work, Base: x.Base, Question: t.Question}}
+	case !t.Seal.IsZero():
+		return nil
+	}
+	c, known := m.checked[work]
+	if known && slices.Equal(c.Action.Commit.Segments, x.Commit.Segments) {
+		answer := role.Prove{Work: work}
+		if c.Right {
+			answer.Seal = c.Seal
+		}
+		return []role.Action{answer}
+	}
+	return []role.Action{role.Check{Work: work, Base: x.Base, Worker: x.Worker, Commit: x.Commit}}
+}

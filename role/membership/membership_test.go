@@ -1,0 +1,93 @@
+package membership
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/role"
+)
+
+const me = "a"
+
+// on is a run in which the member stands as given, beside another of its role.
+func on(m run.Member, trials ...run.Trial) role.Block {
+	m.ID, m.Role = me, run.Worker
+	return role.Block{Height: 100, Run: run.State{
+		Terms:   run.Terms{Rounds: 9, Deadlines: run.Deadlines{Train: 10}},
+		Members: []run.Member{m, {ID: "b", Role: run.Worker, Active: true}}, Trials: trials, Phase: run.Train,
+	}}
+}
+
+func want(t *testing.T, when string, got []role.Action, kind string) {
+	t.Helper()
+	found := ""
+	for _, a := range got {
+		found += fmt.Sprintf("%T", a)[len("role."):]
+	}
+	if found != kind {
+		t.Errorf("%s: %s, want %s", when, found, kind)
+	}
+}
+
+// Every standing of a member, and what it asks for.
+func TestStandings(t *testing.T) {
+	for name, c := range map[string]struct {
+		member        run.Member
+		goes, drained string // busy and not, when it stays and when it drains
+		busy          string // when it drains and is busy
+	}{
+		"active":              {member: run.Member{Active: true}, drained: "Leave"},
+		"left":                {member: run.Member{Why: run.WhyLeft}, goes: "Depart", drained: "Depart", busy: "Depart"},
+		"convicted":           {member: run.Member{Why: run.WhyVerdict}, goes: "Depart", drained: "Depart", busy: "Depart"},
+		"cut off":             {member: run.Member{Why: run.WhyMissedDeadlines}, goes: "Return", drained: "Depart", busy: "Depart"},
+		"cut off just now":    {member: run.Member{Why: run.WhyMissedAudits, Since: 99}, drained: "Depart", busy: "Depart"},
+		"unproven":            {member: run.Member{Why: run.WhyUnproven, Returns: 2}, goes: "Return", drained: "Depart", busy: "Depart"},
+		"waits for its place": {member: run.Member{Why: run.WhyReturning}, drained: "Depart", busy: "Depart"},
+	} {
+		m := New(me)
+		want(t, name, m.Duties(on(c.member), false), c.goes)
+		m.Note(role.Drain{})
+		want(t, name+", draining", m.Duties(on(c.member), false), c.drained)
+		want(t, name+", draining and busy", m.Duties(on(c.member), true), c.busy)
+	}
+	over := on(run.Member{Active: true})
+	over.Run.Phase = run.Done
+	want(t, "over", New(me).Duties(over, false), "Depart")
+	stranger := on(run.Member{})
+	stranger.Run.Members = stranger.Run.Members[1:]
+	want(t, "no member", New(me).Duties(stranger, false), "")
+	owing := on(run.Member{Why: run.WhyLeft})
+	owing.Run.Units = []run.Unit{{Worker: me, Status: run.Committed}}
+	want(t, "left, and may be asked", New(me).Duties(owing, false), "")
+}
+
+func TestTrial(t *testing.T) {
+	m := New(me)
+	standing := run.Member{Why: run.WhyOnTrial}
+	want(t, "without an exam", m.Duties(on(standing, run.Trial{Member: me}), false), "")
+	x := run.Trial{Member: me, Exam: run.Exam{Round: 3, Worker: "b", Commit: run.Commitment{Segments: []canon.Digest{{1}}}}}
+	check := m.Duties(on(standing, x), false)
+	want(t, "with an exam", check, "Check")
+	m.Note(role.Checked{Action: check[0].(role.Check), Differ: 0})
+	prove := m.Duties(on(standing, x), false)
+	want(t, "found another state", prove, "Prove")
+	if !prove[0].(role.Prove).Seal.IsZero() {
+		t.Error("it seals what it does not have")
+	}
+	m.Note(role.Checked{Action: check[0].(role.Check), Right: true, Seal: canon.Digest{7}})
+	prove = m.Duties(on(standing, x), false)
+	if prove[0].(role.Prove).Seal != (canon.Digest{7}) {
+		t.Errorf("%+v", prove)
+	}
+	shown := x
+	shown.Exam.Commit.Segments = []canon.Digest{{2}}
+	want(t, "the same unit with another commitment", m.Duties(on(standing, shown), false), "Check")
+	x.Seal = canon.Digest{7}
+	want(t, "before the question", m.Duties(on(standing, x), false), "")
+	x.Question = canon.Digest{8}
+	want(t, "asked", m.Duties(on(standing, x), false), "Unseal")
+	m.Note(role.Drain{})
+	want(t, "drains", m.Duties(on(standing, x), false), "Leave")
+}
