@@ -94,14 +94,38 @@ type Pay struct {
 	rolled  bool
 }
 
-// duty is a unit of a round, and who did it.
-type duty struct {
-	round, unit uint32
-	who         string
+// Arrivals notes how long newcomers wait for their first unit.
+type Arrivals struct {
+	Rounds map[string]uint32 // from joining to the first unit, by name
+
+	joined map[string]uint32
 }
 
 // Block implements Checker.
-func (p *Pay) Block(w *World) error {
+func (a *Arrivals) Block(w *World) error {
+	if a.joined == nil {
+		a.joined, a.Rounds = map[string]uint32{}, map[string]uint32{}
+	}
+	for _, e := range w.runEvents() {
+		switch e.Kind {
+		case run.MemberJoined:
+			a.joined[e.Who] = e.Round
+		case run.UnitAssigned:
+			if _, known := a.Rounds[w.Name(e.Who)]; !known && a.has(e.Who) {
+				a.Rounds[w.Name(e.Who)] = e.Round - a.joined[e.Who]
+			}
+		}
+	}
+	return nil
+}
+
+func (a *Arrivals) has(id string) bool { _, ok := a.joined[id]; return ok }
+
+// End implements Checker.
+func (a *Arrivals) End(*World) error { return nil }
+
+// runEvents are the events of the run in the latest block.
+func (w *World) runEvents() (events []run.Event) {
 	for _, e := range w.ledger.events {
 		if e.Type != "starling.training.v1.EventRun" {
 			continue
@@ -110,15 +134,31 @@ func (p *Pay) Block(w *World) error {
 		for _, a := range e.Attributes {
 			said[a.Key] = strings.Trim(a.Value, `"`) // JSON of strings and small numbers
 		}
-		switch run.EventKind(said["kind"]) {
+		round, _ := strconv.Atoi(said["round"])
+		unit, _ := strconv.Atoi(said["unit"])
+		events = append(events, run.Event{
+			Kind: run.EventKind(said["kind"]), Round: uint32(round), Unit: uint32(unit), Who: said["who"], Other: said["other"], Why: said["why"],
+		})
+	}
+	return events
+}
+
+// duty is a unit of a round, and who did it.
+type duty struct {
+	round, unit uint32
+	who         string
+}
+
+// Block implements Checker.
+func (p *Pay) Block(w *World) error {
+	for _, e := range w.runEvents() {
+		switch e.Kind {
 		case run.UnitCommitted:
 			if p.commits == nil {
 				p.commits = map[duty]int{}
 			}
-			round, _ := strconv.Atoi(said["round"])
-			unit, _ := strconv.Atoi(said["unit"])
-			p.commits[duty{uint32(round), uint32(unit), said["who"]}]++
-		case "rolled_back":
+			p.commits[duty{e.Round, e.Unit, e.Who}]++
+		case run.RolledBack:
 			p.rolled = true
 		}
 	}
@@ -156,13 +196,33 @@ func (p *Pay) once(receipts []reward.Receipt) error {
 
 // Lineage checks at the end that every attested checkpoint is signed by a quorum, follows its predecessor, and can be had;
 // and, if Honest, that each is what honest work alone leads to.
-type Lineage struct{ Honest bool }
+type Lineage struct {
+	Honest bool
 
-// Block implements Checker.
-func (Lineage) Block(*World) error { return nil }
+	last  uint32         // round of the run after the block before
+	least int            // active members, since that round began
+	quora map[uint32]int // active members at least, by the round after which they attested
+}
+
+// Block implements Checker. Members come and go; a round is attested by two thirds of those who are there at its end.
+func (l *Lineage) Block(w *World) error {
+	s, err := w.State()
+	if err != nil {
+		return nil // it has not begun
+	}
+	active := len(s.Active(run.Worker)) + len(s.Active(run.Verifier))
+	if l.quora == nil {
+		l.quora, l.least = map[uint32]int{}, active
+	}
+	l.least = min(l.least, active)
+	if s.Round != l.last {
+		l.quora[s.Base.Round], l.last, l.least = l.least, s.Round, active
+	}
+	return nil
+}
 
 // End implements Checker.
-func (l Lineage) End(w *World) error {
+func (l *Lineage) End(w *World) error {
 	ctx, job := context.Background(), w.config.Job
 	s, err := w.State()
 	if err != nil {
@@ -179,7 +239,7 @@ func (l Lineage) End(w *World) error {
 				return fmt.Errorf("lineage: round %d: %w", round, err)
 			}
 		}
-		if active := len(s.Active(run.Worker)) + len(s.Active(run.Verifier)); 3*len(e.Votes) <= 2*active {
+		if active := l.quora[round]; 3*len(e.Votes) <= 2*active {
 			return fmt.Errorf("lineage: round %d has %d signatures of at least %d members", round, len(e.Votes), active)
 		}
 		if _, err := engine.LoadCheckpoint(ctx, e.Attestation.Checkpoint, w.Blob); err != nil {

@@ -78,7 +78,7 @@ func mix(c Config, seed uint64) Config {
 }
 
 func playMix(c Config) (Outcome, error) {
-	w, err := New(c, Money{}, &Pay{}, Justice{Guilty: slices.Collect(maps.Keys(c.Acts))}, Lineage{Honest: c.AuditPPM == 1_000_000})
+	w, err := New(c, Money{}, &Pay{}, Justice{Guilty: slices.Collect(maps.Keys(c.Acts))}, &Lineage{Honest: c.AuditPPM == 1_000_000})
 	if err != nil {
 		return Outcome{}, err
 	}
@@ -160,7 +160,7 @@ func TestCheckersSeeWhatIsWrong(t *testing.T) {
 	t.Run("a machine that computes wrong is slashed", func(t *testing.T) { play(t, broken, Justice{}, nothing) })
 	blind := small(t)
 	blind.Verifiers, blind.Acts = 1, map[string]adversary.Act{w1: adversary.Poisons{Factor: -1}, "verifier-0": adversary.Colludes{With: keyOf(w1).Address()}}
-	t.Run("a lie that nobody audits is in the model", func(t *testing.T) { play(t, blind, Lineage{Honest: true}, nothing) })
+	t.Run("a lie that nobody audits is in the model", func(t *testing.T) { play(t, blind, &Lineage{Honest: true}, nothing) })
 	t.Run("an account that nobody knows has coins", func(t *testing.T) {
 		play(t, small(t), Money{}, func(w *World) { w.parties = w.parties[:len(w.parties)-1] })
 	})

@@ -46,6 +46,9 @@ type process struct {
 	step     adversary.Step
 	party    *party.Party // once the job's bundle is here
 	opening  bool
+	departed bool                          // nothing was left to do in the run
+	drains   bool                          // it takes on nothing new
+	stops    map[string]context.CancelFunc // of the actions under way
 	routines []*routine
 	ctx      context.Context // until the next crash
 	cancel   context.CancelFunc
@@ -62,7 +65,7 @@ func address(name string) string { return "/sim/" + name }
 
 // boot forgets all that a process has in memory.
 func (p *process) boot() {
-	p.synced, p.party, p.opening = false, nil, false
+	p.synced, p.party, p.opening, p.departed, p.stops = false, nil, false, false, map[string]context.CancelFunc{}
 	p.ctx, p.cancel = context.WithCancel(context.Background())
 	switch p.role {
 	case run.Worker:
@@ -71,6 +74,9 @@ func (p *process) boot() {
 		p.step = verifier.New(p.key.Address()).Step
 	default:
 		p.step = func(role.Event) []role.Action { return nil }
+	}
+	if p.drains {
+		p.step(role.Drain{})
 	}
 }
 
@@ -112,8 +118,11 @@ func (p *process) block(height int64) {
 	if err != nil {
 		p.world.fail(fmt.Errorf("sim: %s cannot follow the chain: %w", p.name, err))
 	}
+	if id := p.key.Address(); b != nil && p.departed && !p.drains && !b.Run.Gone(id) {
+		p.boot() // it is taken in again
+	}
 	switch {
-	case b == nil:
+	case b == nil || p.departed:
 	case p.party != nil:
 		p.tell(*b)
 	case !p.opening:
@@ -153,11 +162,35 @@ func (p *process) open(ctx context.Context, terms run.Terms) error {
 	return nil
 }
 
+// drain makes the process take on nothing new, and leave.
+func (p *process) drain() {
+	p.world.trace("drain", p.name)
+	p.drains = true
+	p.spawn(func(ctx context.Context) { p.world.must(p.chain.Offer(ctx, p.role, price, 0)) })
+	p.tell(role.Drain{})
+}
+
 // tell passes an event to the role and performs what it wants.
 func (p *process) tell(e role.Event) {
 	for _, a := range p.step(e) {
+		switch a := a.(type) {
+		case role.Depart:
+			p.world.trace("departs", p.name)
+			p.departed = true
+			continue
+		case role.Stop:
+			p.world.trace("stops", p.name, a.Of)
+			if stop := p.stops[a.Of]; stop != nil {
+				stop()
+			}
+			continue
+		}
 		p.spawn(func(ctx context.Context) {
+			ctx, stop := context.WithCancel(ctx)
+			defer stop()
+			p.stops[a.Key()] = stop
 			e := p.party.Perform(ctx, a)
+			delete(p.stops, a.Key())
 			if f, ok := e.(role.Failed); ok && errors.Is(f.Err, errKilled) {
 				return
 			} else if ok {
@@ -239,6 +272,9 @@ func (s slow) Train(ctx context.Context, base run.Checkpoint, unit uint32) (*eng
 	if err := s.work(); err != nil {
 		return nil, err
 	}
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
 	return s.Compute.Train(ctx, base, unit)
 }
 
@@ -254,6 +290,9 @@ func (s slow) Measure(ctx context.Context, base run.Checkpoint, unit uint32, c r
 func (s slow) Check(ctx context.Context, base run.Checkpoint, at audit.Subject, c run.Commitment) (engine.Finding, error) {
 	if err := s.work(); err != nil {
 		return engine.Finding{}, err
+	}
+	if ctx.Err() != nil {
+		return engine.Finding{}, ctx.Err()
 	}
 	return s.Compute.Check(ctx, base, at, c)
 }

@@ -110,7 +110,7 @@ func (s story) test(t *testing.T, c Config) {
 	if testing.Verbose() {
 		c.Log = func(line string) { t.Log(line) }
 	}
-	w, err := New(c, Money{}, &Pay{}, Justice{Guilty: slices.Collect(maps.Keys(s.acts))}, Lineage{Honest: !s.spoiled})
+	w, err := New(c, Money{}, &Pay{}, Justice{Guilty: slices.Collect(maps.Keys(s.acts))}, &Lineage{Honest: !s.spoiled})
 	if err != nil {
 		t.Fatal(err)
 	}

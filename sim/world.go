@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"hash"
+	"maps"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"time"
 
@@ -24,6 +26,7 @@ type Config struct {
 	Job        *Job
 	Workers    int
 	Verifiers  int
+	Most       int // workers at a time, if more than Workers
 	Validators int
 	Slices     uint32        // in which a round is reduced; 0: everybody combines all updates
 	AuditPPM   uint32        // floor of the audit rate, parts per million
@@ -35,10 +38,12 @@ type Config struct {
 	Machines   map[string]Machine // by name, of those for whom the two lines before do not hold
 	Order      *market.Order      // of the consumer, but for the names of blobs; nil: one for all workers and verifiers
 	Acts       map[string]adversary.Act
-	Withhold   []int             // validators that keep their part of the beacon back
-	Faults     []Fault           // of machines and links
-	MaxBlocks  int64             // after which the run counts as stuck
-	Log        func(line string) // nil: nowhere
+	Withhold   []int   // validators that keep their part of the beacon back
+	Faults     []Fault // of machines and links
+	Comes      []Newcomer
+	Goes       map[string]time.Duration // who drains from when on
+	MaxBlocks  int64                    // after which the run counts as stuck
+	Log        func(line string)        // nil: nowhere
 }
 
 // Machine is what a party works with.
@@ -59,6 +64,13 @@ type Fault struct {
 	At, For time.Duration
 	Who     string // crashes and restarts; or, with From, cannot reach From and is not reached by it
 	From    string
+}
+
+// Newcomer is a machine that is switched on while the run goes on, and offers its work.
+type Newcomer struct {
+	Name string
+	Role run.Role
+	At   time.Duration
 }
 
 // Money of the parties, in uzen.
@@ -115,7 +127,11 @@ func New(c Config, checks ...Checker) (*World, error) {
 		keys = append(keys, chain.NewKeys(canon.Sum("sim/validator", []byte{byte(i)})))
 	}
 	accounts := []chain.Funded{{Address: keyOf("consumer").Address(), Amount: funds}}
-	for _, name := range c.Names() {
+	names := c.Names()
+	for _, n := range c.Comes {
+		names = append(names, n.Name)
+	}
+	for _, name := range names {
 		accounts = append(accounts, chain.Funded{Address: keyOf(name).Address(), Amount: funds})
 	}
 	doc, err := chain.Genesis("sim-"+strconv.FormatUint(c.Seed, 10), time.Unix(1_000_000_000, 0), keys, accounts)
@@ -159,6 +175,17 @@ func (w *World) populate() {
 		p := add(name, r)
 		p.spawn(func(ctx context.Context) { w.must(p.enlist(ctx)) })
 	}
+	for _, n := range c.Comes {
+		p := add(n.Name, n.Role)
+		p.up = false
+		w.clock.after(n.At, func() {
+			p.restart()
+			p.spawn(func(ctx context.Context) { w.must(p.enlist(ctx)) })
+		})
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.Goes)) {
+		w.clock.after(c.Goes[name], w.at[address(name)].drain)
+	}
 	for _, f := range c.Faults {
 		w.plan(f)
 	}
@@ -191,7 +218,7 @@ func (c Config) order() market.Order {
 	}
 	n := uint32(c.Workers)
 	return market.Order{
-		ID: c.Job.ID(), Budget: budget, PriceCap: price, Workers: market.Workers{Min: n, Target: n, Max: n}, Verifiers: uint32(c.Verifiers),
+		ID: c.Job.ID(), Budget: budget, PriceCap: price, Workers: market.Workers{Min: n, Target: n, Max: max(n, uint32(c.Most))}, Verifiers: uint32(c.Verifiers),
 		Terms: c.Job.terms(c),
 	}
 }
