@@ -51,7 +51,7 @@ func TestTolerantStories(t *testing.T) {
 			if testing.Verbose() {
 				c.Log = func(line string) { t.Log(line) }
 			}
-			w, err := New(c, Money{}, &Pay{}, Justice{}, Lineage{})
+			w, err := New(c, Money{}, &Pay{}, Justice{}, &Lineage{})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -80,8 +80,8 @@ func (s State) MayJoin(id string, r Role) bool {
 	return m.Role == r && !m.Active && (m.Why == WhyReturning || m.Why == WhyLeft && !s.Liable(id))
 }
 
-// Join takes members in while the run goes on, whom the market has matched: each begins a trial. Only ID, Role and Price of
-// the members are taken.
+// Join takes members in while the run goes on, whom the market has matched: each begins a trial. Only ID, Role, Price and
+// Passed of the members are taken, and Passed of who was no member before.
 func (s State) Join(env Env, members []Member) (State, []Event, error) {
 	d := s.edit(env)
 	for _, m := range members {
@@ -97,7 +97,7 @@ func (s State) Join(env Env, members []Member) (State, []Event, error) {
 func (d *draft) join(m Member) {
 	i, known := d.member(m.ID)
 	if !known {
-		d.Members = slices.Insert(d.Members, i, Member{ID: m.ID, Role: m.Role})
+		d.Members = slices.Insert(d.Members, i, Member{ID: m.ID, Role: m.Role, Passed: m.Passed})
 	}
 	e := &d.Members[i]
 	if e.Why == WhyReturning {
@@ -147,7 +147,7 @@ func (s State) rest(m Member) int64 { return s.TrainDeadline() << min(m.Returns,
 // missing reports whether a member is out because it was not there, which says nothing about its work.
 func (m Member) missing() bool {
 	switch m.Why {
-	case WhyMissedDeadlines, WhyMissedAudits, WhyMissedAttest, WhyMissedSlices, WhyUnavailable, WhyUnproven:
+	case WhyMissedDeadlines, WhyMissedAudits, WhyMissedAttest, WhyMissedSlices, WhyUnproven:
 		return !m.Active
 	}
 	return false

@@ -18,8 +18,12 @@ func (k *Keeper) Running(ctx context.Context) ([]string, error) {
 	return it.Keys()
 }
 
-// Join takes in members while the run of a job goes on.
+// Join takes in members while the run of a job goes on, with their history.
 func (k *Keeper) Join(ctx context.Context, job string, members []run.Member) error {
+	members, err := k.history(ctx, members)
+	if err != nil {
+		return err
+	}
 	return k.step(ctx, job, func(s run.State, env run.Env) (run.State, []run.Event, error) { return s.Join(env, members) })
 }
 

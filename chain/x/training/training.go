@@ -147,19 +147,28 @@ func (k *Keeper) State(ctx context.Context, job string) (run.State, error) {
 
 // Start begins the run of a matched order, with the history of its members.
 func (k *Keeper) Start(ctx context.Context, t run.Terms, members []run.Member) error {
-	members = slices.Clone(members)
-	for i := range members {
-		p, err := k.registry.Get(ctx, members[i].ID)
-		if err != nil {
-			return err
-		}
-		members[i].Passed = p.Passed
+	members, err := k.history(ctx, members)
+	if err != nil {
+		return err
 	}
 	s, err := run.New(t, members, sdk.UnwrapSDKContext(ctx).BlockHeight())
 	if err != nil {
 		return err
 	}
 	return errors.Join(k.runs.Set(ctx, t.Job, s), k.active.Set(ctx, t.Job), k.issued.Set(ctx, t.Job, 0))
+}
+
+// history returns members with the audits that they passed in earlier runs.
+func (k *Keeper) history(ctx context.Context, members []run.Member) ([]run.Member, error) {
+	members = slices.Clone(members)
+	for i := range members {
+		p, err := k.registry.Get(ctx, members[i].ID)
+		if err != nil {
+			return nil, err
+		}
+		members[i].Passed = p.Passed
+	}
+	return members, nil
 }
 
 // env is what the current block gives to a rule.
