@@ -195,8 +195,9 @@ func (c *cli) workerDrain() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "drain --home DIR",
 		Short: "Let a worker or verifier finish its runs and end",
-		Long: `Tell the process that runs over a folder to drain, as its first Ctrl-C does: it takes no new runs, and ends
-when the present ones are over. If none runs, the offer of its account is withdrawn.
+		Long: `Tell the process that runs over a folder to drain, as its first Ctrl-C does: it takes no new runs,
+leaves the present ones when its unit is committed, and ends when nothing of it is open there. If none runs,
+the offer of its account is withdrawn.
 
 With -o json: {"draining":BOOL,"withdrawn":BOOL}.`,
 		Example: `  starling worker drain --home net/worker-0`,
@@ -206,7 +207,7 @@ With -o json: {"draining":BOOL,"withdrawn":BOOL}.`,
 				return usage(cmd, errors.New("--home is needed"))
 			}
 			err := control.Drain(cmd.Context(), t.home)
-			draining, text := err == nil, "the process drains: it ends when its runs are over"
+			draining, text := err == nil, "the process drains: it ends when nothing of it is open in its runs"
 			if errors.Is(err, control.ErrNotRunning) {
 				err, text = t.withdraw(cmd), "no process runs; the offer is withdrawn"
 			}

@@ -33,8 +33,7 @@ func (m member) reasons() []Reason {
 	if m.self.Active {
 		all = m.duties()
 	} else {
-		why, do := departure(m.self.Why)
-		all = m.about(s.Lap, Reason{Code: Left, Kind: Over, Text: "the account takes no further part in this run: " + why, Do: do})
+		all = m.about(s.Lap, m.apart())
 	}
 	all = append(all, m.disputes()...)
 	all = append(all, m.audits()...)
@@ -42,6 +41,25 @@ func (m member) reasons() []Reason {
 		all = append(all, m.unpaid(l)...)
 	}
 	return all
+}
+
+// apart says where a member stands that is not active.
+func (m member) apart() Reason {
+	switch m.self.Why {
+	case run.WhyOnTrial:
+		t, _ := m.run.Trial(m.Who)
+		switch {
+		case t.Exam.Worker == "":
+			return Reason{Code: WaitsExam, Kind: Waits, Text: "the account joins, and is given a unit to prove itself with when one is final"}
+		case !t.Seal.IsZero() && t.Question.IsZero():
+			return Reason{Code: OnTrial, Kind: Waits, Text: "the account has proven itself with a seal, and the next block that has a beacon says where to open it"}
+		}
+		return Reason{Code: OnTrial, Kind: Works, Until: t.Deadline, Text: textf("the account joins, and shows with unit %d of round %d that it computes what the others do", t.Exam.Unit, t.Exam.Round+1)}
+	case run.WhyReturning:
+		return Reason{Code: Returns, Kind: Waits, Text: "the account is back after missed deadlines, and waits for a free place"}
+	}
+	why, do := departure(m.self.Why)
+	return Reason{Code: Left, Kind: Over, Text: "the account takes no further part in this run: " + why, Do: do}
 }
 
 // about completes reasons with the job and the round.
@@ -225,9 +243,13 @@ func unsettled(u run.Unit) (Reason, bool) {
 
 // departure says why a member is inactive, and what to do.
 func departure(why string) (text, do string) {
-	const slow = "keep the machine on and free of other load; it is matched again with the next order"
+	const slow = "keep the machine on and free of other load; it comes back by itself when the process runs"
 	const broken = "before staking again, check the memory of the machine and that it runs the version that the network runs"
 	switch why {
+	case run.WhyLeft:
+		return "it left in good standing, and is paid for what it committed", "nothing; what may still be questioned is answered while the process runs"
+	case run.WhyUnproven:
+		return "its trial ended without a proof that it computes what the others do", "let the machine reach the others (starling doctor --listen), and check that it runs the version that the network runs"
 	case run.WhyMissedDeadlines:
 		return "it missed the deadlines of several units in a row", slow
 	case run.WhyMissedAudits:

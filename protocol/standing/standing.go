@@ -84,6 +84,9 @@ const (
 
 	// A run.
 	Left           Code = "left_run"
+	OnTrial        Code = "on_trial"
+	WaitsExam      Code = "waits_exam"
+	Returns        Code = "returns"
 	RunDone        Code = "run_done"
 	RunHalted      Code = "run_halted"
 	WaitsBeacon    Code = "waits_beacon"
@@ -126,7 +129,7 @@ func Explain(v View) []Reason {
 		if !ok {
 			continue
 		}
-		if m.Active && r.Phase != run.Done && r.Phase != run.Halted {
+		if (m.Active || m.Why == run.WhyOnTrial) && r.Phase != run.Done && r.Phase != run.Halted {
 			live++
 		}
 		all = append(all, member{v, r, m}.reasons()...)
@@ -154,13 +157,13 @@ func (v View) offering(role run.Role, live int) []Reason {
 	at := slices.IndexFunc(v.Offers, func(o market.Offer) bool { return o.ID == v.Who && o.Role == role })
 	switch {
 	case at < 0 && live > 0:
-		return []Reason{{Code: Draining, Kind: Waits, Text: "the offer is withdrawn: no new runs are taken, and the present ones go on to their end"}}
+		return []Reason{{Code: Draining, Kind: Waits, Text: "the offer is withdrawn: no new runs are taken, and the present ones are left when nothing of the account is open in them"}}
 	case at < 0:
 		return []Reason{{Code: Withdrawn, Kind: Blocked, Text: "the account offers no work", Do: "offer it with starling worker up"}}
 	case uint32(live) >= v.Offers[at].Slots:
 		return []Reason{{Code: SlotsTaken, Kind: Waits, Text: textf("the account works in as many runs as it offers, which is %d", v.Offers[at].Slots)}}
 	case len(v.Orders) == 0:
-		return []Reason{{Code: NoOrder, Kind: Waits, Text: "no job is on order"}}
+		return []Reason{{Code: NoOrder, Kind: Waits, Text: "no job is on order, and no run has a free place that the offer fits"}}
 	}
 	var all []Reason
 	for _, o := range v.Orders {

@@ -15,7 +15,7 @@ import (
 var codes = []Code{
 	NotRegistered, Jailed, StakeTooSmall, Draining, Withdrawn, SlotsTaken,
 	NoOrder, OrderPrice, OrderWorkers, OrderVerifiers, OrderDear, OrderBudget, OrderNotChosen, OrderNext,
-	Left, RunDone, RunHalted, WaitsBeacon, WaitsWindow, WaitsBudget, NoUnit, Trains, WaitsCommits, Reduces, WaitsSlices, Attests, WaitsVotes, WaitsFinal,
+	Left, OnTrial, WaitsExam, Returns, RunDone, RunHalted, WaitsBeacon, WaitsWindow, WaitsBudget, NoUnit, Trains, WaitsCommits, Reduces, WaitsSlices, Attests, WaitsVotes, WaitsFinal,
 	NoAudit, Audits, WaitsQuestion, OpensSeal, Moves, WaitsMove, WaitsDispute, WaitsDraw, WaitsAudit, WaitsOpening, WaitsChallenge, WaitsOlder,
 }
 
@@ -98,6 +98,11 @@ func TestExplain(t *testing.T) {
 		"committed":       {"w", func(v *View) { v.Runs[0].Units[0].Status = run.Committed }, WaitsCommits, 80, "of x"},
 		"no unit":         {"w", func(v *View) { v.Runs[0].Units[0].Worker = "x" }, NoUnit, 80, "speed"},
 		"verifier waits":  {"v", func(*View) {}, WaitsCommits, 80, "w, x"},
+		"joins":           {"w", trial(run.Trial{}), WaitsExam, 0, "when one is final"},
+		"on trial":        {"w", trial(run.Trial{Exam: run.Exam{Worker: "x", Unit: 3, Round: 4}, Deadline: 88}), OnTrial, 88, "unit 3 of round 5"},
+		"sealed its exam": {"w", trial(run.Trial{Exam: run.Exam{Worker: "x"}, Seal: canon.Sum("seal"), Deadline: 88}), OnTrial, 0, "next block"},
+		"opens its exam":  {"w", trial(run.Trial{Exam: run.Exam{Worker: "x"}, Seal: canon.Sum("seal"), Question: canon.Sum("q"), Deadline: 88}), OnTrial, 88, "unit 0"},
+		"returns":         {"w", func(v *View) { v.Runs[0].Members[1].Active, v.Runs[0].Members[1].Why = false, run.WhyReturning }, Returns, 0, "free place"},
 		"reduces":         {"w", reducing("w"), Reduces, 77, "1 slice of"},
 		"others reduce":   {"w", reducing("x"), WaitsSlices, 0, "1 of 2 slices"},
 		"attests":         {"w", phase(run.Attest), Attests, 70, "attested"},
@@ -153,6 +158,14 @@ func disputed(turn dispute.Party) func(*View, *run.Unit) {
 	return func(v *View, u *run.Unit) {
 		u.Status, u.Challengers = run.Disputed, []string{"v"}
 		v.Runs[0].Disputes = []dispute.Game{game(turn)}
+	}
+}
+
+// trial lets the worker w join.
+func trial(t run.Trial) func(*View) {
+	return func(v *View) {
+		t.Member = "w"
+		v.Runs[0].Members[1].Active, v.Runs[0].Members[1].Why, v.Runs[0].Trials = false, run.WhyOnTrial, []run.Trial{t}
 	}
 }
 
@@ -216,7 +229,7 @@ func TestEveryStateHasAReason(t *testing.T) {
 func TestDepartures(t *testing.T) {
 	for _, why := range []string{
 		run.WhyMissedDeadlines, run.WhyMissedAudits, run.WhyMissedAttest, run.WhyMissedSlices, run.WhyUnavailable, run.WhyWrongAttest, run.WhyWrongSlice, run.WhyVerdict, run.WhyFalseChallenge,
-		run.WhySealUnopened, run.WhyPlantPassed, run.WhyWithheld,
+		run.WhySealUnopened, run.WhyPlantPassed, run.WhyWithheld, run.WhyLeft, run.WhyUnproven,
 	} {
 		if text, do := departure(why); text == "" || do == "" || strings.Contains(text, "_") {
 			t.Errorf("%s: %q %q", why, text, do)
