@@ -3,6 +3,7 @@ package peer
 import (
 	"context"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/libp2p/go-libp2p"
@@ -26,6 +27,9 @@ const (
 
 // directWait is how long bulk waits for a direct connection to take the place of a new one through a relay.
 const directWait = 5 * time.Second
+
+// directAgain is the age at which a connection that has stayed relayed is made anew.
+const directAgain = 10 * time.Second
 
 // offering are the options of a host that relays between others.
 func offering(member func(ID) bool) []libp2p.Option {
@@ -94,16 +98,36 @@ func (h *Host) Watch(ctx context.Context, told func(addrs []string) error) error
 
 // stream opens a stream for bulk. Over a relay it goes only if the connection has not become a direct one in time.
 func (h *Host) stream(ctx context.Context, id ID) (network.Stream, error) {
-	relayed := h.host.Network().ConnsToPeer(id)
-	if h.host.Network().Connectedness(id) == network.Limited && len(relayed) > 0 {
-		if left := directWait - time.Since(relayed[0].Stat().Opened); left > 0 {
-			direct, cancel := context.WithTimeout(ctx, left)
-			defer cancel()
-			s, err := h.host.NewStream(network.WithNoDial(direct, "the other end makes the direct connection"), id, Protocol)
-			if err == nil {
-				return s, nil
-			}
+	if left := h.directSoon(ctx, id); left > 0 {
+		direct, cancel := context.WithTimeout(ctx, left)
+		defer cancel()
+		s, err := h.host.NewStream(network.WithNoDial(direct, "the other end makes the direct connection"), id, Protocol)
+		if err == nil {
+			return s, nil
 		}
 	}
 	return h.host.NewStream(network.WithAllowLimitedConn(ctx, "bulk"), id, Protocol)
+}
+
+// directSoon returns for how long a direct connection to a peer is worth waiting for; 0 if there is one, or none is to be had.
+// The ends try when a connection comes in through a relay, and only then: one that has stayed relayed, because the other end
+// was not ready, is made anew unless blobs move over it.
+func (h *Host) directSoon(ctx context.Context, id ID) time.Duration {
+	net := h.host.Network()
+	relayed := net.ConnsToPeer(id)
+	if net.Connectedness(id) != network.Limited || len(relayed) == 0 {
+		return 0
+	}
+	age := time.Since(relayed[0].Stat().Opened)
+	inUse := slices.ContainsFunc(relayed, func(c network.Conn) bool {
+		return slices.ContainsFunc(c.GetStreams(), func(s network.Stream) bool { return s.Protocol() == Protocol })
+	})
+	if age < directAgain || inUse {
+		return directWait - age
+	}
+	_ = net.ClosePeer(id)
+	if h.reach(ctx, id) != nil {
+		return 0 // whoever opens the stream finds out why
+	}
+	return directWait
 }
