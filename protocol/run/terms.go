@@ -46,8 +46,6 @@ func (t Terms) Validate() error {
 		return bad("%d slices, at most %d", t.Slices, MaxSlices)
 	case t.Sliced() && (t.Tolerance.DistancePPM > 0 || t.Screen != ScreenOff):
 		return bad("rounds in slices of work that is tolerant, or whose updates are screened: nobody sees a whole update")
-	case t.Slices > 0 && t.Tolerance.DistancePPM > 0:
-		return bad("%d slices in a tolerant run, in which every member looks at every update", t.Slices)
 	case d.Challenge < 0 || d.Challenge > MaxBlocks:
 		return bad("%d blocks for challenges, wanted 0 to %d", d.Challenge, MaxBlocks)
 	case t.Screen > ScreenLosses:
