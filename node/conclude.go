@@ -158,7 +158,7 @@ func (e ending) summary() *Summary {
 		PaidUzen: e.escrow.Paid, FeeUzen: e.escrow.Fee, RefundedUzen: e.escrow.Refunded, BudgetUzen: e.escrow.Budget,
 		StateRoot: e.root, Disputes: []DisputeLine{},
 	}
-	s.Tokens = uint64(s.Steps) * uint64(spec.Units*spec.Batch*spec.Length)
+	s.Tokens = e.tokens(s.Steps)
 	s.FirstEvalLoss, s.FinalEvalLoss = evalLosses(e.metrics)
 	if s.Diverged = e.diverged; s.Diverged == "" {
 		s.Diverged = rise(e.metrics)

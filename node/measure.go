@@ -124,7 +124,7 @@ func (c *collector) advanceProgress(m Metric) {
 		p.EvalLoss = *m.EvalLoss
 	}
 	if m.TokensPerSecond > 0 {
-		perStep := float64(c.b.Spec.Units*c.b.Spec.Batch*c.b.Spec.Length) / m.TokensPerSecond
+		perStep := float64(c.b.tokens(1)) / m.TokensPerSecond
 		p.Left = time.Duration(float64(p.Steps-p.Step) * perStep * float64(time.Second))
 	}
 	c.show(p.Phase)

@@ -188,13 +188,14 @@ func (o *observer) result(ctx context.Context, b *Blueprint, w *sim.World, event
 		return nil, err
 	}
 	e := ending{Blueprint: b, books: k, root: k.state.Base.Root, took: func(dispute.Game) float64 { return 0 }}
-	if err := o.measure(ctx, &e, w); err != nil {
+	worked, err := o.measure(ctx, &e, w)
+	if err != nil {
 		return nil, err
 	}
 	s := &Simulation{Summary: *e.summary(), Blocks: w.Height(), Halted: k.state.Why, Events: events, ending: e}
 	if n := len(o.attested); n > 0 {
 		spent := (o.attested[n-1].at - o.began.at).Seconds() * float64(o.workers)
-		s.Utilisation = o.unitSeconds(b, w) / spent
+		s.Utilisation = worked.Seconds() / spent
 	}
 	paid, slashed := map[string]uint64{}, map[string]uint64{}
 	for _, r := range k.receipts {
@@ -216,38 +217,28 @@ func (o *observer) result(ctx context.Context, b *Blueprint, w *sim.World, event
 	return s, nil
 }
 
-// unitSeconds is how long the workers of the lineage took for its units.
-func (o *observer) unitSeconds(b *Blueprint, w *sim.World) (sum float64) {
-	for round := range o.attested {
-		entry, err := w.Chain().Lineage(o.ctx, b.JobID(), uint32(round+1))
-		if err != nil {
-			continue
-		}
-		for _, id := range entry.Workers {
-			sum += w.Machine(w.Name(id)).Unit.Seconds()
-		}
-	}
-	return sum
-}
-
-// measure evaluates the checkpoints of the lineage and lists its lines and metrics.
-func (o *observer) measure(ctx context.Context, e *ending, w *sim.World) error {
+// measure evaluates the checkpoints of the lineage, lists its lines and metrics, and returns how long their workers took for
+// its units.
+func (o *observer) measure(ctx context.Context, e *ending, w *sim.World) (worked time.Duration, err error) {
 	eval, err := program.Compile(e.Eval, 1)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	if e.metrics, err = e.Blueprint.metrics(eval, 0, e.Genesis, nil, o.workers); err != nil {
-		return err
+		return 0, err
 	}
 	before := o.began
 	for i, now := range o.attested {
 		entry, err := w.Chain().Lineage(ctx, e.JobID(), uint32(i+1))
 		if err != nil {
-			return err
+			return 0, err
 		}
 		ckpt, err := engine.LoadCheckpoint(ctx, entry.Attestation.Checkpoint, w.Blob)
 		if err != nil {
-			return err
+			return 0, err
+		}
+		for _, id := range entry.Workers {
+			worked += w.Machine(w.Name(id)).Unit
 		}
 		losses := meanLosses(e.Spec, entry, func(cid string) ([]byte, error) {
 			id, err := blob.Parse(cid)
@@ -258,7 +249,7 @@ func (o *observer) measure(ctx context.Context, e *ending, w *sim.World) error {
 		}, func(int, error) {})
 		ms, err := e.Blueprint.metrics(eval, uint32(i+1), ckpt, losses, o.workers)
 		if err != nil {
-			return err
+			return 0, err
 		}
 		m := &ms[len(ms)-1]
 		m.Seconds = (now.at - before.at).Seconds()
@@ -266,5 +257,5 @@ func (o *observer) measure(ctx context.Context, e *ending, w *sim.World) error {
 		m.BytesUp, m.BytesDown, m.PaidUzen = now.sent-before.sent, now.received-before.received, now.paid
 		e.metrics, e.lines, before = append(e.metrics, ms...), append(e.lines, newLine(entry)), now
 	}
-	return nil
+	return worked, nil
 }
