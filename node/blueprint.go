@@ -31,7 +31,6 @@ type Blueprint struct {
 	Tokenizer *tokenizer.Tokenizer
 	Corpus    *data.Corpus
 	Manifest  data.Manifest
-	Shards    [][]byte
 	Step      *program.Program // one inner step
 	Eval      *program.Program // the loss of EvalBatch sequences
 	EvalBatch int
@@ -72,7 +71,7 @@ func NewBlueprint(j *job.Job) (*Blueprint, error) {
 
 // blueprint makes a job ready whose files are read. base is nil for a model from scratch.
 func blueprint(j *job.Job, base *folder.Model, tok *tokenizer.Tokenizer, corpus *data.Corpus) (*Blueprint, error) {
-	b := &Blueprint{Job: j, Tokenizer: tok, Corpus: corpus, Shards: corpus.Shards(engine.ShardTokens), Manifest: corpus.Manifest(engine.ShardTokens)}
+	b := &Blueprint{Job: j, Tokenizer: tok, Corpus: corpus, Manifest: corpus.Manifest(engine.ShardTokens)}
 	if err := b.corpusFits(); err != nil {
 		return nil, err
 	}

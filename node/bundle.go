@@ -2,6 +2,7 @@ package node
 
 import (
 	"context"
+	"errors"
 
 	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/network/blob"
@@ -9,32 +10,13 @@ import (
 	"github.com/starling-network/starling/role/engine"
 )
 
-// publish stores everything that a job ships, and returns the CID of its bundle and the name of its first checkpoint.
+// publish stores everything that a job ships, and returns the CID of its bundle and the name of its first checkpoint. The work
+// specification is in the bundle, and for who looks for it by itself a blob of its own, too.
 func (b *Blueprint) publish(ctx context.Context, store blob.Store, r *runFile) (cid string, genesis run.Checkpoint, err error) {
-	put := func(data []byte) string {
-		id, e := store.Put(ctx, data)
-		if e != nil && err == nil {
-			err = e
-		}
-		return id.String()
-	}
-	out := engine.Bundle{Spec: b.Spec.Encode(), Program: put(b.Step.Encode()), Manifest: put(b.Manifest.Encode())}
-	for _, s := range b.Shards {
-		out.Shards = append(out.Shards, put(s))
-	}
-	if len(b.Frozen) > 0 {
-		frozen, e := engine.SaveFrozen(ctx, store, b.JobID(), b.Spec.Frozen, train.Frozen(b.Step), b.Frozen)
-		if e != nil {
-			return "", genesis, e
-		}
-		out.Frozen, r.Blobs.Frozen = frozen, frozen
-	}
-	cid = put(out.Encode())
-	r.Blobs.Spec, r.Blobs.Program, r.Blobs.Manifest, r.Blobs.Shards = put(out.Spec), out.Program, out.Manifest, out.Shards
-	if err != nil {
-		return "", genesis, err
-	}
-	genesis, err = engine.SaveCheckpoint(ctx, store, b.JobID(), b.Genesis)
-	r.Blobs.Genesis = genesis.CID
-	return cid, genesis, err
+	task := &train.Task{Spec: b.Spec, Step: b.Step, Corpus: b.Corpus, Frozen: b.Frozen}
+	cid, bundle, genesis, err := engine.Ship(ctx, store, b.JobID(), task, b.Genesis)
+	spec, specErr := store.Put(ctx, bundle.Spec)
+	k := &r.Blobs
+	k.Spec, k.Program, k.Manifest, k.Shards, k.Frozen, k.Genesis = spec.String(), bundle.Program, bundle.Manifest, bundle.Shards, bundle.Frozen, genesis.CID
+	return cid, genesis, errors.Join(err, specErr)
 }

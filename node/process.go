@@ -73,8 +73,11 @@ func (p *process) run(ctx context.Context) error {
 			delete(stops, o.action.Key())
 			actions = p.tell(o.event)
 		case b, ok := <-blocks:
+			if !ok && ctx.Err() != nil {
+				return nil
+			}
 			if !ok {
-				return errors.Join(ctx.Err(), errClosed)
+				return errClosed
 			}
 			p.watch.block(b.Height, b.Time)
 			block, err := p.observe(ctx, b.Height)

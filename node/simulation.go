@@ -5,7 +5,6 @@ import (
 	"encoding/csv"
 	"errors"
 	"os"
-	"path/filepath"
 	"strconv"
 )
 
@@ -19,15 +18,15 @@ const (
 )
 
 // Write leaves a simulation in a folder: simulation.json, report.html, the page that a run leaves behind, rounds.csv,
-// and metrics.jsonl, receipts.jsonl and lineage.jsonl as of a run. The same simulation gives the same bytes.
+// and metrics.jsonl, receipts.jsonl and lineage.jsonl as of a run, which the folder must not hold (Probe). The same simulation gives the same bytes.
 func (s *Simulation) Write(dir string) error {
+	if err := Probe(dir); err != nil {
+		return err
+	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
 	out := &OutDir{Path: dir}
-	if _, err := os.Stat(filepath.Join(dir, fileRun)); err == nil {
-		return ErrFinished
-	}
 	e := s.ending
 	var lineage bytes.Buffer
 	for _, l := range e.lines {

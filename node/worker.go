@@ -258,10 +258,13 @@ func (s *service) begin(ctx context.Context, job string) {
 		s.mu.Lock()
 		delete(s.runs, job)
 		s.mu.Unlock()
-		if err != nil && ctx.Err() == nil {
+		switch {
+		case err != nil:
 			s.Say(fmt.Sprintf("left %s: %v", job, err))
-			return
+		case ctx.Err() != nil:
+			s.Say("stopped before it was done with " + job)
+		default:
+			s.Say("done with " + job)
 		}
-		s.Say("done with " + job)
 	})
 }

@@ -94,34 +94,6 @@ func Of(id string, task *train.Task, genesis *train.Checkpoint) *Job {
 // ID of the job.
 func (j *Job) ID() string { return j.id }
 
-// ship stores what the job ships and returns the CID of its bundle and the name of its first checkpoint.
-func (j *Job) ship(ctx context.Context, store blob.Store) (bundle string, genesis run.Checkpoint, err error) {
-	put := func(b []byte) string {
-		id, e := store.Put(ctx, b)
-		if e != nil && err == nil {
-			err = e
-		}
-		return id.String()
-	}
-	b := engine.Bundle{
-		Spec: j.Task.Spec.Encode(), Program: put(j.Task.Step.Encode()), Manifest: put(j.Task.Corpus.Manifest(engine.ShardTokens).Encode()),
-	}
-	for _, s := range j.Task.Corpus.Shards(engine.ShardTokens) {
-		b.Shards = append(b.Shards, put(s))
-	}
-	if frozen := j.Task.Frozen; len(frozen) > 0 {
-		if b.Frozen, err = engine.SaveFrozen(ctx, store, j.ID(), j.Task.Spec.Frozen, train.Frozen(j.Task.Step), frozen); err != nil {
-			return "", genesis, err
-		}
-	}
-	bundle = put(b.Encode())
-	if err != nil {
-		return "", genesis, err
-	}
-	genesis, err = engine.SaveCheckpoint(ctx, store, j.ID(), j.Genesis)
-	return bundle, genesis, err
-}
-
 // terms of the order.
 func (j *Job) terms(c Config) run.Terms {
 	s := j.Task.Spec

@@ -18,6 +18,7 @@ import (
 	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/run"
 	"github.com/starling-network/starling/role/adversary"
+	"github.com/starling-network/starling/role/engine"
 )
 
 // Config is a network to play.
@@ -203,7 +204,7 @@ func (p *process) enlist(ctx context.Context) error {
 // order ships the job and locks its budget.
 func (p *process) order(ctx context.Context) error {
 	c := p.world.config
-	bundle, genesis, err := c.Job.ship(ctx, p.store)
+	bundle, _, genesis, err := engine.Ship(ctx, p.store, c.Job.ID(), c.Job.Task, c.Job.Genesis)
 	if err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -100,18 +101,18 @@ func (c *cli) runSim(cmd *cobra.Command, path string, f simFlags) error {
 		defer file.Close()
 		opt.Events = func(line string) { fmt.Fprintln(file, line) }
 	}
+	dirs := f.folders(len(settings))
+	if err := vacant(dirs); err != nil {
+		return err
+	}
 	var done []variant
 	for i, setting := range settings {
 		v, err := c.playVariant(cmd.Context(), path, f, opt, setting)
 		if err != nil {
 			return err
 		}
-		if f.dir != "" {
-			dir := f.dir
-			if len(settings) > 1 {
-				dir = filepath.Join(dir, fmt.Sprintf("%03d", i))
-			}
-			if err := v.Write(dir); err != nil {
+		if len(dirs) > 0 {
+			if err := v.Write(dirs[i]); err != nil {
 				return err
 			}
 		}
@@ -124,6 +125,37 @@ func (c *cli) runSim(cmd *cobra.Command, path string, f simFlags) error {
 		return terminal.PrintJSON(os.Stdout, map[string]any{"simulations": done})
 	}
 	return printVariants(done, f.sweep)
+}
+
+// folders are where the results of so many simulations go; none if they go nowhere.
+func (f simFlags) folders(n int) []string {
+	switch {
+	case f.dir == "":
+		return nil
+	case n == 1:
+		return []string{f.dir}
+	}
+	dirs := make([]string, n)
+	for i := range dirs {
+		dirs[i] = filepath.Join(f.dir, fmt.Sprintf("%03d", i))
+	}
+	return dirs
+}
+
+// vacant reports the first folder that results cannot be written to.
+func vacant(dirs []string) error {
+	for _, dir := range dirs {
+		err := node.Probe(dir)
+		if errors.Is(err, node.ErrFinished) || errors.Is(err, node.ErrUnfinished) {
+			return terminal.WithExit(&terminal.Problem{
+				Code: "OUTPUT_CONFLICT", What: fmt.Sprintf("%v: %s", err, dir), Why: "starling never overwrites a model", Fix: "give another folder with --dir",
+			}, terminal.ExitConflict)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (c *cli) playVariant(ctx context.Context, path string, f simFlags, opt node.SimulateOptions, setting [][2]string) (v variant, err error) {

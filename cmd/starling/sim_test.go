@@ -1,10 +1,14 @@
 package main
 
 import (
+	"errors"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/sim"
 )
 
@@ -57,5 +61,24 @@ func TestSimFlags(t *testing.T) {
 		if _, err := f.options(); err == nil {
 			t.Errorf("%s: accepted", name)
 		}
+	}
+}
+
+// A folder that holds a run is refused before anything is simulated.
+func TestSimulationFolders(t *testing.T) {
+	if dirs := (simFlags{}).folders(3); dirs != nil {
+		t.Errorf("without --dir: %v", dirs)
+	}
+	f := simFlags{dir: t.TempDir()}
+	dirs := f.folders(3)
+	if err := vacant(append(dirs, f.folders(1)...)); err != nil {
+		t.Errorf("empty folders: %v", err)
+	}
+	err := errors.Join(os.Mkdir(dirs[1], 0o755), os.WriteFile(filepath.Join(dirs[1], "run.json"), []byte(`{"format": 1, "id": "job-1"}`), 0o644))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := vacant(dirs); terminal.ExitCode(err) != terminal.ExitConflict || !strings.Contains(err.Error(), dirs[1]) {
+		t.Errorf("a folder with a run: %v", err)
 	}
 }

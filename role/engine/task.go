@@ -24,11 +24,35 @@ type Bundle struct {
 	Program  string   `cbor:"2,keyasint"` // CIDs
 	Manifest string   `cbor:"3,keyasint"`
 	Shards   []string `cbor:"4,keyasint"`
-	Frozen   string   `cbor:"5,keyasint,omitempty"` // as SaveFrozen stores them
+	Frozen   string   `cbor:"5,keyasint,omitempty"` // as saveFrozen stores them
 }
 
 // Encode returns the bytes of the blob.
 func (b Bundle) Encode() []byte { return canon.MustMarshal(b) }
+
+// Ship stores all that a job ships, its first checkpoint included, and returns the CID of its bundle, with what it names, and
+// the name of the checkpoint. Of the task it reads the specification, the step, the corpus and the frozen tensors.
+func Ship(ctx context.Context, store blob.Store, jobID string, t *train.Task, genesis *train.Checkpoint) (cid string, b Bundle, first run.Checkpoint, err error) {
+	put := func(data []byte) string {
+		id, e := store.Put(ctx, data)
+		if e != nil && err == nil {
+			err = e
+		}
+		return id.String()
+	}
+	b = Bundle{Spec: t.Spec.Encode(), Program: put(t.Step.Encode()), Manifest: put(t.Corpus.Manifest(ShardTokens).Encode())}
+	for _, s := range t.Corpus.Shards(ShardTokens) {
+		b.Shards = append(b.Shards, put(s))
+	}
+	if len(t.Frozen) > 0 && err == nil {
+		b.Frozen, err = saveFrozen(ctx, store, jobID, t.Spec.Frozen, train.Frozen(t.Step), t.Frozen)
+	}
+	cid = put(b.Encode())
+	if err == nil {
+		first, err = SaveCheckpoint(ctx, store, jobID, genesis)
+	}
+	return cid, b, first, err
+}
 
 // Open fetches what a job ships and makes a task of it. Strangers wrote all of it: nothing is taken that the terms, which
 // the chain has, do not bind by a digest. get returns the bytes of a CID.
@@ -94,9 +118,9 @@ func newTask(specBytes, programBytes, manifestBytes []byte, shards func(i int) (
 	return &train.Task{Spec: spec, Step: p, Exec: exec, Corpus: corpus}, nil
 }
 
-// SaveFrozen stores the tensors that a job reads and does not train, with their names in the step and their root
+// saveFrozen stores the tensors that a job reads and does not train, with their names in the step and their root
 // (train.FrozenRoot), and returns the CID.
-func SaveFrozen(ctx context.Context, store blob.Store, jobID string, root canon.Digest, names []string, frozen []*tensor.Tensor) (string, error) {
+func saveFrozen(ctx context.Context, store blob.Store, jobID string, root canon.Digest, names []string, frozen []*tensor.Tensor) (string, error) {
 	tensors, inputs := map[string]*tensor.Tensor{}, make([]string, len(names))
 	for i, n := range names {
 		inputs[i] = train.Param + n
