@@ -1,13 +1,14 @@
 package generate
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/starling-network/starling/compute/model"
 )
 
-// BenchmarkRead reads one token after another with a model of 10 million weights, on one thread.
-func BenchmarkRead(b *testing.B) {
+// BenchmarkNext reads one token after another of several sequences with a model of 10 million weights, on one thread.
+func BenchmarkNext(b *testing.B) {
 	c, err := model.Parse(model.Llama, map[string]any{
 		"num_hidden_layers": 6, "hidden_size": 384, "num_attention_heads": 6, "num_key_value_heads": 2,
 		"intermediate_size": 1024, "max_position_embeddings": 256, "vocab_size": 256,
@@ -15,16 +16,24 @@ func BenchmarkRead(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	r := NewReader(c, 1)
-	if err := r.SetWeights(c.Init(0)); err != nil {
-		b.Fatal(err)
-	}
-	for range b.N {
-		if r.Len() == r.Context() {
-			r.Reset()
-		}
-		if _, err := r.Read([]int32{1}); err != nil {
-			b.Fatal(err)
-		}
+	for _, n := range []int{1, 2, 4, 8, 16} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			batch := NewBatch(c, 1)
+			if err := batch.SetWeights(c.Init(0)); err != nil {
+				b.Fatal(err)
+			}
+			all, tokens := make([]*Sequence, n), make([]int32, n)
+			for i := range b.N {
+				if i%c.Context() == 0 {
+					for j := range all {
+						all[j] = batch.Sequence(c.Context(), 0)
+					}
+				}
+				if _, err := batch.Next(all, tokens); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(float64(n*b.N)/b.Elapsed().Seconds(), "tokens/s")
+		})
 	}
 }

@@ -12,9 +12,14 @@ import (
 	"github.com/starling-network/starling/compute/tensor"
 )
 
-// KeysName and ValuesName are the inputs and outputs of Extend that hold what a layer remembers.
-func KeysName(layer int) string   { return fmt.Sprintf("keys/%d", layer) }
-func ValuesName(layer int) string { return fmt.Sprintf("values/%d", layer) }
+// KeysName and ValuesName are the inputs and outputs of Extend that hold what a layer remembers of a sequence.
+func KeysName(layer, sequence int) string   { return fmt.Sprintf("keys/%d/%d", layer, sequence) }
+func ValuesName(layer, sequence int) string { return fmt.Sprintf("values/%d/%d", layer, sequence) }
+
+// AdapterName and ScaleName are the inputs of Extend that hold a tensor of the adapters of a sequence, and the factor of
+// what they add.
+func AdapterName(sequence int, name string) string { return fmt.Sprintf("a/%d/%s", sequence, name) }
+func ScaleName(sequence int) string                { return fmt.Sprintf("scale/%d", sequence) }
 
 // Memory is the number of layers that remember, and the shape of the keys, and of the values, that a layer remembers of
 // n tokens: float32 [n, kvHeads, headDim].
@@ -22,95 +27,150 @@ func (c Config) Memory(n int) (layers int, s tensor.Shape) {
 	return c.layers, tensor.Make(tensor.Float32, n, c.kvHeads, c.headDim)
 }
 
-// Extend returns the program that continues one sequence by length tokens, given the keys and values of those before:
-// the work of a token does not grow with what was computed for others. A prompt is read with many tokens at once, text
-// is written with a length of 1.
+// Extend returns the program that continues n sequences by length tokens each, given the keys and values of those before:
+// the work of a token does not grow with what was computed for others. A prompt is read with many tokens of one sequence
+// at once, text is written with one token of each of many sequences.
 //
-// Inputs: "tokens" int32 [1, length]; "start" int32, the number of tokens before them, at most past; "last" int32, the
-// token of these whose logits are wanted; for each layer its Memory of past tokens, KeysName and ValuesName, finite
-// everywhere, of which the first start count; the tensors "p/<name>". Outputs: "logits" [vocab]; for each layer the
-// Memory of these tokens. Tokens after the last one that counts change nothing before them: a short piece may be filled up.
+// Inputs: "tokens" int32 [n, length]; "start" int32 [n], the number of tokens before them, at most past; "last" int32 [n],
+// the token of these whose logits are wanted; for each layer and sequence its Memory of past tokens, KeysName and
+// ValuesName, finite everywhere, of which the first start count; the tensors "p/<name>"; and of a model with adapters, for
+// each sequence its own Adapters, AdapterName, and the float32 scalar ScaleName. Outputs: "logits" [n, vocab]; for each
+// layer and sequence the Memory of these tokens. Tokens after the last one that counts change nothing before them: a short
+// piece may be filled up.
 //
-// The logits are those of Logits but for rounding: a score of the past and one among the tokens are summed apart.
-func Extend(c Config, length, past int) (*program.Program, error) {
-	if err := c.check(1, length); err != nil {
+// The logits are those of Logits but for rounding: a score of the past and one among the tokens are summed apart. Those of
+// a sequence have the same bits whatever the others are, whatever n is, and for every past that is long enough: what does
+// not count adds zeros at the end of sums, which changes no bit of them.
+func Extend(c Config, n, length, past int) (*program.Program, error) {
+	if err := c.check(n, length); err != nil {
 		return nil, err
 	}
 	if past < 1 || past > c.positions {
 		return nil, fmt.Errorf("%w: memory of %d tokens must be in 1..%d, the positions of the model", ErrStep, past, c.positions)
 	}
-	t := c.task(tokenBatch(1, length))
 	b := program.NewBuilder()
-	layers, memory := c.Memory(past)
 	values, err := record.Record(b, func(g *graph.Graph) []*graph.Node {
-		tokens := parameters(g, "", t.Batch)[0]
-		scalar := shapes.Make(dtypes.Int32)
-		s := continued{start: graph.Parameter(g, "start", scalar), kept: &kept{}}
-		last := graph.Parameter(g, "last", scalar)
-		var before []Named
-		for i := range layers {
-			before = append(before, Named{Name: KeysName(i), Shape: memory}, Named{Name: ValuesName(i), Shape: memory})
-		}
-		s.past = parameters(g, "", before)
-		counted := graph.Add(graph.Iota(g, shapes.Make(dtypes.Int32, length), 0), graph.BroadcastToDims(s.start, length))
-		s.positions = graph.MinScalar(counted, c.positions-1) // of tokens that fill up
-		w, _ := t.inputs(g)
+		tokens := parameters(g, "", []Named{tokenBatch(n, length)})[0]
+		vector := shapes.Make(dtypes.Int32, n)
+		s := continued{start: graph.Parameter(g, "start", vector), kept: &kept{}}
+		last := graph.Parameter(g, "last", vector)
+		s.remembered(g, c, n, past)
+		s.place(c, n, length)
+		w := c.extended(g, n)
 		x := c.family.hidden(c, w, tokens, s)
-		x = lookup(x, graph.Reshape(last, 1))
-		return append([]*graph.Node{flat(c.family.output(c, w, x))}, s.kept.nodes...)
+		first := graph.MulScalar(graph.Iota(g, vector, 0), length)
+		x = lookup(x, graph.Add(first, last))
+		return append([]*graph.Node{c.family.output(c, w, x)}, s.kept.nodes...)
 	})
 	if err != nil {
 		return nil, err
 	}
 	b.Output("logits", values[0])
-	for i := range layers {
-		b.Output(KeysName(i), values[1+2*i])
-		b.Output(ValuesName(i), values[2+2*i])
+	for i := range c.layers {
+		for j := range n {
+			b.Output(KeysName(i, j), values[1+2*(i*n+j)])
+			b.Output(ValuesName(i, j), values[2+2*(i*n+j)])
+		}
 	}
 	return finish(b)
 }
 
-// continued is one sequence, of which the tokens [1, length] stand at the given positions from start on.
+// extended makes a parameter of each tensor, and of the adapters of each of n sequences.
+func (c Config) extended(g *graph.Graph, n int) weights {
+	w := weights{nodes: make(map[string]*graph.Node)}
+	list := c.Tensors()
+	for i, node := range parameters(g, paramPrefix, list) {
+		w.nodes[list[i].Name] = node
+	}
+	adapters := c.Adapters()
+	for i := range n {
+		if len(adapters) == 0 {
+			break
+		}
+		a := own{nodes: make(map[string]*graph.Node), scale: graph.Parameter(g, ScaleName(i), shapes.Make(dtypes.Float32))}
+		for _, n := range adapters {
+			a.nodes[n.Name] = graph.Parameter(g, AdapterName(i, n.Name), shapes.Make(dtypes.Float32, n.Shape.Dims...))
+		}
+		w.each = append(w.each, a)
+	}
+	return w
+}
+
+// continued is n sequences, of which the tokens [n, length] stand at the given positions, from start on each.
 type continued struct {
-	start     *graph.Node   // int32
-	positions *graph.Node   // int32 [length]
-	past      []*graph.Node // keys and values of each layer, [past, kvHeads, headDim], of which the first start count
+	start     *graph.Node   // int32 [n]
+	positions *graph.Node   // int32 [n, length]
+	past      []*graph.Node // of each layer, of each sequence: keys and values [past, kvHeads, headDim]
 	kept      *kept
 }
 
-// kept is the keys and values of the tokens themselves, as the layers make them: [length, kvHeads, headDim].
+// kept is the keys and values of the tokens themselves, as the layers make them, in the order of past: [length, kvHeads,
+// headDim].
 type kept struct{ nodes []*graph.Node }
 
-func (s continued) places(table *graph.Node) *graph.Node {
-	return graph.InsertAxes(lookup(table, s.positions), 0)
+// remembered makes the inputs of the past.
+func (s *continued) remembered(g *graph.Graph, c Config, n, past int) {
+	layers, memory := c.Memory(past)
+	var before []Named
+	for i := range layers {
+		for j := range n {
+			before = append(before, Named{Name: KeysName(i, j), Shape: memory}, Named{Name: ValuesName(i, j), Shape: memory})
+		}
+	}
+	s.past = parameters(g, "", before)
 }
+
+// place computes the positions; those of tokens that fill up may lie beyond the last one, which they take then.
+func (s *continued) place(c Config, n, length int) {
+	g := s.start.Graph()
+	counted := graph.Add(graph.Iota(g, shapes.Make(dtypes.Int32, n, length), 1), graph.ExpandAndBroadcast(s.start, []int{n, length}, []int{1}))
+	s.positions = graph.MinScalar(counted, c.positions-1)
+}
+
+func (s continued) places(table *graph.Node) *graph.Node { return lookup(table, s.positions) }
 
 // rope computes what newRope has in tables, with the same bits.
 func (s continued) rope(theta float64, headDim int) rope {
-	length, half := dims(s.positions)[0], headDim/2
-	grid := func(x *graph.Node, axis int) *graph.Node {
-		return graph.ExpandAndBroadcast(x, []int{length, half}, []int{axis})
+	n, length, half := dims(s.positions)[0], dims(s.positions)[1], headDim/2
+	grid := func(x *graph.Node, axes ...int) *graph.Node {
+		return graph.ExpandAndBroadcast(x, []int{n, length, half}, axes)
 	}
 	frequencies := graph.Const(s.start.Graph(), ropeFrequencies(theta, headDim))
-	angles := graph.Mul(grid(graph.ConvertDType(s.positions, dtypes.Float32), 1), grid(frequencies, 0))
-	table := func(x *graph.Node) *graph.Node { return graph.Reshape(x, 1, length, 1, 1, half) }
+	angles := graph.Mul(grid(graph.ConvertDType(s.positions, dtypes.Float32), 2), grid(frequencies, 0, 1))
+	table := func(x *graph.Node) *graph.Node { return graph.Reshape(x, n, length, 1, 1, half) }
 	r := rope{cos: table(graph.Cos(angles)), sin: table(graph.Sin(angles))}
 	r.minusSin = graph.Neg(r.sin)
 	return r
 }
 
-func (s continued) layer(i int) attention { return remembering{s, s.past[2*i], s.past[2*i+1]} }
+func (s continued) layer(i int) attention {
+	n := s.batch()
+	return remembering{s, s.past[2*n*i:][:2*n]}
+}
+
+func (s continued) batch() int { return dims(s.start)[0] }
 
 // remembering is the attention of a layer to the keys and values of the past, and to those of the tokens.
 type remembering struct {
 	continued
-	keys, values *graph.Node
+	memory []*graph.Node // keys and values of each sequence
 }
 
-func (remembering) batch() int { return 1 }
-
-// attend normalises once, over the scores of the past and of the tokens.
+// attend lets each sequence see its own past.
 func (s remembering) attend(q, k, v *graph.Node) *graph.Node {
+	mixed := make([]*graph.Node, s.batch())
+	for i := range mixed {
+		one := func(x *graph.Node) *graph.Node { return graph.Slice(x, graph.AxisRange(i, i+1)) }
+		mixed[i] = s.attendOne(i, one(q), one(k), one(v))
+	}
+	if len(mixed) == 1 {
+		return mixed[0]
+	}
+	return graph.Concatenate(mixed, 0)
+}
+
+// attendOne normalises once, over the scores of the past and of the tokens.
+func (s remembering) attendOne(i int, q, k, v *graph.Node) *graph.Node {
 	shape := dims(q) // [1, length, kvHeads, group, headDim]
 	length, kvHeads, group, headDim := shape[1], shape[2], shape[3], shape[4]
 	k, v = graph.Reshape(k, length, kvHeads, headDim), graph.Reshape(v, length, kvHeads, headDim)
@@ -121,7 +181,7 @@ func (s remembering) attend(q, k, v *graph.Node) *graph.Node {
 		x := graph.DotGeneral(q, []int{3}, []int{1}, keys, []int{2}, []int{1})
 		return graph.Add(x, graph.BroadcastToDims(mask, dims(x)...))
 	}
-	before := score(s.keys, s.unseen())
+	before := score(s.memory[2*i], s.unseen(i))
 	among := score(k, graph.Reshape(causalMask(q.Graph(), length), 1, length, 1, length))
 	most := graph.Max(graph.ReduceMax(before, -1), graph.ReduceMax(among, -1))
 	before, among = graph.Exp(graph.Sub(before, across(most, before))), graph.Exp(graph.Sub(among, across(most, among)))
@@ -130,15 +190,16 @@ func (s remembering) attend(q, k, v *graph.Node) *graph.Node {
 	mix := func(shares, values *graph.Node) *graph.Node { // [kvHeads, length, group, headDim]
 		return graph.DotGeneral(shares, []int{3}, []int{0}, values, []int{0}, []int{1})
 	}
-	mixed := graph.Add(mix(before, s.values), mix(among, v))
+	mixed := graph.Add(mix(before, s.memory[2*i+1]), mix(among, v))
 	mixed = graph.Mul(mixed, across(graph.Reciprocal(sum), mixed))
 	return graph.Reshape(graph.TransposeAllAxes(mixed, 1, 0, 2, 3), length, -1)
 }
 
-// unseen is 0 for the tokens of the past that count and masked for the others: [1, 1, 1, past].
-func (s remembering) unseen() *graph.Node {
-	g, past := s.start.Graph(), dims(s.keys)[0]
-	counts := graph.LessThan(graph.Iota(g, shapes.Make(dtypes.Int32, past), 0), graph.BroadcastToDims(s.start, past))
+// unseen is 0 for the tokens of the past of a sequence that count and masked for the others: [1, 1, 1, past].
+func (s remembering) unseen(i int) *graph.Node {
+	g, past := s.start.Graph(), dims(s.memory[2*i])[0]
+	start := graph.Reshape(graph.Slice(s.start, graph.AxisRange(i, i+1)))
+	counts := graph.LessThan(graph.Iota(g, shapes.Make(dtypes.Int32, past), 0), graph.BroadcastToDims(start, past))
 	zero := graph.Zeros(g, shapes.Make(dtypes.Float32, past))
 	return graph.Reshape(graph.Where(counts, zero, graph.AddScalar(zero, masked)), 1, 1, 1, past)
 }

@@ -12,21 +12,21 @@ import (
 // each piece.
 func extend(t *testing.T, c Config, w state, tokens []int32, length, past int) (logits [][]float32) {
 	t.Helper()
-	p, err := Extend(c, length, past)
+	p, err := Extend(c, 1, length, past)
 	e := mustCompile(t, p, err)
 	layers, memory := c.Memory(past)
 	in := inputs(w, tensor.New(tensor.Make(tensor.Int32, 1, length)))
 	for i := range layers {
-		in[KeysName(i)], in[ValuesName(i)] = tensor.New(memory), tensor.New(memory)
+		in[KeysName(i, 0)], in[ValuesName(i, 0)] = tensor.New(memory), tensor.New(memory)
 	}
 	for start := 0; start < len(tokens); start += length {
 		clear(in["tokens"].I32())
 		n := copy(in["tokens"].I32(), tokens[start:])
-		in["start"], in["last"] = tensor.FromI32([]int32{int32(start)}), tensor.FromI32([]int32{int32(n - 1)})
+		in["start"], in["last"] = tensor.FromI32([]int32{int32(start)}, 1), tensor.FromI32([]int32{int32(n - 1)}, 1)
 		out := mustRun(t, e, in)
 		logits = append(logits, out["logits"].F32())
 		for i := range layers {
-			for _, name := range []string{KeysName(i), ValuesName(i)} {
+			for _, name := range []string{KeysName(i, 0), ValuesName(i, 0)} {
 				row := memory.Elements() / past
 				copy(in[name].F32()[start*row:], out[name].F32()[:n*row])
 			}
@@ -56,14 +56,14 @@ func TestExtendGivesTheLogitsOfTheWhole(t *testing.T) {
 func TestExtendForgetsWhatDoesNotCount(t *testing.T) {
 	for name, c := range tiny(t) {
 		const length, past, start = 3, 4, 2
-		p, err := Extend(c, length, past)
+		p, err := Extend(c, 1, length, past)
 		e := mustCompile(t, p, err)
 		layers, memory := c.Memory(past)
 		run := func(filler int32, rest float32) []float32 {
 			in := inputs(strongWeights(c.Tensors()), tensor.FromI32([]int32{5, 6, filler}, 1, length))
-			in["start"], in["last"] = tensor.FromI32([]int32{start}), tensor.FromI32([]int32{1})
+			in["start"], in["last"] = tensor.FromI32([]int32{start}, 1), tensor.FromI32([]int32{1}, 1)
 			for i := range layers {
-				for k, n := range []string{KeysName(i), ValuesName(i)} {
+				for k, n := range []string{KeysName(i, 0), ValuesName(i, 0)} {
 					m := tensor.New(memory)
 					for j := range m.F32() {
 						m.F32()[j] = float32(i+k+j%7) / 8
@@ -88,7 +88,7 @@ func TestExtendForgetsWhatDoesNotCount(t *testing.T) {
 func TestExtendRefusesLengths(t *testing.T) {
 	c := tiny(t)["gpt2"]
 	for _, size := range [][2]int{{0, 1}, {1, 0}, {c.Context() + 1, 1}, {1, c.Context() + 1}} {
-		if _, err := Extend(c, size[0], size[1]); !errors.Is(err, ErrStep) {
+		if _, err := Extend(c, 1, size[0], size[1]); !errors.Is(err, ErrStep) {
 			t.Errorf("%v: %v", size, err)
 		}
 	}

@@ -124,19 +124,72 @@ func (c Config) AdapterJSON() ([]byte, error) {
 	return append(text, '\n'), err
 }
 
+// Scale is the factor of what the adapters of the model add, Alpha/Rank; 0 if it has none.
+func (c Config) Scale() float64 {
+	if c.lora == nil {
+		return 0
+	}
+	return c.lora.scale()
+}
+
+// Cover returns the model with adapters for every layer that one of the given models has them for, of the largest of their
+// ranks, so that the adapters of each fit by Widen. The models are c with adapters; with none of them it is c.
+func (c Config) Cover(adapted []Config) (Config, error) {
+	var l LoRA
+	for _, a := range adapted {
+		for _, n := range a.adapted() {
+			l.Targets = append(l.Targets, module(n))
+		}
+		if a.lora != nil {
+			l.Rank = max(l.Rank, a.lora.Rank)
+		}
+	}
+	if l.Rank == 0 {
+		return c, nil
+	}
+	l.Alpha = float64(l.Rank)
+	slices.Sort(l.Targets)
+	l.Targets = slices.Compact(l.Targets)
+	return c.Adapt(l)
+}
+
+// Widen returns the adapters of the model narrow as adapters of c that add the same when they are scaled by narrow.Scale:
+// ranks are filled up with zeros, and layers without an adapter get zeros. c is what Cover makes of narrow and others. The
+// error wraps ErrAdapter.
+func (c Config) Widen(narrow Config, adapters map[string]*tensor.Tensor) (map[string]*tensor.Tensor, error) {
+	if err := check(narrow.Adapters(), adapters); err != nil {
+		return nil, err
+	}
+	wide := make(map[string]*tensor.Tensor)
+	for _, n := range c.Adapters() {
+		t := tensor.New(n.Shape)
+		wide[n.Name] = t
+		if from := adapters[n.Name]; from != nil { // A is longer by rows of zeros, B wider by columns
+			row := from.Shape.Dims[1]
+			for i := range from.Shape.Dims[0] {
+				copy(t.F32()[i*n.Shape.Dims[1]:], from.F32()[i*row:(i+1)*row])
+			}
+		}
+	}
+	return wide, nil
+}
+
+// check makes sure that the tensors of the list are there.
+func check(list []Named, tensors map[string]*tensor.Tensor) error {
+	for _, n := range list {
+		if t := tensors[n.Name]; t == nil || !t.Shape.Equal(n.Shape) {
+			return fmt.Errorf("%w: tensor %s is missing or not %s", ErrAdapter, n.Name, n.Shape)
+		}
+	}
+	return nil
+}
+
 // Merge returns the tensors of the model with W + (Alpha/Rank) B A in place of each adapted W: what a model without
 // adapters needs to give the same, but for rounding. B A is a product as kernel.Gemm specifies; then the product with
 // Alpha/Rank and the sum are each rounded. Tensors without an adapter are those of base, not copies.
 func (c Config) Merge(base, adapters map[string]*tensor.Tensor) (map[string]*tensor.Tensor, error) {
-	for _, part := range []struct {
-		list    []Named
-		tensors map[string]*tensor.Tensor
-	}{{c.Tensors(), base}, {c.Adapters(), adapters}} {
-		for _, n := range part.list {
-			if t := part.tensors[n.Name]; t == nil || !t.Shape.Equal(n.Shape) {
-				return nil, fmt.Errorf("%w: tensor %s is missing or not %s", ErrAdapter, n.Name, n.Shape)
-			}
-		}
+	if err := errors.Join(check(c.Tensors(), base), check(c.Adapters(), adapters)); err != nil {
+		return nil, err
 	}
 	merged := maps.Clone(base)
 	for _, n := range c.adapted() {
@@ -165,12 +218,32 @@ func (c Config) merge(n Named, base *tensor.Tensor, a, b []float32) *tensor.Tens
 // adapt adds to y, the outputs lo to hi of the layer with the weight name on x [n, in], what its adapter adds, if any.
 func (w weights) adapt(y, x *graph.Node, name string, lo, hi int) *graph.Node {
 	prefix := adapterPrefix + strings.TrimSuffix(w.prefix+name, ".weight")
+	if len(w.each) > 0 {
+		return w.adaptEach(y, x, prefix, lo, hi)
+	}
 	a, ok := w.nodes[prefix+downSuffix]
 	if !ok {
 		return y
 	}
 	b := graph.Slice(w.nodes[prefix+upSuffix], graph.AxisRange(lo, hi))
 	return graph.Add(y, linear(graph.MulScalar(linear(x, a), w.scale), b))
+}
+
+// adaptEach is adapt with the adapters of the sequence that a row of x belongs to: there are as many rows of each.
+func (w weights) adaptEach(y, x *graph.Node, prefix string, lo, hi int) *graph.Node {
+	if w.each[0].nodes[prefix+downSuffix] == nil {
+		return y
+	}
+	rows, added := dims(x)[0]/len(w.each), make([]*graph.Node, len(w.each))
+	for i, o := range w.each {
+		inner := linear(graph.Slice(x, graph.AxisRange(i*rows, (i+1)*rows)), o.nodes[prefix+downSuffix])
+		inner = graph.Mul(inner, graph.BroadcastToDims(o.scale, dims(inner)...))
+		added[i] = linear(inner, graph.Slice(o.nodes[prefix+upSuffix], graph.AxisRange(lo, hi)))
+	}
+	if len(added) == 1 {
+		return graph.Add(y, added[0])
+	}
+	return graph.Add(y, graph.Concatenate(added, 0))
 }
 
 // linear is the layer with the weight name [out, in], and its adapter, on x [n, in].

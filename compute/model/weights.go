@@ -63,6 +63,13 @@ type weights struct {
 	nodes  map[string]*graph.Node
 	prefix string
 	scale  float64 // of what adapters add
+	each   []own   // the adapters of each sequence, if they have their own
+}
+
+// own is the adapters of one sequence.
+type own struct {
+	nodes map[string]*graph.Node
+	scale *graph.Node // of what they add: a scalar
 }
 
 // at returns the tensor with the given name after the prefix.
@@ -75,7 +82,10 @@ func (w weights) at(name string) *graph.Node {
 }
 
 // under returns the same tensors under a longer prefix.
-func (w weights) under(prefix string) weights { return weights{w.nodes, w.prefix + prefix, w.scale} }
+func (w weights) under(prefix string) weights {
+	w.prefix += prefix
+	return w
+}
 
 // task is a task of the model on the given batch that trains its adapters, or all of it if there are none. Its loss is
 // still to be set.
