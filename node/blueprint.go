@@ -231,25 +231,31 @@ func (b *Blueprint) spec() *train.Spec {
 	j := b.Job
 	t, st := j.Training, j.Strategy
 	steps := uint32(st.SyncSteps)
-	s := &train.Spec{
+	return &train.Spec{
 		Version: 1, Numerics: kernel.Version, Name: j.Name, Seed: j.Seed,
 		Program: b.Step.Digest(), Data: b.Manifest.Digest(), Genesis: b.Genesis.Root(), Frozen: train.FrozenRoot(train.Roots(b.Frozen)),
 		Rounds: uint32(j.Rounds()), Steps: steps, Segment: (steps + segmentsOfUnit - 1) / segmentsOfUnit,
 		Units: uint32(st.Workers.Target), Batch: uint32(j.WorkerBatch()), Length: uint32(j.SequenceLen),
 		Rate:  train.Rate{Kind: t.LRScheduler, Peak: t.LearningRate, Warmup: uint32(t.WarmupSteps), Floor: t.MinLRRatio},
 		Beta1: t.Optimizer.Betas[0], Beta2: t.Optimizer.Betas[1],
-		Exchange: train.Exchange{
-			Codec: codec.Float32, Rule: st.Aggregation.Rule, Trim: st.Aggregation.Trim,
-			Outer: st.OuterOptimizer.Name, Rate: st.OuterOptimizer.LR, Momentum: st.OuterOptimizer.Momentum,
-		},
+		Exchange: b.exchange(),
 	}
-	if st.Compression.Quantize == "int8" {
-		s.Exchange.Codec = codec.Int8
+}
+
+// codecs are the codecs by the words of a job file.
+var codecs = map[string]string{"none": codec.Float32, "fp16": codec.Float16, "bf16": codec.BFloat16, "int8": codec.Int8, "fp4": codec.E3M0}
+
+func (b *Blueprint) exchange() train.Exchange {
+	st := b.Job.Strategy
+	o := st.OuterOptimizer
+	x := train.Exchange{Codec: codecs[st.Compression.Quantize], Rule: st.Aggregation.Rule, Outer: o.Name, Rate: o.LR, Momentum: o.Momentum}
+	if x.Rule == aggregate.TrimmedMean {
+		x.Trim = st.Aggregation.Trim
 	}
-	if s.Exchange.Rule != aggregate.TrimmedMean {
-		s.Exchange.Trim = 0
+	if o.Adaptive() {
+		x.Momentum, x.Decay, x.Tau = o.Betas[0], o.Betas[1], o.Eps
 	}
-	return s
+	return x
 }
 
 // slice decides in how many slices rounds are reduced: half as many as there are workers, so that each reduces one.

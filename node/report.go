@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/starling-network/starling/compute/train"
+	"github.com/starling-network/starling/exchange/outer"
 	"github.com/starling-network/starling/protocol/reward"
 	"github.com/starling-network/starling/protocol/run"
 	"github.com/starling-network/starling/web/report"
@@ -47,7 +49,7 @@ func (b *Blueprint) reportJob() report.Job {
 		{Name: "Data", Value: fmt.Sprintf("%d tokens to train on, %d held out, vocabulary of %d", b.Corpus.Train.Len(), b.Corpus.Val.Len(), b.Tokenizer.VocabSize())},
 		{Name: "Rounds", Value: fmt.Sprintf("%d of %d inner steps, %d units of %d x %d tokens a step", s.Rounds, s.Steps, s.Units, s.Batch, s.Length)},
 		{Name: "Inner optimizer", Value: fmt.Sprintf("AdamW, %s rate up to %g", s.Rate.Kind, s.Rate.Peak)},
-		{Name: "Exchange", Value: fmt.Sprintf("%s updates, %s, outer %s at %g, momentum %g", x.Codec, strings.ReplaceAll(x.Rule, "_", " "), x.Outer, x.Rate, x.Momentum)},
+		{Name: "Exchange", Value: fmt.Sprintf("%s updates, %s, outer %s", x.Codec, strings.ReplaceAll(x.Rule, "_", " "), moving(x))},
 		{Name: "Audit rate", Value: fmt.Sprintf("%g %% of the units at least, all of a new worker's", 100*j.Strategy.Verification.Fraction)},
 		{Name: "Program", Value: s.Program.String()},
 	}}
@@ -177,4 +179,15 @@ func leafText(l DisputeLine) string {
 		took = fmt.Sprintf(" in %.3g ms", l.LeafMS)
 	}
 	return fmt.Sprintf("%s, %d bytes of input recomputed%s; %d moves, %d bytes of hashes", l.Leaf, l.LeafBytes, took, l.Moves, l.HashBytes)
+}
+
+// moving says how the outer optimizer of a job moves the checkpoint.
+func moving(x train.Exchange) string {
+	switch x.Outer {
+	case outer.Nesterov:
+		return fmt.Sprintf("%s at %g, momentum %g", x.Outer, x.Rate, x.Momentum)
+	case outer.Adam, outer.Yogi:
+		return fmt.Sprintf("%s at %g, betas %g and %g, eps %g", x.Outer, x.Rate, x.Momentum, x.Decay, x.Tau)
+	}
+	return fmt.Sprintf("%s at %g", x.Outer, x.Rate)
 }

@@ -55,6 +55,26 @@ func testSimulated(t *testing.T, j *job.Job, trained *Summary) {
 	}
 }
 
+// Every method and every compression that a job can name trains, and a liar changes nothing.
+func TestMethods(t *testing.T) {
+	for method, quantize := range map[string]string{"diloco": "fp4", "fedavg": "none", "fedadam": "bf16", "fedyogi": "fp16"} {
+		t.Run(method, func(t *testing.T) {
+			j, err := job.Load(smallJob(t).Path, "strategy.method="+method, "strategy.compression.quantize="+quantize, "training.max_steps=8")
+			if err != nil {
+				t.Fatal(err)
+			}
+			honest := simulate(t, SimulateOptions{Job: j, Seed: 1})
+			liar := simulate(t, SimulateOptions{Job: j, Seed: 2, Acts: map[string]adversary.Act{"worker-2": adversary.Skips{}}})
+			if honest.StateRoot != liar.StateRoot || honest.SlashedUzen != 0 || liar.SlashedUzen == 0 {
+				t.Errorf("an honest run ends in %v and slashes %d, one with a liar in %v and slashes %d", honest.StateRoot, honest.SlashedUzen, liar.StateRoot, liar.SlashedUzen)
+			}
+			if !(honest.FinalEvalLoss < honest.FirstEvalLoss) {
+				t.Errorf("the loss goes from %v to %v", honest.FirstEvalLoss, honest.FinalEvalLoss)
+			}
+		})
+	}
+}
+
 func TestSimulationIsReproducible(t *testing.T) {
 	j := smallJob(t)
 	var dirs [2]string

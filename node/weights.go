@@ -8,6 +8,7 @@ import (
 	"github.com/starling-network/starling/compute/model/folder"
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
+	"github.com/starling-network/starling/exchange/outer"
 )
 
 // adapt gives the model the adapter that the job asks for, if it does.
@@ -42,7 +43,7 @@ func (b *Blueprint) begin(base *folder.Model) (err error) {
 	default:
 		weights = base.Tensors
 	}
-	b.Genesis, err = train.Genesis(train.Params(b.Step), weights)
+	b.Genesis, err = outer.Genesis(b.exchange(), train.Params(b.Step), weights)
 	return err
 }
 

@@ -66,7 +66,8 @@ func NewJob(z Size) (*Job, error) {
 	if err != nil {
 		return nil, err
 	}
-	genesis, err := train.Genesis(train.Params(step), config.Init(seed))
+	exchange := train.Exchange{Codec: codec.Int8, Rule: aggregate.Mean, Outer: outer.Nesterov, Rate: 0.7, Momentum: 0.9}
+	genesis, err := outer.Genesis(exchange, train.Params(step), config.Init(seed))
 	if err != nil {
 		return nil, err
 	}
@@ -74,7 +75,7 @@ func NewJob(z Size) (*Job, error) {
 		Version: 1, Numerics: kernel.Version, Name: "sim", Seed: seed, Program: step.Digest(), Data: corpus.Manifest(engine.ShardTokens).Digest(),
 		Genesis: genesis.Root(), Rounds: z.Rounds, Steps: z.Steps, Segment: z.Segment, Units: z.Units, Batch: batch, Length: length,
 		Rate: train.Rate{Kind: train.Cosine, Peak: 1e-2, Warmup: 2, Floor: 0.1}, Beta1: 0.9, Beta2: 0.95,
-		Exchange: train.Exchange{Codec: codec.Int8, Rule: aggregate.Mean, Outer: outer.Nesterov, Rate: 0.7, Momentum: 0.9},
+		Exchange: exchange,
 	}
 	if err := spec.Check(); err != nil {
 		return nil, err

@@ -8,6 +8,7 @@ import (
 	"github.com/starling-network/starling/compute/model"
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
+	"github.com/starling-network/starling/exchange/outer"
 	"github.com/starling-network/starling/protocol/dispute"
 )
 
@@ -36,7 +37,7 @@ func adapterJob(t *testing.T) (*train.Task, *train.Checkpoint) {
 	spec := *plain.Spec
 	spec.Program, spec.Frozen = step.Digest(), train.FrozenRoot(train.Roots(task.Frozen))
 	task.Spec = &spec
-	base, err := train.Genesis(train.Params(step), adapted.InitAdapters(4))
+	base, err := outer.Genesis(spec.Exchange, train.Params(step), adapted.InitAdapters(4))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -114,7 +114,7 @@ func (r *Referee) startRoot(params []canon.Digest) canon.Digest {
 }
 
 func (r *Referee) isCheckpoint(c dispute.Claim, roots []canon.Digest) error {
-	if len(roots) != 2*len(r.names) || train.CheckpointRoot(c.Round, roots) != c.Base {
+	if len(roots) != (1+r.outer)*len(r.names) || train.CheckpointRoot(c.Round, roots) != c.Base {
 		return wrong("these are not the tensors of the checkpoint %s", c.Base.Short())
 	}
 	return nil

@@ -48,6 +48,7 @@ type Referee struct {
 	spec  *train.Spec
 	step  *program.Program
 	names []string // of the parameters
+	outer int      // tensors of state for each, of the outer optimizer
 	index map[string]int
 }
 
@@ -83,6 +84,9 @@ func Open(spec canon.Digest, b []byte) (*Referee, error) {
 
 func newReferee(s *train.Spec, p *program.Program) *Referee {
 	r := &Referee{spec: s, step: p, names: train.Params(p), index: map[string]int{}}
+	if o, err := outer.Of(s.Exchange); err == nil {
+		r.outer = o.State()
+	}
 	for i, prefix := range []string{train.Param, train.First, train.Second} {
 		for j, n := range r.names {
 			r.index[prefix+n] = i*len(r.names) + j

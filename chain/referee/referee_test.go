@@ -66,12 +66,12 @@ func job(t testing.TB, z size) (*train.Task, *train.Checkpoint) {
 	if err := spec.Check(); err != nil {
 		t.Fatal(err)
 	}
-	base, err := train.Genesis(train.Params(step), cfg.Init(3))
+	base, err := outer.Genesis(spec.Exchange, train.Params(step), cfg.Init(3))
 	if err != nil {
 		t.Fatal(err)
 	}
 	base.Round = 2
-	for i, m := range base.Momentum {
+	for i, m := range base.Outer[0] {
 		kernel.NormalTo(m.F32(), 9, uint64(i))
 	}
 	return compile(t, &train.Task{Spec: spec, Step: step, Corpus: words}), base
@@ -263,6 +263,35 @@ func TestWholeDisputes(t *testing.T) {
 		g = play(t, task, base, honest.commit, differ(honest.commit, l.worker.commit), honest, l.worker)
 		if g.Verdict.AsserterLies {
 			t.Errorf("%s: an honest worker lost to a verifier that lies: %+v", l.name, *g.Verdict)
+		}
+	}
+}
+
+// However updates are compressed, and whatever state the outer optimizer keeps, who forges one loses, and who did not wins.
+func TestUpdatesOfEveryExchange(t *testing.T) {
+	plain, start := job(t, tiny)
+	for _, x := range []train.Exchange{
+		{Codec: codec.Float32, Rule: aggregate.Mean, Outer: outer.SGD, Rate: 1},
+		{Codec: codec.Float16, Rule: aggregate.Mean, Outer: outer.Adam, Rate: 0.01, Momentum: 0.9, Decay: 0.99, Tau: 1e-3},
+		{Codec: codec.BFloat16, Rule: aggregate.Mean, Outer: outer.Yogi, Rate: 0.01, Momentum: 0.9, Decay: 0.99, Tau: 1e-3},
+		{Codec: codec.E3M0, Rule: aggregate.Mean, Outer: outer.Nesterov, Rate: 0.7, Momentum: 0.9},
+	} {
+		task := respecified(plain, func(s *train.Spec) { s.Exchange = x })
+		o, err := outer.Of(x)
+		if err != nil {
+			t.Fatal(err)
+		}
+		base := *start
+		base.Outer = train.Zeros(base.Params, o.State())
+		honest := vouch(t, task, &base, unit, nil)
+		for _, forged := range []int{0, len(base.Names) - 1} {
+			liar := vouch(t, task, &base, unit, func(p *party) { p.forged = forged })
+			if g := play(t, task, &base, liar.commit, differ(honest.commit, liar.commit), liar, honest); !g.Verdict.AsserterLies || g.Verdict.Leaf != string(dispute.Update) {
+				t.Errorf("%s, %s, parameter %d: verdict %+v", x.Codec, x.Outer, forged, *g.Verdict)
+			}
+			if g := play(t, task, &base, honest.commit, differ(honest.commit, liar.commit), honest, liar); g.Verdict.AsserterLies {
+				t.Errorf("%s, %s, parameter %d: an honest worker lost: %+v", x.Codec, x.Outer, forged, *g.Verdict)
+			}
 		}
 	}
 }

@@ -300,7 +300,7 @@ func (w *Witness) part(c dispute.Claim, prove func(operator int) (canon.Proof, e
 }
 
 func (w *Witness) checkpoint() []canon.Digest {
-	return append(train.Roots(w.base.Params), train.Roots(w.base.Momentum)...)
+	return train.Roots(w.base.Tensors())
 }
 
 func leaves(t *canon.Tree) []canon.Digest {

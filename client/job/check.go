@@ -23,6 +23,7 @@ func (c *checker) run() {
 	c.batch()
 	c.rounds()
 	c.workers()
+	c.outer()
 	c.verification()
 	c.slices()
 	c.budget()
@@ -200,10 +201,25 @@ func (c *checker) workers() {
 	case s.Aggregation.Rule != "trimmed_mean" && s.Aggregation.Trim != 0:
 		c.report(trim, CodeBadValue, trim+" is given and the rule is "+s.Aggregation.Rule, "only a trimmed mean trims", "use rule: trimmed_mean, or remove trim")
 	}
-	const momentum = "strategy.outer_optimizer.momentum"
-	if s.OuterOptimizer.Name == "sgd" && s.OuterOptimizer.Momentum != 0 && !c.bad(momentum) {
-		c.report(momentum, CodeBadValue, momentum+" is given and the outer optimizer is sgd", "sgd here is the plain step",
-			"use name: nesterov, or remove momentum")
+}
+
+// outer checks that the settings of the outer optimizer are those that it has.
+func (c *checker) outer() {
+	const at = "strategy.outer_optimizer"
+	o := c.Strategy.OuterOptimizer
+	if c.bad(at, at+".name") {
+		return
+	}
+	for _, k := range []struct {
+		key   string
+		has   bool
+		owner string
+	}{
+		{"momentum", o.Name == "nesterov" || o.Momentum == 0, "nesterov"}, {"betas", o.Adaptive(), "adam and yogi"}, {"eps", o.Adaptive(), "adam and yogi"},
+	} {
+		if p := at + "." + k.key; !k.has && c.Given(p) && !c.bad(p) {
+			c.report(p, CodeBadValue, p+" is given and the outer optimizer is "+o.Name, "it is a setting of "+k.owner, "remove "+k.key+", or use another name")
+		}
 	}
 }
 

@@ -27,14 +27,12 @@ func defaults() Spec {
 			Numerics:     ExactF32,
 		},
 		Strategy: Strategy{
-			Method:         "diloco",
-			OuterOptimizer: OuterOptimizer{Name: "nesterov", LR: 0.7},
-			Compression:    Compression{Quantize: "int8"},
-			Aggregation:    Aggregation{Rule: "mean"},
-			Workers:        Workers{Target: 4},
-			RoundTimeout:   Duration(10 * time.Minute),
-			OnWorkerLoss:   "continue",
-			Verification:   Verification{Mode: "spot_check", Fraction: 0.1, Redundancy: 1, Tolerance: Tolerance{Distance: 0.1, Cosine: 0.99}},
+			Method:       "diloco",
+			Aggregation:  Aggregation{Rule: "mean"},
+			Workers:      Workers{Target: 4},
+			RoundTimeout: Duration(10 * time.Minute),
+			OnWorkerLoss: "continue",
+			Verification: Verification{Mode: "spot_check", Fraction: 0.1, Redundancy: 1, Tolerance: Tolerance{Distance: 0.1, Cosine: 0.99}},
 		},
 		Budget:     Budget{MaxCost: 25_000_000, OnExceed: "pause"},
 		Checkpoint: Checkpoint{KeepLast: 3, Resume: "auto"},
@@ -86,9 +84,7 @@ func (j *Job) derive() {
 	if s.SyncSteps == 0 && t.MaxSteps > 0 {
 		s.SyncSteps = divisorBelow(t.MaxSteps, defaultSyncSteps)
 	}
-	if !j.Given("strategy.outer_optimizer.momentum") && s.OuterOptimizer.Name == "nesterov" {
-		s.OuterOptimizer.Momentum = 0.9
-	}
+	s.derive(j.Given)
 	if !j.Given("strategy.aggregation.trim") && s.Aggregation.Rule == "trimmed_mean" {
 		s.Aggregation.Trim = 0.2
 	}
@@ -100,6 +96,40 @@ func (j *Job) derive() {
 	}
 	if j.Eval.EverySteps == 0 {
 		j.Eval.EverySteps = s.SyncSteps
+	}
+}
+
+// recipes are the methods: what else they set unless the file does.
+var recipes = map[string]struct {
+	optimizer string
+	rate      float64
+	quantize  string
+}{
+	"diloco":  {"nesterov", 0.7, "int8"},
+	"fedavg":  {"sgd", 1, "none"},
+	"fedadam": {"adam", 0.01, "none"},
+	"fedyogi": {"yogi", 0.01, "none"},
+}
+
+func (s *Strategy) derive(given func(path string) bool) {
+	r, o := recipes[s.Method], &s.OuterOptimizer
+	if o.Name == "" {
+		o.Name = r.optimizer
+	}
+	if o.LR == 0 {
+		o.LR = r.rate
+	}
+	if o.Name == "nesterov" && !given("strategy.outer_optimizer.momentum") {
+		o.Momentum = 0.9
+	}
+	if o.Adaptive() && o.Betas == nil {
+		o.Betas = []float64{0.9, 0.99}
+	}
+	if o.Adaptive() && o.Eps == 0 {
+		o.Eps = 1e-3
+	}
+	if s.Compression.Quantize == "" {
+		s.Compression.Quantize = r.quantize
 	}
 }
 

@@ -93,8 +93,8 @@ type Optimizer struct {
 
 // Strategy is the distributed part: how the work of many workers becomes one checkpoint.
 type Strategy struct {
-	Method         string         `job:"method" one:"diloco" later:"allreduce streaming_diloco demo fedavg fedprox gossip"`
-	SyncSteps      int            `job:"sync_steps" in:"[1,65536]"` // inner steps of one round
+	Method         string         `job:"method" one:"diloco fedavg fedadam fedyogi" later:"allreduce streaming_diloco sparseloco demo sparta fedprox gossip"` // what the keys below are if they are not given
+	SyncSteps      int            `job:"sync_steps" in:"[1,65536]"`                                                                                           // inner steps of one round
 	OuterOptimizer OuterOptimizer `job:"outer_optimizer"`
 	Compression    Compression    `job:"compression"`
 	Aggregation    Aggregation    `job:"aggregation"`
@@ -106,15 +106,20 @@ type Strategy struct {
 
 // OuterOptimizer moves the checkpoint by the aggregated pseudo-gradient (DiLoCo, section 3).
 type OuterOptimizer struct {
-	Name     string  `job:"name" one:"nesterov sgd"`
-	LR       float64 `job:"lr" in:"(0,10]"`
-	Momentum float64 `job:"momentum" in:"[0,1)"` // of nesterov; sgd has none
+	Name     string    `job:"name" one:"nesterov sgd adam yogi"`
+	LR       float64   `job:"lr" in:"(0,10]"`
+	Momentum float64   `job:"momentum" in:"[0,1)"`           // of nesterov
+	Betas    []float64 `job:"betas" in:"[0,1)" size:"[2,2]"` // of adam and yogi
+	Eps      float64   `job:"eps" in:"(0,1]"`                // of adam and yogi, tau in their paper
 }
+
+// Adaptive reports whether the optimizer keeps two moments.
+func (o OuterOptimizer) Adaptive() bool { return o.Name == "adam" || o.Name == "yogi" }
 
 // Compression is how an update is made small before it is sent.
 type Compression struct {
 	TopKRatio     float64 `job:"topk_ratio,null" in:"[0,1]"` // fraction of the elements sent; 0: all
-	Quantize      string  `job:"quantize" one:"int8 none" later:"int4 sign"`
+	Quantize      string  `job:"quantize" one:"none fp16 bf16 int8 fp4" later:"sign"`
 	ErrorFeedback bool    `job:"error_feedback,null"`
 }
 

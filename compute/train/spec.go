@@ -45,9 +45,11 @@ type Exchange struct {
 	Codec    string  `cbor:"1,keyasint"` // a name of exchange/codec
 	Rule     string  `cbor:"2,keyasint"` // a name of exchange/aggregate
 	Trim     float64 `cbor:"3,keyasint"` // share cut off at each end by the trimmed mean
-	Outer    string  `cbor:"4,keyasint"` // outer.Nesterov or outer.SGD
+	Outer    string  `cbor:"4,keyasint"` // a name of exchange/outer
 	Rate     float64 `cbor:"5,keyasint"`
-	Momentum float64 `cbor:"6,keyasint"`
+	Momentum float64 `cbor:"6,keyasint"` // of outer.Nesterov; of outer.Adam and outer.Yogi, the decay of the first moment
+	Decay    float64 `cbor:"7,keyasint"` // of the second moment
+	Tau      float64 `cbor:"8,keyasint"` // what is added to its root
 }
 
 // Rate is the learning rate schedule over the inner steps of the whole job.
@@ -117,6 +119,7 @@ func (s *Spec) Check() error {
 		unit("learning rate", s.Rate.Peak, 0, 1e3), unit("learning rate floor", s.Rate.Floor, 0, 1),
 		unit("beta1", s.Beta1, 0, 1), unit("beta2", s.Beta2, 0, 1),
 		unit("outer learning rate", s.Exchange.Rate, 0, 1e3), unit("outer momentum", s.Exchange.Momentum, 0, 1),
+		unit("outer decay", s.Exchange.Decay, 0, 1), unit("outer tau", s.Exchange.Tau, 0, 1e3),
 		unit("trim", s.Exchange.Trim, 0, 0.5),
 	)
 }

@@ -2,6 +2,7 @@ package train
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/starling-network/starling/canon"
@@ -9,24 +10,27 @@ import (
 	"github.com/starling-network/starling/compute/tensor"
 )
 
-// Prefixes of the names of state tensors: a parameter, its first and second AdamW moment, its outer momentum.
+// Prefixes of the names of state tensors: a parameter, its first and second AdamW moment.
 const (
 	Param  = "p/"
 	First  = "m/"
 	Second = "v/"
-	Outer  = "u/"
 )
+
+// Outer is the prefix of the names of the k-th state tensors of the outer optimizer, from 0.
+func Outer(k int) string { return fmt.Sprintf("u%d/", k) }
 
 // Checkpoint is a model with the state of its outer optimizer, after Round rounds.
 type Checkpoint struct {
-	Round    uint32
-	Names    []string         // of the parameters, in the order of the program's inputs
-	Params   []*tensor.Tensor // in the order of Names
-	Momentum []*tensor.Tensor // of the outer optimizer, shaped like Params
+	Round  uint32
+	Names  []string           // of the parameters, in the order of the program's inputs
+	Params []*tensor.Tensor   // in the order of Names
+	Outer  [][]*tensor.Tensor // the state of the outer optimizer: as many lists as it has, each shaped like Params
 }
 
-// Genesis is the checkpoint before the first round: the given parameters and no momentum.
-func Genesis(names []string, params map[string]*tensor.Tensor) (*Checkpoint, error) {
+// Genesis is the checkpoint before the first round: the given parameters, and zeros for an outer optimizer with so many
+// tensors of state for each.
+func Genesis(names []string, params map[string]*tensor.Tensor, state int) (*Checkpoint, error) {
 	c := &Checkpoint{Names: names}
 	for _, n := range names {
 		p, ok := params[n]
@@ -34,17 +38,34 @@ func Genesis(names []string, params map[string]*tensor.Tensor) (*Checkpoint, err
 			return nil, fmt.Errorf("train: no parameter %q among those given", n)
 		}
 		c.Params = append(c.Params, p)
-		c.Momentum = append(c.Momentum, tensor.New(p.Shape))
 	}
+	c.Outer = Zeros(c.Params, state)
 	return c, nil
+}
+
+// Zeros are k lists of zeros, shaped like the parameters: the state of an outer optimizer that has not moved them yet.
+func Zeros(params []*tensor.Tensor, k int) [][]*tensor.Tensor {
+	lists := make([][]*tensor.Tensor, k)
+	for i := range lists {
+		for _, p := range params {
+			lists[i] = append(lists[i], tensor.New(p.Shape))
+		}
+	}
+	return lists
+}
+
+// Tensors returns all tensors in the order in which CheckpointRoot takes them.
+func (c *Checkpoint) Tensors() []*tensor.Tensor {
+	return slices.Concat(append([][]*tensor.Tensor{c.Params}, c.Outer...)...)
 }
 
 // Root is the state root of a checkpoint.
 func (c *Checkpoint) Root() canon.Digest {
-	return CheckpointRoot(c.Round, append(Roots(c.Params), Roots(c.Momentum)...))
+	return CheckpointRoot(c.Round, Roots(c.Tensors()))
 }
 
-// CheckpointRoot is the state root of a checkpoint whose tensors have these roots: all parameters, then all momenta.
+// CheckpointRoot is the state root of a checkpoint whose tensors have these roots: all parameters, then each list of the
+// state of its outer optimizer.
 func CheckpointRoot(round uint32, tensors []canon.Digest) canon.Digest {
 	return stateRoot("starling/checkpoint/1", round, canon.NewTree(tensors).Root())
 }

@@ -53,7 +53,7 @@ func newTask(t testing.TB, z sizes, threads int) (*train.Task, *train.Checkpoint
 	if err := errors.Join(spec.Check(), train.CheckProgram(spec, step)); err != nil {
 		t.Fatal(err)
 	}
-	base, err := train.Genesis(train.Params(step), c.Init(7))
+	base, err := train.Genesis(train.Params(step), c.Init(7), 1)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -22,6 +22,8 @@ import (
 const (
 	Nesterov = "nesterov" // Momentum with the rate and momentum of the specification
 	SGD      = "sgd"      // Descent with its rate
+	Adam     = "adam"     // Adaptive with its rate, momentum, decay and tau: FedAdam
+	Yogi     = "yogi"     // the same, as FedYogi
 )
 
 // ErrRound is returned when the updates given are not those of one round.
@@ -34,10 +36,32 @@ func Check(x train.Exchange) error {
 		return fmt.Errorf("outer: codec %q is not known", x.Codec)
 	case !aggregate.Known(x.Rule):
 		return fmt.Errorf("outer: aggregation rule %q is not known", x.Rule)
-	case x.Outer != Nesterov && x.Outer != SGD:
-		return fmt.Errorf("outer: optimizer %q is not known", x.Outer)
 	}
-	return nil
+	_, err := Of(x)
+	return err
+}
+
+// Of returns the optimizer of a specification.
+func Of(x train.Exchange) (Optimizer, error) {
+	rate, momentum := float32(x.Rate), float32(x.Momentum)
+	switch x.Outer {
+	case Nesterov:
+		return Momentum{Rate: rate, Decay: momentum}, nil
+	case SGD:
+		return Descent{Rate: rate}, nil
+	case Adam, Yogi:
+		return Adaptive{Rate: rate, Beta1: momentum, Beta2: float32(x.Decay), Tau: float32(x.Tau), Yogi: x.Outer == Yogi}, nil
+	}
+	return nil, fmt.Errorf("outer: optimizer %q is not known", x.Outer)
+}
+
+// Genesis is the checkpoint before the first round: the given parameters, and the optimizer's state of zeros.
+func Genesis(x train.Exchange, names []string, params map[string]*tensor.Tensor) (*train.Checkpoint, error) {
+	o, err := Of(x)
+	if err != nil {
+		return nil, err
+	}
+	return train.Genesis(names, params, o.State())
 }
 
 // Commit turns a finished unit into its update.
@@ -74,22 +98,25 @@ func Advance(s *train.Spec, base *train.Checkpoint, deltas [][]*tensor.Tensor) (
 	if err != nil {
 		return nil, fmt.Errorf("outer: %w", err)
 	}
-	next := &train.Checkpoint{Round: base.Round + 1, Names: base.Names}
-	optimizer := optimizerOf(s.Exchange)
+	optimizer, err := Of(s.Exchange)
+	if err != nil {
+		return nil, err
+	}
+	if len(base.Outer) != optimizer.State() {
+		return nil, fmt.Errorf("%w: the checkpoint has %d tensors of state for a parameter, and %s %d", ErrRound, len(base.Outer), s.Exchange.Outer, optimizer.State())
+	}
+	next := &train.Checkpoint{Round: base.Round + 1, Names: base.Names, Outer: make([][]*tensor.Tensor, len(base.Outer))}
 	for i, p := range base.Params {
 		if !p.Shape.Equal(combined[i].Shape) {
 			return nil, fmt.Errorf("%w: %q is %s and its update %s", ErrRound, base.Names[i], p.Shape, combined[i].Shape)
 		}
-		q, u := p.Clone(), base.Momentum[i].Clone()
-		optimizer.Step(q.F32(), combined[i].F32(), [][]float32{u.F32()})
-		next.Params, next.Momentum = append(next.Params, q), append(next.Momentum, u)
+		q, state := p.Clone(), make([][]float32, len(base.Outer))
+		for k, list := range base.Outer {
+			u := list[i].Clone()
+			next.Outer[k], state[k] = append(next.Outer[k], u), u.F32()
+		}
+		optimizer.Step(q.F32(), combined[i].F32(), state)
+		next.Params = append(next.Params, q)
 	}
 	return next, nil
-}
-
-func optimizerOf(x train.Exchange) Optimizer {
-	if x.Outer == Nesterov {
-		return Momentum{Rate: float32(x.Rate), Decay: float32(x.Momentum)}
-	}
-	return Descent{Rate: float32(x.Rate)}
 }

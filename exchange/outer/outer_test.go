@@ -18,7 +18,7 @@ func spec(units uint32, outer string, rate, momentum float64) *train.Spec {
 }
 
 func base(p float32) *train.Checkpoint {
-	return &train.Checkpoint{Names: []string{"w"}, Params: []*tensor.Tensor{one(p)}, Momentum: []*tensor.Tensor{one(0)}}
+	return &train.Checkpoint{Names: []string{"w"}, Params: []*tensor.Tensor{one(p)}, Outer: [][]*tensor.Tensor{{one(0)}}}
 }
 
 // One worker, rate 1 and no momentum: the new parameters are the worker's own, whose sign the pseudo-gradient must have.
@@ -66,18 +66,43 @@ func TestAdvanceDoesNotTouchItsBase(t *testing.T) {
 	}
 }
 
+// A checkpoint carries the state of its optimizer, no more and no less.
+func TestStateIsThatOfTheOptimizer(t *testing.T) {
+	for name, n := range map[string]int{SGD: 0, Nesterov: 1, Adam: 2, Yogi: 2} {
+		s := spec(1, name, 0.5, 0.5)
+		s.Exchange.Decay, s.Exchange.Tau = 0.75, 1
+		for state := range 4 {
+			c, err := train.Genesis([]string{"w"}, map[string]*tensor.Tensor{"w": one(10)}, state)
+			if err != nil {
+				t.Fatal(err)
+			}
+			next, err := Advance(s, c, [][]*tensor.Tensor{{one(2)}})
+			switch {
+			case state != n && !errors.Is(err, ErrRound):
+				t.Errorf("%s took a checkpoint with %d tensors of state: %v", name, state, err)
+			case state == n && (err != nil || len(next.Outer) != n):
+				t.Errorf("%s: %v, %v", name, next, err)
+			}
+		}
+		c, err := Genesis(s.Exchange, []string{"w"}, map[string]*tensor.Tensor{"w": one(10)})
+		if err != nil || len(c.Outer) != n {
+			t.Errorf("%s begins with %v, %v", name, c, err)
+		}
+	}
+}
+
 func TestWrongNumberOfUpdates(t *testing.T) {
-	if _, err := Advance(spec(2, SGD, 1, 0), base(1), [][]*tensor.Tensor{{one(1)}}); !errors.Is(err, ErrRound) {
+	if _, err := Advance(spec(2, Nesterov, 1, 0), base(1), [][]*tensor.Tensor{{one(1)}}); !errors.Is(err, ErrRound) {
 		t.Fatalf("%v", err)
 	}
 }
 
 func TestShapesOfUpdatesAreThoseOfTheModel(t *testing.T) {
 	wide := tensor.FromF32([]float32{1, 2}, 2)
-	if _, err := Advance(spec(1, SGD, 1, 0), base(1), [][]*tensor.Tensor{{wide}}); !errors.Is(err, ErrRound) {
+	if _, err := Advance(spec(1, Nesterov, 1, 0), base(1), [][]*tensor.Tensor{{wide}}); !errors.Is(err, ErrRound) {
 		t.Errorf("an update of another shape: %v", err)
 	}
-	if _, err := Advance(spec(2, SGD, 1, 0), base(1), [][]*tensor.Tensor{{one(1)}, {one(1), one(2)}}); !errors.Is(err, ErrRound) {
+	if _, err := Advance(spec(2, Nesterov, 1, 0), base(1), [][]*tensor.Tensor{{one(1)}, {one(1), one(2)}}); !errors.Is(err, ErrRound) {
 		t.Errorf("an update of two tensors: %v", err)
 	}
 }
@@ -89,7 +114,7 @@ func TestOneLiarOfFive(t *testing.T) {
 		aggregate.Mean: false, aggregate.TrimmedMean: true, aggregate.Median: true, aggregate.Krum: true, aggregate.MultiKrum: true,
 		aggregate.GeometricMedian: true, aggregate.CenteredClip: true, aggregate.ClippedMean: true,
 	} {
-		s := spec(5, SGD, 1, 0)
+		s := spec(5, Nesterov, 1, 0)
 		s.Exchange.Rule, s.Exchange.Trim = rule, 0.2
 		if err := Check(s.Exchange); err != nil {
 			t.Fatal(err)
@@ -116,7 +141,7 @@ func TestUnknownNamesAreRefused(t *testing.T) {
 			t.Errorf("%+v: %v", x, Check(x))
 		}
 	}
-	s := spec(1, SGD, 1, 0)
+	s := spec(1, Nesterov, 1, 0)
 	s.Exchange.Rule = "vote"
 	if _, err := Advance(s, base(1), [][]*tensor.Tensor{{one(1)}}); err == nil {
 		t.Error("advanced by a rule that nobody knows")

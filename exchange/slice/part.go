@@ -10,17 +10,16 @@ import (
 
 // part is a slice of a checkpoint, as it travels. The same slice has the same bytes whoever computed it.
 type part struct {
-	Round    uint32   `cbor:"1,keyasint"`
-	Slice    uint32   `cbor:"2,keyasint"`
-	Params   [][]byte `cbor:"3,keyasint"` // of every range of the plan: little-endian float32, canonical NaNs
-	Momentum [][]byte `cbor:"4,keyasint"`
+	Round  uint32   `cbor:"1,keyasint"`
+	Slice  uint32   `cbor:"2,keyasint"`
+	Ranges [][]byte `cbor:"3,keyasint"` // of the parameters, then of each list of outer state: little-endian float32, canonical NaNs
 }
 
 // EncodePart returns the bytes of a slice of a checkpoint, given as Base gives it.
 func (p *Plan) EncodePart(sub *train.Checkpoint, slice int) []byte {
 	x := part{Round: sub.Round, Slice: uint32(slice)}
-	for i := range sub.Params {
-		x.Params, x.Momentum = append(x.Params, canonical(sub.Params[i])), append(x.Momentum, canonical(sub.Momentum[i]))
+	for _, t := range sub.Tensors() {
+		x.Ranges = append(x.Ranges, canonical(t))
 	}
 	return canon.MustMarshal(x)
 }
@@ -39,11 +38,8 @@ type Joining struct {
 
 // Join begins to put the checkpoint after base together.
 func (p *Plan) Join(base *train.Checkpoint) Joining {
-	next := &train.Checkpoint{Round: base.Round + 1, Names: base.Names}
-	for _, t := range base.Params {
-		next.Params, next.Momentum = append(next.Params, tensor.New(t.Shape)), append(next.Momentum, tensor.New(t.Shape))
-	}
-	return Joining{next, p}
+	zeros := train.Zeros(base.Params, 1+len(base.Outer))
+	return Joining{&train.Checkpoint{Round: base.Round + 1, Names: base.Names, Params: zeros[0], Outer: zeros[1:]}, p}
 }
 
 // Add reads the bytes of a slice into its place. Errors about them wrap ErrPart; that they are the right ones is for the
@@ -53,22 +49,18 @@ func (j Joining) Add(slice int, b []byte) error {
 	if err := canon.Unmarshal(b, &x); err != nil {
 		return fmt.Errorf("%w: %w", ErrPart, err)
 	}
-	ranges := j.plan.slices[slice]
-	if x.Round != j.Round || x.Slice != uint32(slice) || len(x.Params) != len(ranges) || len(x.Momentum) != len(ranges) {
-		return fmt.Errorf("%w: it is slice %d of round %d with %d ranges, want %d of %d with %d", ErrPart, x.Slice, x.Round, len(x.Params), slice, j.Round, len(ranges))
+	ranges, tensors := j.plan.slices[slice], j.Tensors()
+	if want := len(ranges) * (1 + len(j.Outer)); x.Round != j.Round || x.Slice != uint32(slice) || len(x.Ranges) != want {
+		return fmt.Errorf("%w: it is slice %d of round %d with %d ranges, want %d of %d with %d", ErrPart, x.Slice, x.Round, len(x.Ranges), slice, j.Round, want)
 	}
-	for i, r := range ranges {
-		for _, v := range []struct {
-			to   *tensor.Tensor
-			from []byte
-		}{{j.Params[r.Parameter], x.Params[i]}, {j.Momentum[r.Parameter], x.Momentum[i]}} {
-			t, err := tensor.FromBytes(tensor.Make(tensor.Float32, r.Hi-r.Lo), v.from)
-			if err != nil {
-				return fmt.Errorf("%w: %w", ErrPart, err)
-			}
-			t.Canonicalize() // the same state has the same bytes
-			copy(v.to.F32()[r.Lo:r.Hi], t.F32())
+	for i, b := range x.Ranges {
+		list, r := i/len(ranges), ranges[i%len(ranges)]
+		t, err := tensor.FromBytes(tensor.Make(tensor.Float32, r.Hi-r.Lo), b)
+		if err != nil {
+			return fmt.Errorf("%w: %w", ErrPart, err)
 		}
+		t.Canonicalize() // the same state has the same bytes
+		copy(tensors[list*len(j.Params)+r.Parameter].F32()[r.Lo:r.Hi], t.F32())
 	}
 	return nil
 }

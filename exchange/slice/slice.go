@@ -110,11 +110,13 @@ func (p *Plan) Ranges(slice int) []Range { return p.slices[slice] }
 
 // Base returns a slice of a checkpoint as one of its own, with a tensor for each of its ranges: what outer.Advance takes.
 func (p *Plan) Base(c *train.Checkpoint, slice int) *train.Checkpoint {
-	sub := &train.Checkpoint{Round: c.Round}
+	sub := &train.Checkpoint{Round: c.Round, Outer: make([][]*tensor.Tensor, len(c.Outer))}
 	for _, r := range p.slices[slice] {
 		sub.Names = append(sub.Names, c.Names[r.Parameter])
 		sub.Params = append(sub.Params, r.of(c.Params[r.Parameter]))
-		sub.Momentum = append(sub.Momentum, r.of(c.Momentum[r.Parameter]))
+		for k, list := range c.Outer {
+			sub.Outer[k] = append(sub.Outer[k], r.of(list[r.Parameter]))
+		}
 	}
 	return sub
 }

@@ -47,7 +47,24 @@ func newRound(t testing.TB, dims [][]int, units int, x train.Exchange) round {
 	for i := range dims {
 		r.base.Names = append(r.base.Names, fmt.Sprintf("tensor %d", i))
 	}
-	r.base.Params, r.base.Momentum = normal(1, 0), normal(1, 100)
+	if x.Outer == "" {
+		x.Outer = outer.SGD
+	}
+	r.spec.Exchange = x
+	o, err := outer.Of(x)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.base.Params = normal(1, 0)
+	for k := range o.State() {
+		list := normal(1, 100*(1+k))
+		for _, s := range list {
+			for i, v := range s.F32() {
+				s.F32()[i] = v * v // no second moment is negative
+			}
+		}
+		r.base.Outer = append(r.base.Outer, list)
+	}
 	for u := range units {
 		packed, err := codec.Pack(x.Codec, r.base.Round, uint32(u), normal(2+u, 0))
 		if err != nil {
@@ -126,6 +143,7 @@ func TestSlicesGiveTheSameCheckpoint(t *testing.T) {
 		{Codec: codec.E3M0, Rule: aggregate.TrimmedMean, Trim: 0.2, Outer: outer.Nesterov, Rate: 0.7, Momentum: 0.9},
 		{Codec: codec.Sparse, Rule: aggregate.Mean, Outer: outer.Nesterov, Rate: 0.7, Momentum: 0.9},
 		{Codec: codec.Cosine, Rule: aggregate.Mean, Outer: outer.Nesterov, Rate: 0.7, Momentum: 0.9},
+		{Codec: codec.BFloat16, Rule: aggregate.Mean, Outer: outer.Adam, Rate: 0.01, Momentum: 0.9, Decay: 0.99, Tau: 1e-3},
 	} {
 		r := newRound(t, model, 5, x)
 		want := r.whole(t).Root()

@@ -22,12 +22,14 @@ func (t Traffic) Total() int64 { return t.Updates + t.Index + t.Checkpoint }
 const indexed = 38
 
 // TrafficOf returns the traffic of rounds of one unit for each worker, reduced in n slices by two workers each, or with n 0 by
-// every worker for itself. It is made of the sizes of encoded updates, pieces and parts, which follow from the shapes alone.
+// every worker for itself. It is made of the sizes of encoded updates, pieces and parts, which follow from the shapes alone;
+// the outer optimizer has one tensor of state for each.
 func TrafficOf(name string, shapes []tensor.Shape, workers, n int) (Traffic, error) {
 	base := &train.Checkpoint{Names: make([]string, len(shapes))}
 	for _, s := range shapes {
-		base.Params, base.Momentum = append(base.Params, tensor.New(s)), append(base.Momentum, tensor.New(s))
+		base.Params = append(base.Params, tensor.New(s))
 	}
+	base.Outer = train.Zeros(base.Params, 1)
 	c, ok := codec.ByName(name)
 	if !ok {
 		return Traffic{}, fmt.Errorf("slice: no codec %q", name)

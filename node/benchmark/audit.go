@@ -118,7 +118,8 @@ func unitTask(p Preset, threads, steps int) (*train.Task, *train.Checkpoint, err
 	if err != nil {
 		return nil, nil, err
 	}
-	genesis, err := train.Genesis(train.Params(step), c.Init(0))
+	exchange := train.Exchange{Codec: codec.Int8, Rule: aggregate.Mean, Outer: outer.SGD, Rate: 1}
+	genesis, err := outer.Genesis(exchange, train.Params(step), c.Init(0))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -130,7 +131,7 @@ func unitTask(p Preset, threads, steps int) (*train.Task, *train.Checkpoint, err
 		Version: 1, Numerics: kernel.Version, Name: p.Name, Program: step.Digest(), Data: corpus.Manifest(engine.ShardTokens).Digest(),
 		Genesis: genesis.Root(), Rounds: 1, Steps: uint32(steps), Segment: uint32((steps + 3) / 4), Units: 1,
 		Batch: uint32(p.Batch), Length: uint32(p.Length), Rate: train.Rate{Kind: train.Constant, Peak: 3e-4}, Beta1: 0.9, Beta2: 0.95,
-		Exchange: train.Exchange{Codec: codec.Int8, Rule: aggregate.Mean, Outer: outer.SGD, Rate: 1},
+		Exchange: exchange,
 	}
 	return &train.Task{Spec: spec, Step: step, Exec: exec, Corpus: corpus}, genesis, spec.Check()
 }

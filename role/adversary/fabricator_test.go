@@ -51,7 +51,7 @@ func looking(t *testing.T, screen run.Screen) (*engine.Engine, run.Checkpoint) {
 	}
 	exec, err := program.Compile(step, 1)
 	must(err)
-	genesis, err := train.Genesis(train.Params(step), cfg.Init(1))
+	genesis, err := outer.Genesis(spec.Exchange, train.Params(step), cfg.Init(1))
 	must(err)
 	e, err := engine.New(run.Terms{Job: "job", Screen: screen}, &train.Task{Spec: spec, Step: step, Exec: exec, Corpus: corpus}, blob.NewMemory(), nil)
 	must(err)

@@ -4,9 +4,9 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/starling-network/starling/compute/program"
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
+	"github.com/starling-network/starling/exchange/outer"
 	"github.com/starling-network/starling/network/blob"
 	"github.com/starling-network/starling/network/checkpoint"
 	"github.com/starling-network/starling/protocol/run"
@@ -27,11 +27,19 @@ func LoadCheckpoint(ctx context.Context, name run.Checkpoint, get func(context.C
 		if n, ok := parameter(t.Name, train.Param); ok {
 			c.Names = append(c.Names, n)
 			c.Params = append(c.Params, tensors[t.Name])
-			u, ok := tensors[train.Outer+n]
+		}
+	}
+	if len(c.Names) == 0 {
+		return nil, fmt.Errorf("engine: the blob %s has no parameters", name.CID)
+	}
+	c.Outer = make([][]*tensor.Tensor, len(m.Tensors)/len(c.Names)-1)
+	for k := range c.Outer {
+		for _, n := range c.Names {
+			u, ok := tensors[train.Outer(k)+n]
 			if !ok {
-				return nil, fmt.Errorf("engine: checkpoint %d has no outer momentum for %q", name.Round, n)
+				return nil, fmt.Errorf("engine: checkpoint %d has no outer state %d for %q", name.Round, k, n)
 			}
-			c.Momentum = append(c.Momentum, u)
+			c.Outer[k] = append(c.Outer[k], u)
 		}
 	}
 	if c.Round != name.Round || c.Root() != name.Root {
@@ -47,8 +55,12 @@ func parameter(name, prefix string) (string, bool) {
 	return "", false
 }
 
-// sameParameters reports why a checkpoint is not one of the program's.
-func sameParameters(c *train.Checkpoint, p *program.Program) error {
+// fits reports why a checkpoint is not one of the task's.
+func fits(c *train.Checkpoint, task *train.Task) error {
+	p := task.Step
+	if o, err := outer.Of(task.Spec.Exchange); err != nil || len(c.Outer) != o.State() {
+		return fmt.Errorf("engine: the checkpoint has %d tensors of state for a parameter, which %s has not", len(c.Outer), task.Spec.Exchange.Outer)
+	}
 	shapes := p.InputShapes()
 	names := train.Params(p)
 	if len(names) != len(c.Names) {
@@ -56,8 +68,13 @@ func sameParameters(c *train.Checkpoint, p *program.Program) error {
 	}
 	for i, n := range names {
 		want := shapes[train.Param+n]
-		if c.Names[i] != n || !c.Params[i].Shape.Equal(want) || !c.Momentum[i].Shape.Equal(want) {
+		if c.Names[i] != n || !c.Params[i].Shape.Equal(want) {
 			return fmt.Errorf("engine: parameter %d of the checkpoint is not %q %v", i, n, want)
+		}
+		for k, list := range c.Outer {
+			if !list[i].Shape.Equal(want) {
+				return fmt.Errorf("engine: outer state %d of %q in the checkpoint is not %v", k, n, want)
+			}
 		}
 	}
 	return nil
@@ -67,14 +84,16 @@ func sameParameters(c *train.Checkpoint, p *program.Program) error {
 func SaveCheckpoint(ctx context.Context, store blob.Store, jobID string, c *train.Checkpoint) (run.Checkpoint, error) {
 	root := c.Root()
 	tensors := map[string]*tensor.Tensor{}
-	names := make([]string, 0, 2*len(c.Names))
-	for i, n := range c.Names {
-		names = append(names, train.Param+n)
-		tensors[train.Param+n] = c.Params[i]
+	var names []string
+	add := func(prefix string, list []*tensor.Tensor) {
+		for i, n := range c.Names {
+			names = append(names, prefix+n)
+			tensors[prefix+n] = list[i]
+		}
 	}
-	for i, n := range c.Names {
-		names = append(names, train.Outer+n)
-		tensors[train.Outer+n] = c.Momentum[i]
+	add(train.Param, c.Params)
+	for k, list := range c.Outer {
+		add(train.Outer(k), list)
 	}
 	id, err := checkpoint.Save(ctx, store, checkpoint.Manifest{Job: jobID, Round: c.Round, StateRoot: root}, names, tensors)
 	if err != nil {

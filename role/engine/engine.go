@@ -94,7 +94,7 @@ func (e *Engine) Load(ctx context.Context, name run.Checkpoint, holders []string
 	if err != nil {
 		return err
 	}
-	if err := sameParameters(c, e.task.Step); err != nil {
+	if err := fits(c, e.task); err != nil {
 		return err
 	}
 	e.Hold(name, c)
