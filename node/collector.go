@@ -198,7 +198,7 @@ func (c *collector) tell(s run.State) {
 	c.progress.Workers = len(s.Active(run.Worker))
 	phases := map[run.Phase]string{run.Assign: "assigning", run.Train: "training", run.Reduce: "combining", run.Attest: "attesting", run.Settle: "settling"}
 	c.show(phases[s.Phase])
-	for _, l := range s.Laps() {
+	for _, l := range s.All() {
 		for _, u := range l.Units {
 			for _, id := range u.Challengers {
 				c.once(fmt.Sprintf("round %d: verifier %s disputes unit %d of worker %s", l.Round+1, id, u.Index, u.Worker))

@@ -342,8 +342,7 @@ func (p *Pending) Stop(s run.State, id string) (stops []Action) {
 		default:
 			continue
 		}
-		l, ok := s.At(w.Round)
-		if current := ok && int(w.Unit) < len(l.Units) && l.Units[w.Unit].Attempt == w.Attempt; !current && !(onTrial && w == exam) {
+		if _, open := s.Find(w.Round, w.Unit, w.Attempt); !open && !(onTrial && w == exam) {
 			stops = append(stops, Stop{k})
 		}
 	}

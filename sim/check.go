@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -88,8 +89,11 @@ func (j Justice) End(w *World) error {
 }
 
 // Pay checks at the end that no work was paid twice: nobody is paid more often for a unit than it committed to it, and
-// only what a rollback made void is paid to another again.
+// only what a rollback made void is paid to another again. And when the run is done, that who kept the rules was paid for
+// every commitment whose update could be had, also for those in rounds that were rolled back.
 type Pay struct {
+	Guilty []string // names of those who may go without
+
 	commits map[duty]int
 	rolled  bool
 }
@@ -171,7 +175,29 @@ func (p *Pay) End(w *World) error {
 	if err != nil {
 		return err
 	}
-	return p.once(receipts)
+	if err := p.once(receipts); err != nil {
+		return err
+	}
+	if s, err := w.State(); err != nil || s.Phase != run.Done {
+		return err
+	}
+	return p.all(receipts, w.Name)
+}
+
+// all reports a commitment that was not paid.
+func (p *Pay) all(receipts []reward.Receipt, name func(id string) string) error {
+	open := maps.Clone(p.commits)
+	for _, r := range receipts {
+		if r.Kind == reward.Work && (r.Amount > 0 || r.Reason == reward.Unavailable || r.Reason == reward.Odd || r.Reason == reward.Outside) {
+			open[duty{r.Round, r.Unit, r.Who}]--
+		}
+	}
+	for d, n := range open {
+		if n > 0 && !slices.Contains(p.Guilty, name(d.who)) {
+			return fmt.Errorf("pay: %s committed to unit %d of round %d, and is not paid for it", name(d.who), d.unit, d.round)
+		}
+	}
+	return nil
 }
 
 // once reports the first payment for what was paid before.

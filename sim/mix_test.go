@@ -78,7 +78,8 @@ func mix(c Config, seed uint64) Config {
 }
 
 func playMix(c Config) (Outcome, error) {
-	w, err := New(c, Money{}, &Pay{}, Justice{Guilty: slices.Collect(maps.Keys(c.Acts))}, &Lineage{Honest: c.AuditPPM == 1_000_000})
+	guilty := slices.Collect(maps.Keys(c.Acts))
+	w, err := New(c, Money{}, &Pay{Guilty: guilty}, Justice{Guilty: guilty}, &Lineage{Honest: c.AuditPPM == 1_000_000})
 	if err != nil {
 		return Outcome{}, err
 	}

@@ -110,7 +110,8 @@ func (s story) test(t *testing.T, c Config) {
 	if testing.Verbose() {
 		c.Log = func(line string) { t.Log(line) }
 	}
-	w, err := New(c, Money{}, &Pay{}, Justice{Guilty: slices.Collect(maps.Keys(s.acts))}, &Lineage{Honest: !s.spoiled})
+	guilty := slices.Collect(maps.Keys(s.acts))
+	w, err := New(c, Money{}, &Pay{Guilty: guilty}, Justice{Guilty: guilty}, &Lineage{Honest: !s.spoiled})
 	if err != nil {
 		t.Fatal(err)
 	}

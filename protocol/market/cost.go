@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/bits"
+	"slices"
 
 	"github.com/starling-network/starling/protocol/run"
 )
@@ -43,8 +44,8 @@ func RoundCost(s run.State) uint64 {
 }
 
 // Exposure is the most that a run may still cost when it begins another round: the rounds that are not final, whose units
-// are not paid and may all be audited, and RoundCost. A round that the escrow does not cover is not begun. A verdict that
-// rolls rounds back is beyond it: who did them is paid from what remains.
+// are not paid and may all be audited, those that were rolled back, and RoundCost. A round that the escrow does not cover is
+// not begun.
 func Exposure(s run.State) uint64 {
 	_, checked := highest(s)
 	again, _ := Cost(s.Terms.UnitFlops, checked)
@@ -52,8 +53,11 @@ func Exposure(s run.State) uint64 {
 		again = 0
 	}
 	total := RoundCost(s)
-	for _, l := range s.Open {
+	for _, l := range append(slices.Clip(s.Open), s.Void...) {
 		for _, u := range l.Units {
+			if u.Status == run.Assigned { // rolled back before it was committed
+				continue
+			}
 			m, _ := s.Member(u.Worker)
 			work, _ := Cost(s.Terms.UnitFlops, m.Price)
 			total = add(total, work)

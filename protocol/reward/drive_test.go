@@ -165,7 +165,7 @@ func (w *world) check(p party) {
 
 // watch challenges the first wrong unit that is not drawn for this verifier.
 func (w *world) watch(p party) {
-	for _, l := range w.s.Laps() {
+	for _, l := range w.s.All() {
 		for _, u := range l.Units {
 			d := run.Duty{Lap: l, Unit: u}
 			open := u.Status == run.Accepted || u.Status == run.Auditing && u.Verifier != p.offer.ID || u.Status == run.Disputed
@@ -189,7 +189,7 @@ func (w *world) isRight(d run.Duty) bool {
 
 // open opens the seals of a verifier, unless it has made them up.
 func (w *world) open(p party) {
-	for _, l := range w.s.Laps() {
+	for _, l := range w.s.All() {
 		for _, u := range l.Units {
 			d := run.Duty{Lap: l, Unit: u}
 			if u.Status != run.Sealed || u.Verifier != p.offer.ID || u.Question.IsZero() || u.Seal != w.seal(d).Root() {
@@ -227,7 +227,7 @@ func nonce(round, unit uint32) canon.Digest { return digest("nonce", round, unit
 
 // unmask shows the faults that a worker planted, when they are answered.
 func (w *world) unmask(p party) {
-	for _, l := range w.s.Laps() {
+	for _, l := range w.s.All() {
 		for _, u := range l.Units {
 			answered := u.Status == run.Sealed || u.Status == run.Accepted || u.Status == run.Disputed
 			right := w.right(l, u.Index)
@@ -242,7 +242,7 @@ func (w *world) unmask(p party) {
 func (w *world) mayPlant(id string) bool {
 	m, _ := w.s.Member(id)
 	planted := m.Planted
-	for _, l := range w.s.Laps() {
+	for _, l := range w.s.All() {
 		for _, u := range l.Units {
 			if u.Worker == id && len(u.Commit.Segments) > 0 && !slices.Equal(u.Commit.Segments, w.right(l, u.Index).Segments) {
 				planted++
@@ -290,12 +290,11 @@ func (w *world) judge() {
 			w.disputes = append(w.disputes, d)
 			continue
 		}
-		l, ok := w.s.At(d.round)
-		if !ok || int(d.unit) >= len(l.Units) || l.Units[d.unit].Attempt != d.attempt || len(l.Units[d.unit].Challengers) == 0 {
+		u, ok := w.s.Find(d.round, d.unit, d.attempt)
+		if !ok || len(u.Challengers) == 0 {
 			continue // moot
 		}
-		u := l.Units[d.unit]
-		lies, loser := !w.isRight(run.Duty{Lap: l, Unit: u}), u.Challengers[0]
+		lies, loser := !w.isRight(u), u.Challengers[0]
 		if lies {
 			loser = u.Worker
 		}

@@ -19,7 +19,7 @@ const (
 	WrongWork       = run.WhyWrongWork       // a verdict found the work wrong
 	Forfeited       = "forfeited"            // not found wrong, but its worker was convicted before it was paid
 	RolledBack      = run.WhyRolledBack      // paid, though the round was built on work of another that a verdict found wrong
-	Unchecked       = "unchecked"            // not paid: such a round ended before it was known whether the unit is audited, or how
+	Unchecked       = "unchecked"            // not paid: the unit was not committed, or was not yet checked when too many such rounds were open
 	Unavailable     = run.WhyUnavailable     // the members could not fetch the update
 	WorkerLeft      = run.WhyWorkerLeft      // the worker became inactive before it committed
 	Left            = run.WhyLeft            // the worker or verifier left the run in good standing before it had done this
@@ -69,7 +69,7 @@ var because = map[string]string{
 	WrongWork:          "the verdict of a dispute found the work wrong",
 	Forfeited:          "other work of the same worker was found wrong before the round was final",
 	RolledBack:         "the work was done, in a round that was rolled back over the work of another worker",
-	Unchecked:          "the round was rolled back over the work of another worker before this work was checked",
+	Unchecked:          "the round was rolled back over the work of another worker before this work was committed and checked",
 	Unavailable:        "more than half of the other members could not fetch the update",
 	Left:               "it left the run before it had done this",
 	WorkerLeft:         "the worker became inactive before it committed the unit",

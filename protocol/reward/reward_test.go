@@ -93,6 +93,9 @@ func (w *world) audit() {
 	if w.bank[CommunityPool] != fees+sums[Fee] {
 		w.t.Errorf("the community pool has %d, receipts say %d", w.bank[CommunityPool], fees+sums[Fee])
 	}
+	if w.s.Phase == run.Done {
+		w.everyCommitmentPays()
+	}
 	drawn, attempts := 0, 0
 	for _, e := range w.events {
 		switch e.Kind {
@@ -116,6 +119,27 @@ func (w *world) audit() {
 	}
 	if w.s.Phase == run.Done && w.order.Terms.AuditPPM == 1_000_000 && w.s.Base.Root != honestRoot(w.order.Terms) {
 		w.t.Error("the final state depends on who took part")
+	}
+}
+
+// everyCommitmentPays checks that honest workers were paid for all that they committed to, whatever became of the round.
+func (w *world) everyCommitmentPays() {
+	w.t.Helper()
+	open := map[string]int{}
+	for _, e := range w.events {
+		if e.Kind == run.UnitCommitted {
+			open[e.Who]++
+		}
+	}
+	for _, r := range w.receipts {
+		if r.Kind == Work && (r.Reason == Verified || r.Reason == RolledBack || r.Reason == BudgetExhausted) {
+			open[r.Who]--
+		}
+	}
+	for _, p := range w.parties {
+		if id := p.offer.ID; p.honest() && !p.owes() && !p.withhold && open[id] != 0 {
+			w.t.Errorf("%s committed to %d units for which it was not paid", id, open[id])
+		}
 	}
 }
 

@@ -74,7 +74,10 @@ func (l *ledger) settle(e run.Event) {
 		l.drop(*e.Lap)
 	case run.RunHalted:
 		for _, lap := range l.state.Laps() {
-			l.abandon(lap)
+			l.abandon(lap, lap.Attested > 0, Verified)
+		}
+		for _, lap := range l.state.Void {
+			l.abandon(lap, true, RolledBack)
 		}
 		l.refund(e, e.Why)
 	case run.RunDone:
@@ -92,13 +95,12 @@ func (l *ledger) payUnit(round uint32, u run.Unit, reason string) {
 }
 
 // drop closes the books of a round that was rolled back. What it was built on was wrong, which is not the fault of who
-// worked in it: a unit about which nothing was open had its chance of an audit, and is paid as if the round were final. One
-// that was not committed or not yet checked is not: else a liar's friends could be paid for work that nobody looks at.
+// worked in it: a unit that was committed had its chance of an audit, and is paid as if the round were final.
 func (l *ledger) drop(lap run.Lap) {
 	for _, u := range lap.Units {
 		if u.Status == run.Accepted {
 			l.payUnit(lap.Round, u, RolledBack)
-		} else {
+		} else if u.Worker != "" {
 			l.unpaid(Work, lap.Round, u.Index, u.Worker, Unchecked)
 		}
 	}
@@ -147,12 +149,13 @@ func (l *ledger) slash(e run.Event, loser, winner string) {
 }
 
 // abandon closes what a halted run leaves undone in a round. In an attested one the units about which nothing is open are
-// paid: the consumer has their work. Audits of members who left ended with an event of their own.
-func (l *ledger) abandon(lap run.Lap) {
+// paid: the consumer has their work. So they are in one that was rolled back. Audits of members who left ended with an
+// event of their own.
+func (l *ledger) abandon(lap run.Lap, pays bool, reason string) {
 	for _, u := range lap.Units {
 		switch {
-		case u.Status == run.Accepted && lap.Attested > 0:
-			l.payUnit(lap.Round, u, Verified)
+		case u.Status == run.Accepted && pays:
+			l.payUnit(lap.Round, u, reason)
 		case u.Worker != "":
 			l.unpaid(Work, lap.Round, u.Index, u.Worker, RunHalted)
 		}

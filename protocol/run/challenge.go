@@ -12,7 +12,7 @@ const MaxChallengers = 16
 // when the round is final. It opens a dispute, which a Verdict ends; disputes about one unit are played one at a time, in
 // the order of the challenges. The stake of the challenger is its bond.
 func (s State) Challenge(env Env, from string, round, unit, attempt uint32) (State, []Event, error) {
-	u, err := s.admit(from, round, unit, attempt)
+	u, err := s.answers(from, round, unit, attempt)
 	if err != nil {
 		return s, nil, err
 	}
@@ -24,7 +24,7 @@ func (s State) Challenge(env Env, from string, round, unit, attempt uint32) (Sta
 		return s, nil, fmt.Errorf("%w: %s has challenged unit %d", ErrDuplicate, from, unit)
 	case u.Status == Assigned || u.Status == Committed:
 		return s, nil, fmt.Errorf("%w: the audits of round %d are not drawn", ErrWrongPhase, round)
-	case s.Tolerant(u):
+	case s.Tolerant(u.Unit):
 		return s, nil, fmt.Errorf("%w: unit %d is not exact, nothing about it can be shown", ErrWrongPhase, unit)
 	case u.Status == Sealed:
 		return s, nil, fmt.Errorf("%w: %s has to open its seal of unit %d first", ErrWrongPhase, u.Verifier, unit)
@@ -32,12 +32,12 @@ func (s State) Challenge(env Env, from string, round, unit, attempt uint32) (Sta
 		return s, nil, fmt.Errorf("%w: %d disputes about unit %d are open", ErrWrongPhase, len(u.Challengers), unit)
 	}
 	d := s.edit(env)
-	l := d.lap(round)
+	l := d.of(u)
 	kind := UnitChallenged
 	switch {
 	case u.Status == Auditing && u.Verifier == from:
 		kind = AuditFailed
-		d.answered(u)
+		d.answered(u.Unit)
 	case u.Status == Auditing:
 		d.unanswered(l, int(unit), u.Verifier, WhyChallenged)
 	}
@@ -55,7 +55,7 @@ func (s State) Verdict(env Env, round, unit, attempt uint32, workerLies bool, lo
 	if s.over() {
 		return s, nil, fmt.Errorf("%w: %s", ErrHalted, s.Terms.Job)
 	}
-	u, err := s.find(round, unit, attempt)
+	u, err := s.locate(round, unit, attempt)
 	switch {
 	case err != nil:
 		return s, nil, err
@@ -71,9 +71,9 @@ func (s State) Verdict(env Env, round, unit, attempt uint32, workerLies bool, lo
 	}
 	d := s.edit(env)
 	if workerLies {
-		d.convict(d.lap(round), int(unit))
+		d.convict(d.of(u), int(unit))
 	} else {
-		d.acquit(d.lap(round), int(unit))
+		d.acquit(d.of(u), int(unit))
 	}
 	after, events := d.done()
 	return after, events, nil
@@ -87,23 +87,35 @@ func (d *draft) convict(l *Lap, i int) {
 	l.Units[i].Challengers = u.Challengers[1:]
 	d.leave(u.Worker, WhyVerdict)
 	d.change(u.Worker, func(m *Member) { m.Passed, m.Why = 0, WhyVerdict })
-	d.excuse(func(e Exam) bool { return e.Worker == u.Worker || e.Round > l.Round })
-	if l.Round != d.Round {
-		d.rollback(l.Round, u)
-	}
-	for j, v := range d.Units {
-		switch {
-		case v.Worker != u.Worker || v.Status == Assigned:
-		case j == i:
-			d.moot(&d.Lap, j, WhyConvicted)
-			d.reassign(j, WhyVerdict)
-		default:
-			d.moot(&d.Lap, j, WhyConvicted)
-			d.reassign(j, WhyConvicted)
+	void := d.isVoid(l) // nothing is built on it
+	d.excuse(func(e Exam) bool { return e.Worker == u.Worker || !void && e.Round > l.Round })
+	if void {
+		for _, l := range d.laps() {
+			d.suspect(l, u.Worker)
+		}
+	} else {
+		if l.Round != d.Round {
+			d.rollback(l.Round, u)
+		}
+		d.redo(i, u.Worker)
+		for k := range d.Open {
+			d.suspect(&d.Open[k], u.Worker)
 		}
 	}
-	for k := range d.Open {
-		d.suspect(&d.Open[k], u.Worker)
+	d.forfeit(u.Worker)
+}
+
+// redo takes the units of the current round that a worker has committed to, of which a verdict found one wrong, from it.
+func (d *draft) redo(wrong int, worker string) {
+	for j, v := range d.Units {
+		why := WhyConvicted
+		if j == wrong {
+			why = WhyVerdict
+		}
+		if v.Worker == worker && v.Status != Assigned {
+			d.moot(&d.Lap, j, WhyConvicted)
+			d.reassign(j, why)
+		}
 	}
 }
 
@@ -138,15 +150,12 @@ func (d *draft) moot(l *Lap, i int, why string) {
 func (d *draft) rollback(round uint32, u Unit) {
 	at := slices.IndexFunc(d.Open, func(l Lap) bool { return l.Round == round })
 	d.emit(Event{Kind: RolledBack, Round: round, Unit: u.Index, Who: u.Worker})
-	for _, l := range d.laps()[at+1:] {
-		for i, v := range l.Units {
-			d.moot(l, i, WhyRolledBack)
+	dropped := d.laps()[at+1:]
+	for _, l := range dropped {
+		for _, v := range l.Units {
 			d.First = max(d.First, v.Attempt+1)
 		}
-		if len(l.Units) > 0 {
-			dropped := *l
-			d.emit(Event{Kind: RoundDropped, Round: l.Round, Lap: &dropped})
-		}
+		d.avoid(*l)
 	}
 	d.Lap, d.Open = d.Open[at], d.Open[:at]
 	d.reopen()

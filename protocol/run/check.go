@@ -11,7 +11,7 @@ import (
 // draw decides once, in a block after the last commitment of a round, which of its units are audited. The beacon of that
 // block was unknown to every worker when it committed.
 func (d *draft) draw() {
-	for _, l := range d.laps() {
+	for _, l := range d.all() {
 		if l.Closed == 0 || l.Drawn || d.env.Height <= l.Closed || d.env.Beacon.IsZero() {
 			continue
 		}
@@ -61,20 +61,23 @@ func (d *draft) audit(l *Lap, i int) {
 	d.emit(Event{Kind: AuditDrawn, Round: l.Round, Unit: u.Index, Who: u.Verifier, Other: u.Worker})
 }
 
-// unanswered ends an audit or a challenge without an answer.
+// unanswered ends an audit or a challenge without an answer. A seal that counts for nothing is none.
 func (d *draft) unanswered(l *Lap, i int, who, why string) {
 	u := l.Units[i]
+	if u.Status == Sealed {
+		l.Units[i].Status = Auditing
+	}
 	d.emit(Event{Kind: AuditMissed, Round: l.Round, Unit: u.Index, Who: who, Other: u.Worker, Why: why})
 }
 
 // Pass is a verifier's answer that a commitment is right, with the seal of the state that it reached. A beacon that is drawn
 // later says where the seal must be opened.
 func (s State) Pass(env Env, from string, round, unit, attempt uint32, seal canon.Digest) (State, []Event, error) {
-	u, err := s.admit(from, round, unit, attempt)
+	u, err := s.answers(from, round, unit, attempt)
 	switch {
 	case err != nil:
 		return s, nil, err
-	case u.Status != Auditing || s.Tolerant(u):
+	case u.Status != Auditing || s.Tolerant(u.Unit):
 		return s, nil, fmt.Errorf("%w: no audit of unit %d that a seal answers is open", ErrWrongPhase, unit)
 	case u.Verifier != from:
 		return s, nil, fmt.Errorf("%w: unit %d is audited by %s", ErrNotYours, unit, u.Verifier)
@@ -82,8 +85,8 @@ func (s State) Pass(env Env, from string, round, unit, attempt uint32, seal cano
 		return s, nil, fmt.Errorf("%w: no seal", ErrBadOpening)
 	}
 	d := s.edit(env)
-	d.answered(u)
-	v := &d.lap(round).Units[unit]
+	d.answered(u.Unit)
+	v := &d.of(u).Units[unit]
 	v.Status, v.Seal, v.Question, v.AssignedAt = Sealed, seal, canon.Digest{}, env.Height
 	d.emit(Event{Kind: AuditSealed, Round: round, Unit: unit, Who: from, Other: u.Worker})
 	after, events := d.done()
@@ -94,7 +97,7 @@ func (s State) Pass(env Env, from string, round, unit, attempt uint32, seal cano
 func (d *draft) answered(u Unit) {
 	d.Checks = remember(d.Checks, d.waited(u.AssignedAt))
 	d.change(u.Verifier, func(m *Member) { m.Missed = 0 })
-	for _, l := range d.laps() {
+	for _, l := range d.all() {
 		for i := range l.Units {
 			if v := &l.Units[i]; v.Status == Auditing && v.Verifier == u.Verifier {
 				v.AssignedAt, v.Deadline = d.env.Height, d.due(u.Verifier, d.AuditDeadline())
@@ -112,7 +115,7 @@ func (d *draft) lateAudits() {
 	}
 	var late []place
 	var verifiers []string
-	for _, l := range d.laps() {
+	for _, l := range d.all() {
 		for i, u := range l.Units {
 			if u.Status != Auditing || d.env.Height <= u.Deadline {
 				continue

@@ -28,12 +28,15 @@ func (s State) edit(env Env) *draft {
 	s.Units = slices.Clone(s.Units)
 	s.Trials = slices.Clone(s.Trials)
 	s.Open = slices.Clone(s.Open)
+	s.Void = slices.Clone(s.Void)
 	s.Slices = slices.Clone(s.Slices)
 	for i := range s.Slices {
 		s.Slices[i].Reducers = slices.Clone(s.Slices[i].Reducers)
 	}
-	for i := range s.Open {
-		s.Open[i].Units = slices.Clone(s.Open[i].Units)
+	for _, laps := range [][]Lap{s.Open, s.Void} {
+		for i := range laps {
+			laps[i].Units = slices.Clone(laps[i].Units)
+		}
 	}
 	return &draft{State: s, env: env}
 }
@@ -50,6 +53,25 @@ func (d *draft) laps() []*Lap {
 func (d *draft) lap(round uint32) *Lap {
 	laps := d.laps()
 	return laps[round-laps[0].Round]
+}
+
+// all are the laps about whose units somebody may have to answer.
+func (d *draft) all() []*Lap {
+	laps := d.laps()
+	for i := range d.Void {
+		laps = append(laps, &d.Void[i])
+	}
+	return laps
+}
+
+// of is the lap of an attempt at a unit that locate has found.
+func (d *draft) of(u Duty) *Lap {
+	for i := range d.Void {
+		if l := &d.Void[i]; l.has(u.Round, u.Index, u.Attempt) {
+			return l
+		}
+	}
+	return d.lap(u.Round)
 }
 
 // done releases the duties of members who left, and lets the phase follow the units.
@@ -72,7 +94,7 @@ func (d *draft) release() {
 			d.reassign(i, d.gone(u.Worker, WhyWorkerLeft))
 		}
 	}
-	for _, l := range d.laps() {
+	for _, l := range d.all() {
 		for i, u := range l.Units {
 			v, _ := d.Member(u.Verifier)
 			if u.Status == Auditing && !v.Active || u.Status == Sealed && worthless(v) {
@@ -231,6 +253,14 @@ func (s State) admit(from string, round, unit, attempt uint32) (Unit, error) {
 	return s.find(round, unit, attempt)
 }
 
+// answers finds the attempt that an answer of a member is about. Also a round that was rolled back is answered for.
+func (s State) answers(from string, round, unit, attempt uint32) (Duty, error) {
+	if err := s.sender(from); err != nil {
+		return Duty{}, err
+	}
+	return s.locate(round, unit, attempt)
+}
+
 func (s State) find(round, unit, attempt uint32) (Unit, error) {
 	l, ok := s.At(round)
 	switch {
@@ -244,6 +274,22 @@ func (s State) find(round, unit, attempt uint32) (Unit, error) {
 		return Unit{}, fmt.Errorf("%w: attempt %d of unit %d, it is at attempt %d", ErrStale, attempt, unit, l.Units[unit].Attempt)
 	}
 	return l.Units[unit], nil
+}
+
+// locate finds an attempt at a unit as find does, and also in the rounds that were rolled back.
+func (s State) locate(round, unit, attempt uint32) (Duty, error) {
+	for _, l := range s.Void {
+		if l.has(round, unit, attempt) {
+			return Duty{l, l.Units[unit]}, nil
+		}
+	}
+	u, err := s.find(round, unit, attempt)
+	l, _ := s.At(round)
+	return Duty{l, u}, err
+}
+
+func (l Lap) has(round, unit, attempt uint32) bool {
+	return l.Round == round && uint64(unit) < uint64(len(l.Units)) && l.Units[unit].Attempt == attempt
 }
 
 func (s State) sender(from string) error {

@@ -43,7 +43,7 @@ const (
 	SliceContested EventKind = "slice_contested" // Unit (the slice): every member computes it
 	SlicesAgreed   EventKind = "slices_agreed"   // the next checkpoint is there, to be attested
 	RolledBack     EventKind = "rolled_back"     // Unit, Who (the convicted worker): Round is the current one again, all checkpoints after its base are void
-	RoundDropped   EventKind = "round_dropped"   // Lap, which was rolled back
+	RoundDropped   EventKind = "round_dropped"   // Lap, which was rolled back, and about which nothing is open any more: its workers are owed
 	RoundFinal     EventKind = "round_final"     // Lap: its workers are owed
 	RunDone        EventKind = "run_done"        //
 	RunHalted      EventKind = "run_halted"      // Why

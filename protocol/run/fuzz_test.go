@@ -71,7 +71,7 @@ func play(t *testing.T, script []byte) State {
 func move(s State, env Env, op, who, what byte) (State, []Event, error) {
 	member := s.Members[int(who)%len(s.Members)].ID
 	unit := uint32(what) % (s.Terms.Units + 1)
-	laps := s.Laps()
+	laps := s.All()
 	lap := laps[int(who>>4)%len(laps)]
 	var u Unit
 	if int(unit) < len(lap.Units) {
@@ -107,7 +107,7 @@ func move(s State, env Env, op, who, what byte) (State, []Event, error) {
 		return pass(s, env, lap.Round, u)
 	case 8:
 		if what&1 != 0 {
-			return unmask(s, env, lap.Round, unit)
+			return unmask(s, env, lap, unit)
 		}
 		return s.Pass(env, member, s.Round-uint32(what>>7), unit, uint32(what>>6), canon.Sum("seal"))
 	case 9:
@@ -210,6 +210,17 @@ func hold(t *testing.T, s State) {
 			t.Fatalf("lap %d: round %d on base %d of %d rounds", i, l.Round, l.Base.Round, s.Terms.Rounds)
 		}
 		holdLap(t, s, l)
+	}
+	for _, l := range s.Void {
+		held := slices.ContainsFunc(l.Units, func(u Unit) bool { return u.Status != Accepted && u.Status != Assigned })
+		if l.Closed == 0 || !held && s.Phase == Done {
+			t.Fatalf("round %d was rolled back, and is kept: %+v", l.Round, l)
+		}
+		for _, u := range l.Units {
+			if v, _ := s.Member(u.Verifier); u.Status == Auditing && !v.Active || (u.Status == Disputed) != (len(u.Challengers) > 0) {
+				t.Fatalf("a duty in a round that was rolled back: %+v", u)
+			}
+		}
 	}
 	for _, l := range s.Open {
 		if l.Closed == 0 || l.Attested == 0 {

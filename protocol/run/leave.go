@@ -43,7 +43,7 @@ func (s State) Liable(id string) bool {
 	if s.over() {
 		return false
 	}
-	return slices.ContainsFunc(s.Laps(), func(l Lap) bool {
+	return slices.ContainsFunc(s.All(), func(l Lap) bool {
 		return slices.ContainsFunc(l.Units, func(u Unit) bool {
 			return u.Worker == id && u.Status != Assigned || u.Status == Sealed && u.Verifier == id || slices.Contains(u.Challengers, id)
 		})

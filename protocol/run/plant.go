@@ -16,7 +16,7 @@ func (s State) Unmask(env Env, from string, round, unit, attempt uint32, nonce c
 	if s.over() {
 		return s, nil, fmt.Errorf("%w: %s", ErrHalted, s.Terms.Job)
 	}
-	u, err := s.find(round, unit, attempt)
+	u, err := s.locate(round, unit, attempt)
 	m, _ := s.Member(from)
 	switch {
 	case err != nil:
@@ -25,7 +25,7 @@ func (s State) Unmask(env Env, from string, round, unit, attempt uint32, nonce c
 		return s, nil, fmt.Errorf("%w: unit %d is %s's", ErrNotYours, unit, u.Worker)
 	case u.Status != Sealed && u.Status != Accepted && u.Status != Disputed:
 		return s, nil, fmt.Errorf("%w: unit %d is not answered yet", ErrWrongPhase, unit)
-	case s.Tolerant(u):
+	case s.Tolerant(u.Unit):
 		return s, nil, fmt.Errorf("%w: nobody compares the state roots of unit %d", ErrBadPlant, unit)
 	case len(segments) != len(u.Commit.Segments) || audit.Hide(nonce, segments) != u.Commit.Hidden:
 		return s, nil, fmt.Errorf("%w: this was not hidden in the commitment", ErrBadPlant)
@@ -37,15 +37,15 @@ func (s State) Unmask(env Env, from string, round, unit, attempt uint32, nonce c
 	d := s.edit(env)
 	d.change(from, func(m *Member) { m.Planted++ })
 	d.emit(Event{Kind: PlantShown, Round: round, Unit: unit, Who: from})
-	d.unmasked(d.lap(round), int(unit), segments)
+	d.unmasked(d.of(u), int(unit), segments)
 	after, events := d.done()
 	return after, events, nil
 }
 
 // Unmasked reports whether the worker of an attempt at a unit has shown that it had planted a fault in it.
 func (s State) Unmasked(round, unit, attempt uint32) bool {
-	u, err := s.find(round, unit, attempt)
-	return err == nil && len(u.Commit.Segments) > 0 && u.Commit.Hidden.IsZero()
+	u, ok := s.Find(round, unit, attempt)
+	return ok && len(u.Commit.Segments) > 0 && u.Commit.Hidden.IsZero()
 }
 
 func (d *draft) unmasked(l *Lap, i int, segments []canon.Digest) {

@@ -3,6 +3,8 @@ package run
 import (
 	"slices"
 	"testing"
+
+	"github.com/starling-network/starling/canon"
 )
 
 // long is a job of five rounds that audits everything.
@@ -61,16 +63,25 @@ func TestRollback(t *testing.T) {
 			t.Errorf("a unit of the others is not kept: %+v", u)
 		}
 	}
-	var dropped []uint32
-	for _, e := range g.events {
-		if e.Kind == RoundDropped {
-			dropped = append(dropped, e.Round)
-		}
-	}
-	if !slices.Equal(dropped, []uint32{2, 3}) || g.count(RolledBack) != 1 {
-		t.Errorf("rounds %v dropped in %d rollbacks", dropped, g.count(RolledBack))
+	if len(g.s.Void) != 2 || g.count(RolledBack) != 1 || g.count(RoundDropped) != 0 {
+		t.Errorf("%d rounds are void after %d rollbacks, %d closed", len(g.s.Void), g.count(RolledBack), g.count(RoundDropped))
 	}
 	g.finish()
+	var dropped []uint32
+	for _, e := range g.events {
+		if e.Kind != RoundDropped {
+			continue
+		}
+		dropped = append(dropped, e.Round)
+		for _, u := range e.Lap.Units {
+			if u.Status != Accepted || u.Worker != lied.Worker && !u.Passed {
+				t.Errorf("an unfinished audit of a round that is closed: %+v", u)
+			}
+		}
+	}
+	if !slices.Equal(dropped, []uint32{2, 3}) || len(g.s.Void) > 0 {
+		t.Errorf("rounds %v dropped, %d left", dropped, len(g.s.Void))
+	}
 	if g.s.Base != honest.s.Base {
 		t.Errorf("the run ends at %v, without the liar at %v", g.s.Base, honest.s.Base)
 	}
@@ -101,18 +112,47 @@ func TestMessagesOfDroppedRoundsAreStale(t *testing.T) {
 		"commit": func(s State) (State, []Event, error) {
 			return s.Commit(g.env(), now.Worker, 1, 1, was.Attempt, was.Commit)
 		},
-		"pass": func(s State) (State, []Event, error) {
-			return s.Pass(g.env(), was.Verifier, 1, 1, was.Attempt, was.Commit.Update)
-		},
-		"challenge": func(s State) (State, []Event, error) { return s.Challenge(g.env(), "v0", 1, 1, was.Attempt) },
-		"verdict": func(s State) (State, []Event, error) {
-			return s.Verdict(g.env(), 1, 1, was.Attempt, true, was.Worker)
+		"missing": func(s State) (State, []Event, error) { return s.Missing(g.env(), "v0", 1, 1, was.Attempt, 0) },
+		"suspect": func(s State) (State, []Event, error) { return s.Suspect(g.env(), "v0", 1, 1, was.Attempt) },
+		"pass of no attempt": func(s State) (State, []Event, error) {
+			return s.Pass(g.env(), was.Verifier, 1, 1, now.Attempt+1, was.Commit.Update)
 		},
 	} {
 		if err := g.do(f); Code(err) != "stale" {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
+	current := canon.MustMarshal(g.s.Lap)
+	g.must(func(s State) (State, []Event, error) { return s.Challenge(g.env(), was.Verifier, 1, 1, was.Attempt) })
+	g.must(func(s State) (State, []Event, error) {
+		return s.Verdict(g.env(), 1, 1, was.Attempt, false, was.Verifier)
+	})
+	if !slices.Equal(canon.MustMarshal(g.s.Lap), current) {
+		t.Error("a dispute about a round that was rolled back changes the one that replaces it")
+	}
+}
+
+// A lie in a round that was rolled back convicts, and rolls nothing back.
+func TestLieInADroppedRound(t *testing.T) {
+	g := begin(t, long(), crew(5, 3))
+	g.round()
+	g.toAudits()
+	was, first := g.s.Lap, g.s.Open[0].Units[0].Worker
+	g.challenge("v0", 0, 0)
+	g.verdict(0, 0, true)
+	i := slices.IndexFunc(was.Units, func(u Unit) bool { return u.Worker != first })
+	second := was.Units[i]
+	round, base := g.s.Round, g.s.Base
+	g.must(func(s State) (State, []Event, error) {
+		return s.Challenge(g.env(), "v1", was.Round, second.Index, second.Attempt)
+	})
+	g.must(func(s State) (State, []Event, error) {
+		return s.Verdict(g.env(), was.Round, second.Index, second.Attempt, true, second.Worker)
+	})
+	if m, _ := g.s.Member(second.Worker); m.Why != WhyVerdict || g.count(RolledBack) != 1 || g.s.Round != round || g.s.Base != base {
+		t.Errorf("after %d rollbacks in round %d: %+v", g.count(RolledBack), g.s.Round, m)
+	}
+	g.finish()
 }
 
 // Disputes about one unit are played in the order of the challenges. The first that convicts makes the others moot, and who

@@ -20,7 +20,7 @@ func (d *draft) ask() {
 	if d.env.Beacon.IsZero() {
 		return
 	}
-	for _, l := range d.laps() {
+	for _, l := range d.all() {
 		for i := range l.Units {
 			if u := &l.Units[i]; u.Status == Sealed && u.Question.IsZero() && d.env.Height > u.AssignedAt {
 				u.Question = audit.Question(d.env.Beacon, d.Subject(l.Round, *u))
@@ -40,7 +40,7 @@ func (s State) Unseal(env Env, from string, round, unit, attempt uint32, o audit
 	if t, ok := s.Trial(from); ok && t.Exam.is(round, unit, attempt) {
 		return s.prove(env, t, o, r)
 	}
-	u, err := s.find(round, unit, attempt)
+	u, err := s.locate(round, unit, attempt)
 	switch {
 	case err != nil:
 		return s, nil, err
@@ -49,11 +49,11 @@ func (s State) Unseal(env Env, from string, round, unit, attempt uint32, o audit
 	case u.Verifier != from:
 		return s, nil, fmt.Errorf("%w: unit %d is sealed by %s", ErrNotYours, unit, u.Verifier)
 	}
-	if err := o.Check(s.Subject(round, u), u.Commit.Segments[len(u.Commit.Segments)-1], u.Seal, u.Question, r); err != nil {
+	if err := o.Check(s.Subject(round, u.Unit), u.Commit.Segments[len(u.Commit.Segments)-1], u.Seal, u.Question, r); err != nil {
 		return s, nil, fmt.Errorf("%w: %w", ErrBadOpening, err)
 	}
 	d := s.edit(env)
-	l := d.lap(round)
+	l := d.of(u)
 	l.Units[unit].Passed = true
 	d.change(u.Worker, func(m *Member) { m.Passed++ })
 	d.emit(Event{Kind: AuditPassed, Round: round, Unit: unit, Who: from, Other: u.Worker})
@@ -65,7 +65,7 @@ func (s State) Unseal(env Env, from string, round, unit, attempt uint32, o audit
 // lateOpenings excludes the verifiers that did not open a seal in time: they had not computed what they passed. Their other
 // seals are worth nothing.
 func (d *draft) lateOpenings() {
-	for _, l := range d.laps() {
+	for _, l := range d.all() {
 		for i, u := range l.Units {
 			if u.Status == Sealed && !u.Question.IsZero() && d.env.Height > u.Deadline {
 				if m, _ := d.Member(u.Verifier); !worthless(m) {

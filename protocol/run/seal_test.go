@@ -56,16 +56,15 @@ func planted(l Lap, unit uint32) Commitment {
 
 func (g *stage) unmask(round, unit uint32) {
 	g.t.Helper()
-	g.must(func(s State) (State, []Event, error) { return unmask(s, g.env(), round, unit) })
+	g.must(func(s State) (State, []Event, error) { return unmask(s, g.env(), g.lap(round), unit) })
 }
 
-func unmask(s State, env Env, round, unit uint32) (State, []Event, error) {
-	l, _ := s.At(round)
+func unmask(s State, env Env, l Lap, unit uint32) (State, []Event, error) {
 	var u Unit
 	if int(unit) < len(l.Units) {
 		u = l.Units[unit]
 	}
-	return s.Unmask(env, u.Worker, round, unit, u.Attempt, nonce(round, unit), commitment(l, unit).Segments)
+	return s.Unmask(env, u.Worker, l.Round, unit, u.Attempt, nonce(l.Round, unit), commitment(l, unit).Segments)
 }
 
 // plant brings a fresh round to its audits, in which the worker of unit 1 has planted a fault.
@@ -143,7 +142,7 @@ func TestPlantedFaults(t *testing.T) {
 			g := begin(t, long(), crew(3, 2))
 			g.plant()
 			u := g.unit(0, 1)
-			if err := g.do(func(s State) (State, []Event, error) { return unmask(s, g.env(), 0, 1) }); Code(err) != "wrong_phase" {
+			if err := g.do(func(s State) (State, []Event, error) { return unmask(s, g.env(), g.lap(0), 1) }); Code(err) != "wrong_phase" {
 				t.Errorf("before the answer: %v", err)
 			}
 			c.answer(g, u)
@@ -155,7 +154,7 @@ func TestPlantedFaults(t *testing.T) {
 			if c.broken == "" && name == "found" && after.Verifier != u.Verifier {
 				t.Error("the audit does not go on")
 			}
-			if err := g.do(func(s State) (State, []Event, error) { return unmask(s, g.env(), 0, 1) }); err == nil {
+			if err := g.do(func(s State) (State, []Event, error) { return unmask(s, g.env(), g.lap(0), 1) }); err == nil {
 				t.Error("unmasked twice")
 			}
 			m, _ := g.s.Member(u.Verifier)
@@ -222,7 +221,7 @@ func TestLiesAreNoPlants(t *testing.T) {
 	for i := range g.s.Members {
 		g.s.Members[i].Planted = audit.MayPlant(g.s.Members[i].Commits)
 	}
-	if err := g.do(func(s State) (State, []Event, error) { return unmask(s, g.env(), 0, 1) }); Code(err) != "bad_plant" {
+	if err := g.do(func(s State) (State, []Event, error) { return unmask(s, g.env(), g.lap(0), 1) }); Code(err) != "bad_plant" {
 		t.Errorf("too many: %v", err)
 	}
 	other := "w0"

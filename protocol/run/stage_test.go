@@ -131,18 +131,23 @@ func (g *stage) sealAll() {
 	g.t.Helper()
 	for _, v := range g.s.Active(Verifier) {
 		for _, a := range g.s.Audits(v) {
-			g.seal(v, a.Round, a.Index)
+			g.must(func(s State) (State, []Event, error) { return pass(s, g.env(), a.Round, a.Unit) })
 		}
 	}
 }
 
 func (g *stage) unit(round, unit uint32) Unit {
 	g.t.Helper()
+	return g.lap(round).Units[unit]
+}
+
+func (g *stage) lap(round uint32) Lap {
+	g.t.Helper()
 	l, ok := g.s.At(round)
 	if !ok {
 		g.t.Fatalf("round %d is gone", round)
 	}
-	return l.Units[unit]
+	return l
 }
 
 // pass answers an audit, and opens the seal.
@@ -169,7 +174,7 @@ func (g *stage) unsealAll() {
 
 func (g *stage) openAll() {
 	g.t.Helper()
-	for _, l := range g.s.Laps() {
+	for _, l := range g.s.All() {
 		for _, u := range l.Units {
 			if u.Status == Sealed && u.Seal == seal(g.s, l.Round, u).Root() {
 				g.must(func(s State) (State, []Event, error) { return unseal(s, g.env(), l.Round, u) })

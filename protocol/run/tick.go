@@ -36,7 +36,7 @@ func (d *draft) settle() {
 		d.Sample = d.example(lap, true)
 		d.emit(Event{Kind: RoundFinal, Round: lap.Round, Lap: &lap})
 	}
-	if d.Phase == Settle && len(d.Open) == 0 {
+	if d.settleVoid(); d.Phase == Settle && len(d.Open) == 0 && len(d.Void) == 0 {
 		d.enter(Done)
 		d.emit(Event{Kind: RunDone, Round: d.Round})
 	}

@@ -47,6 +47,9 @@ func (s State) over() bool { return s.Phase == Done || s.Phase == Halted }
 // Laps are the rounds that are not final: the open ones, oldest first, and the current one.
 func (s State) Laps() []Lap { return append(slices.Clip(s.Open), s.Lap) }
 
+// All are the rounds about whose units somebody may have to answer: Laps, and those that were rolled back.
+func (s State) All() []Lap { return append(s.Laps(), s.Void...) }
+
 // At returns a round, unless it is final or not yet begun.
 func (s State) At(round uint32) (Lap, bool) {
 	for _, l := range s.Open {
@@ -80,7 +83,7 @@ type Duty struct {
 // Audits lists the units that a verifier has to audit now, in order of round and index. It owes one answer per deadline.
 func (s State) Audits(verifier string) []Duty {
 	var found []Duty
-	for _, l := range s.Laps() {
+	for _, l := range s.All() {
 		for _, u := range l.units(func(u Unit) bool { return u.Status == Auditing && u.Verifier == verifier }) {
 			found = append(found, Duty{l, u})
 		}
@@ -91,22 +94,27 @@ func (s State) Audits(verifier string) []Duty {
 // Playing returns the unit that an open dispute is about, and its round. A dispute that waits for another about the same
 // unit is open and not playing.
 func (s State) Playing(round, unit, attempt uint32, challenger string) (Duty, bool) {
-	l, _ := s.At(round)
-	u, err := s.find(round, unit, attempt)
-	return Duty{l, u}, err == nil && len(u.Challengers) > 0 && u.Challengers[0] == challenger
+	d, ok := s.Find(round, unit, attempt)
+	return d, ok && len(d.Challengers) > 0 && d.Challengers[0] == challenger
+}
+
+// Find returns an attempt at a unit, also one in a round that was rolled back, and its round.
+func (s State) Find(round, unit, attempt uint32) (Duty, bool) {
+	d, err := s.locate(round, unit, attempt)
+	return d, err == nil
 }
 
 // Disputed reports whether a dispute about any unit is open.
 func (s State) Disputed() bool {
-	return slices.ContainsFunc(s.Laps(), func(l Lap) bool {
+	return slices.ContainsFunc(s.All(), func(l Lap) bool {
 		return slices.ContainsFunc(l.Units, func(u Unit) bool { return u.Status == Disputed })
 	})
 }
 
 // Challenged reports whether a dispute of a challenger about an attempt at a unit is open.
 func (s State) Challenged(round, unit, attempt uint32, challenger string) bool {
-	u, err := s.find(round, unit, attempt)
-	return err == nil && slices.Contains(u.Challengers, challenger)
+	d, ok := s.Find(round, unit, attempt)
+	return ok && slices.Contains(d.Challengers, challenger)
 }
 
 // Voted reports whether a member has attested the current round.

@@ -176,7 +176,7 @@ func (m member) audits() (all []Reason) {
 	if m.self.Role != run.Verifier {
 		return nil
 	}
-	for _, l := range m.run.Laps() {
+	for _, l := range m.run.All() {
 		for _, u := range l.Units {
 			switch {
 			case u.Verifier != m.Who:

@@ -60,7 +60,7 @@ func (a Colludes) Play(c Cast) Step {
 	return func(e role.Event) []role.Action {
 		if b, ok := e.(role.Block); ok {
 			friend.units = nil
-			for _, l := range b.Run.Laps() {
+			for _, l := range b.Run.All() {
 				for _, u := range l.Units {
 					if u.Worker == a.With {
 						friend.units = append(friend.units, shielded{l.Base, u.Index})

@@ -57,7 +57,7 @@ func (v *Verifier) Step(e role.Event) []role.Action {
 			}
 		}
 		for k := range v.checked {
-			if k.Round < e.Run.Oldest() || k.Round > e.Run.Round {
+			if _, open := e.Run.Find(k.Round, k.Unit, k.Attempt); !open {
 				delete(v.checked, k)
 			}
 		}
@@ -91,7 +91,7 @@ func (v *Verifier) audits(s run.State) (actions []role.Action) {
 	}
 	var spare []role.Action
 	busy := false
-	for _, l := range s.Laps() {
+	for _, l := range s.All() {
 		for _, u := range l.Units {
 			if s.Tolerant(u) {
 				continue
@@ -139,7 +139,7 @@ func (v *Verifier) measurements(s run.State) (actions []role.Action) {
 
 // openings opens the seals that are asked for, also when it takes no further part in the run.
 func (v *Verifier) openings(s run.State) (actions []role.Action) {
-	for _, l := range s.Laps() {
+	for _, l := range s.All() {
 		for _, u := range l.Units {
 			if u.Status == run.Sealed && u.Verifier == v.id && !u.Question.IsZero() {
 				work := role.Work{Round: l.Round, Unit: u.Index, Attempt: u.Attempt}

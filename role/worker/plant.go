@@ -31,7 +31,7 @@ func (w *Worker) plants(s run.State, nonce canon.Digest) bool {
 	}
 	m, _ := s.Member(w.id)
 	planted := m.Planted
-	for _, l := range s.Laps() {
+	for _, l := range s.All() {
 		for _, u := range l.Units {
 			if u.Worker == w.id && w.suspect(s, role.Work{Round: l.Round, Unit: u.Index, Attempt: u.Attempt}, u) {
 				planted++

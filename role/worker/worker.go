@@ -5,6 +5,7 @@
 package worker
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/starling-network/starling/canon"
@@ -72,23 +73,16 @@ func (w *Worker) busy(s run.State) bool {
 	})
 }
 
-// forget drops what is about rounds that are final, or were rolled back.
+// forget drops what is about attempts at units that nobody asks for any more.
 func (w *Worker) forget(s run.State) {
-	for k := range w.computed {
-		if k.Round < s.Oldest() || k.Round > s.Round {
-			delete(w.computed, k)
-		}
-	}
-	for k := range w.revealed {
-		if k.Round < s.Oldest() || k.Round > s.Round {
-			delete(w.revealed, k)
-		}
-	}
+	final := func(k role.Work) bool { _, open := s.Find(k.Round, k.Unit, k.Attempt); return !open }
+	maps.DeleteFunc(w.computed, func(k role.Work, _ run.Commitment) bool { return final(k) })
+	maps.DeleteFunc(w.revealed, func(k role.Work, _ bool) bool { return final(k) })
 }
 
 // units returns what its units need: to be trained, committed, and, once no commitment of the round is open, revealed.
 func (w *Worker) units(s run.State) (actions []role.Action) {
-	for _, l := range s.Laps() {
+	for _, l := range s.All() {
 		for _, u := range l.Units {
 			if u.Worker != w.id {
 				continue

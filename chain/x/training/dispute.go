@@ -56,12 +56,12 @@ const movePatience = 4
 
 // game is the dispute that a challenge opens.
 func (k *Keeper) game(s run.State, env run.Env, m *trainingpb.MsgChallenge) (dispute.Game, error) {
-	l, _ := s.At(m.Round)
+	d, _ := s.Find(m.Round, m.Unit, m.Attempt)
 	work, err := k.referee(s.Terms.Spec, m.Opening)
 	if err != nil {
 		return dispute.Game{}, fmt.Errorf("%w: %w", ErrOpening, err)
 	}
-	config, err := work.Config(m.Job, run.Duty{Lap: l, Unit: l.Units[m.Unit]}, m.Sender, movePatience*s.AuditDeadline())
+	config, err := work.Config(m.Job, d, m.Sender, movePatience*s.AuditDeadline())
 	if err != nil {
 		return dispute.Game{}, err
 	}
@@ -90,10 +90,7 @@ func (k *Keeper) Move(ctx context.Context, m *trainingpb.MsgMove) (*trainingpb.M
 	if err != nil {
 		return nil, Refusals.Wrap(err)
 	}
-	key, g, err := k.current(ctx, m.Job, m.Round, m.Unit)
-	if err == nil && g.Config.Attempt != m.Attempt {
-		err = fmt.Errorf("%w: attempt %d, the dispute is about attempt %d", ErrNoDispute, m.Attempt, g.Config.Attempt)
-	}
+	key, g, err := k.current(ctx, m.Job, m.Round, m.Unit, m.Attempt)
 	if err != nil {
 		return nil, Refusals.Wrap(err)
 	}
@@ -122,21 +119,19 @@ func (k *Keeper) Move(ctx context.Context, m *trainingpb.MsgMove) (*trainingpb.M
 	return &trainingpb.MsgMoveResponse{}, k.moved(ctx, s, env, key, after)
 }
 
-// current finds the dispute about a unit that is being played. It is the oldest open one.
-func (k *Keeper) current(ctx context.Context, job string, round, unit uint32) (key disputeKey, g dispute.Game, err error) {
+// current finds the dispute about an attempt at a unit that is being played. It is the oldest open one.
+func (k *Keeper) current(ctx context.Context, job string, round, unit, attempt uint32) (key disputeKey, g dispute.Game, err error) {
 	it, err := k.openings.Iterate(ctx, collections.NewSuperPrefixedQuadRange3[string, uint32, uint32, uint32](job, round, unit))
 	if err != nil {
 		return key, g, err
 	}
-	defer it.Close()
-	if !it.Valid() {
-		return key, g, fmt.Errorf("%w: unit %d of round %d of %s", ErrNoDispute, unit, round, job)
+	keys, err := it.Keys()
+	for _, key := range keys {
+		if g, err := k.disputes.Get(ctx, key); err != nil || g.Config.Attempt == attempt {
+			return key, g, err
+		}
 	}
-	if key, err = it.Key(); err != nil {
-		return key, g, err
-	}
-	g, err = k.disputes.Get(ctx, key)
-	return key, g, err
+	return key, g, errors.Join(err, fmt.Errorf("%w: attempt %d at unit %d of round %d of %s", ErrNoDispute, attempt, unit, round, job))
 }
 
 // moved stores a game after a move, and carries out its verdict if it has one.
@@ -158,7 +153,7 @@ func (k *Keeper) moved(ctx context.Context, s run.State, env run.Env, key disput
 // next begins the dispute that waited for the end of another about the same unit, if there is one: its parties have the
 // whole time for their moves from now.
 func (k *Keeper) next(ctx context.Context, ended dispute.Config, env run.Env) error {
-	key, g, err := k.current(ctx, ended.Job, ended.Round, ended.Unit)
+	key, g, err := k.current(ctx, ended.Job, ended.Round, ended.Unit, ended.Attempt)
 	if errors.Is(err, ErrNoDispute) {
 		return nil
 	}

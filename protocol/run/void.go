@@ -1,0 +1,82 @@
+package run
+
+import "slices"
+
+// A round that is rolled back was built on work that a verdict found wrong, which is not the fault of who worked in it. What
+// was committed there is void for the model, and is paid like any other work: it is audited as it would have been, by
+// verifiers who are paid for that, and who lied in it is convicted. So nobody gains by letting a friend be convicted, and
+// nobody loses by the lie of another but what it had not yet committed.
+
+// maxVoid is how many rounds that were rolled back are remembered at a time. A verdict drops at most MaxWindow rounds, and
+// each costs somebody its stake and its place; of more the oldest are given up, and what is open about them is not paid.
+const maxVoid = 2 * MaxWindow
+
+// avoid takes a round out of the lineage, and keeps it until nothing is open about its units. In a tolerant run nothing that
+// is open can be settled, since only what is attested was measured.
+func (d *draft) avoid(l Lap) {
+	if len(l.Units) == 0 {
+		return
+	}
+	if l.Closed == 0 {
+		l.Closed = d.env.Height // audits of what is committed are drawn from a later beacon
+	}
+	d.Void = append(slices.Clip(d.Void), l)
+	if d.Terms.Tolerance.DistancePPM > 0 {
+		d.giveUp(len(d.Void) - 1)
+	}
+	for len(d.Void) > maxVoid {
+		d.giveUp(0)
+	}
+}
+
+// giveUp ends all that is open about a round that was rolled back.
+func (d *draft) giveUp(k int) {
+	l := &d.Void[k]
+	for i := range l.Units {
+		d.moot(l, i, WhyRolledBack)
+	}
+	d.dropped(k)
+}
+
+// dropped closes a round that was rolled back.
+func (d *draft) dropped(k int) {
+	l := d.Void[k]
+	d.Void = slices.Delete(d.Void, k, k+1)
+	d.emit(Event{Kind: RoundDropped, Round: l.Round, Lap: &l})
+}
+
+// isVoid reports whether a lap was rolled back.
+func (d *draft) isVoid(l *Lap) bool {
+	for k := range d.Void {
+		if l == &d.Void[k] {
+			return true
+		}
+	}
+	return false
+}
+
+// forfeit ends what is open about the units of a convicted worker in rounds that were rolled back: it is not paid for them.
+func (d *draft) forfeit(worker string) {
+	for k := range d.Void {
+		l := &d.Void[k]
+		for i := range l.Units {
+			if u := &l.Units[i]; u.Worker == worker && u.Status != Assigned {
+				d.moot(l, i, WhyConvicted)
+				u.Status = Accepted
+			}
+		}
+	}
+}
+
+// settleVoid closes the rounds that were rolled back about which nothing is open any more. What was not committed when they
+// were is nobody's work.
+func (d *draft) settleVoid() {
+	open := func(u Unit) bool { return u.Status != Accepted && u.Status != Assigned }
+	for k := 0; k < len(d.Void); {
+		if slices.ContainsFunc(d.Void[k].Units, open) {
+			k++
+			continue
+		}
+		d.dropped(k)
+	}
+}
