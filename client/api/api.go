@@ -1,0 +1,328 @@
+// Package api holds the wire types of the REST API under /v1: what a server of web/ answers, and what clients in any
+// language read. They are plain structs; docs/api.md says how they are asked for, and /openapi.json is made from them and
+// from their comments.
+//
+// Amounts are in uzen (1 ZEN = 1 000 000 uzen), losses in nats a token, times in RFC 3339, sizes in bytes. Rounds are
+// counted from 1: round 0 is the checkpoint before training. The package decides nothing and imports nothing of a network.
+package api
+
+import "time"
+
+// Job is a training run as one line of a list, with its totals so far.
+type Job struct {
+	ID              string      `json:"id"`                  // by which the server knows it: the name of its folder, or of its job on a network
+	Job             string      `json:"job"`                 // identifier of what is trained, the digest of its work specification
+	Name            string      `json:"name"`                // that its file gives
+	Kind            string      `json:"kind"`                // run, simulation, or network for a job known from the chain only
+	State           string      `json:"state"`               // queued, running, stopped, done, halted or failed
+	Reason          *Reason     `json:"reason,omitempty"`    // why it is in a state other than done
+	Phase           string      `json:"phase,omitempty"`     // of a job that runs: assigning, training, attesting, settling
+	Step            int         `json:"step"`                // inner steps in attested rounds
+	Steps           int         `json:"steps"`               // planned; 0: not known
+	Round           int         `json:"round"`               // attested rounds
+	Rounds          int         `json:"rounds"`              // planned; 0: not known
+	Workers         int         `json:"workers"`             // active
+	Tokens          uint64      `json:"tokens"`              // trained so far
+	TokensPerSecond float64     `json:"tokens_per_second"`   // in the latest round; 0: not measured
+	Loss            *float64    `json:"loss,omitempty"`      // mean of the latest round
+	EvalLoss        *float64    `json:"eval_loss,omitempty"` // latest on held-out data
+	FirstEvalLoss   *float64    `json:"first_eval_loss,omitempty"`
+	PaidUzen        uint64      `json:"paid_uzen"` // so far, net
+	FeeUzen         uint64      `json:"fee_uzen"`
+	RefundedUzen    uint64      `json:"refunded_uzen"`
+	BudgetUzen      uint64      `json:"budget_uzen"`
+	SlashedUzen     uint64      `json:"slashed_uzen"`
+	Audits          AuditCounts `json:"audits"`
+	Disputes        int         `json:"disputes"`
+	BytesUp         uint64      `json:"bytes_up"` // by all workers
+	BytesDown       uint64      `json:"bytes_down"`
+	Seconds         float64     `json:"seconds"`               // that its rounds took
+	SecondsLeft     float64     `json:"seconds_left"`          // estimated; 0: not known
+	StateRoot       string      `json:"state_root,omitempty"`  // of the last attested checkpoint
+	Started         time.Time   `json:"started,omitzero"`      // when its folder was made
+	Updated         time.Time   `json:"updated,omitzero"`      // of the last change
+	Facts           []Fact      `json:"facts,omitempty"`       // model, data and strategy, for people
+	Spark           []float64   `json:"spark,omitempty"`       // training loss, at most 48 points, for a thumbnail
+	Utilisation     float64     `json:"utilisation,omitempty"` // of a simulation: share of the workers' time that went into accepted units
+	Parties         []Party     `json:"parties,omitempty"`     // of a simulation
+}
+
+// Reason says why something is as it is, for programs and for people.
+type Reason struct {
+	Code string `json:"code"`           // stable
+	Text string `json:"text"`           // a sentence
+	Next string `json:"next,omitempty"` // what to do
+}
+
+// Fact is a named value for people.
+type Fact struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
+}
+
+// AuditCounts counts audits: drawn, answered right, answered by a dispute that found a fault.
+type AuditCounts struct {
+	Drawn  int `json:"drawn"`
+	Passed int `json:"passed"`
+	Failed int `json:"failed"`
+}
+
+// Party is what a party of a simulation did and got.
+type Party struct {
+	Name          string  `json:"name"`
+	BytesUp       uint64  `json:"bytes_up"`
+	BytesDown     uint64  `json:"bytes_down"`
+	WorkedSeconds float64 `json:"worked_seconds"`
+	PaidUzen      uint64  `json:"paid_uzen"`
+	SlashedUzen   uint64  `json:"slashed_uzen"`
+	Out           string  `json:"out,omitempty"` // why it had to leave
+}
+
+// JobList is a page of jobs, the latest first.
+type JobList struct {
+	Jobs    []Job  `json:"jobs"`
+	HasMore bool   `json:"has_more"`
+	After   string `json:"after,omitempty"` // cursor of the next page
+}
+
+// Metric is one record of metrics.jsonl: the mean over the workers of an inner step, or, with kind round, a round.
+type Metric struct {
+	Kind            string   `json:"kind"` // step or round
+	Round           uint32   `json:"round"`
+	Step            uint32   `json:"step"` // inner steps done
+	Loss            float64  `json:"loss"`
+	EvalLoss        *float64 `json:"eval_loss,omitempty"`
+	LearningRate    float64  `json:"learning_rate,omitempty"`
+	Tokens          uint64   `json:"tokens"` // trained since the beginning of the job
+	TokensPerSecond float64  `json:"tokens_per_second,omitempty"`
+	BytesUp         uint64   `json:"bytes_up,omitempty"`   // sent by all workers in the round
+	BytesDown       uint64   `json:"bytes_down,omitempty"` // received
+	Workers         int      `json:"workers,omitempty"`    // active
+	Seconds         float64  `json:"seconds,omitempty"`    // of the round
+	PaidUzen        uint64   `json:"paid_uzen,omitempty"`  // so far, with the fee
+}
+
+// Metrics are the series of a run, thinned for drawing.
+type Metrics struct {
+	Steps  int      `json:"steps"`  // inner steps that the run has
+	Axis   Axis     `json:"axis"`   // what each round adds, to draw a series by tokens, time or cost
+	Series []Series `json:"series"` // those that have values
+}
+
+// Axis maps inner steps to tokens, seconds and cost, at the ends of rounds: arrays of one length, ascending. Between two
+// entries a reader interpolates.
+type Axis struct {
+	Step    []float64 `json:"step"`
+	Tokens  []float64 `json:"tokens"`
+	Seconds []float64 `json:"seconds"`
+	Uzen    []float64 `json:"uzen"`
+}
+
+// Series is one quantity over inner steps: the arrays have one length.
+type Series struct {
+	Name  string    `json:"name"`  // loss, eval_loss, learning_rate, tokens_per_second ...
+	Label string    `json:"label"` // for people
+	Unit  string    `json:"unit"`
+	Of    string    `json:"of"`    // step or round: how often it is measured
+	Count int       `json:"count"` // values before thinning
+	Step  []float64 `json:"step"`
+	Value []float64 `json:"value"`
+}
+
+// Checkpoint is one line of the lineage: a checkpoint that a quorum attested.
+type Checkpoint struct {
+	Round      int      `json:"round"`
+	StateRoot  string   `json:"state_root"`
+	Checkpoint string   `json:"checkpoint"` // CID of its manifest
+	Updates    []string `json:"updates"`    // CID of the update of every unit
+	Signers    []Signer `json:"signers"`
+}
+
+// Signer is a member's signature over a checkpoint.
+type Signer struct {
+	ID        string `json:"id"`
+	PublicKey []byte `json:"public_key"` // secp256k1, compressed
+	Signature []byte `json:"signature"`  // R || S
+}
+
+// Lineage is a page of checkpoints, in order of rounds.
+type Lineage struct {
+	Checkpoints []Checkpoint `json:"checkpoints"`
+	Total       int          `json:"total"`
+	HasMore     bool         `json:"has_more"`
+	After       string       `json:"after,omitempty"` // cursor of the next page
+}
+
+// Receipt is one line of why somebody was paid, or was not, with all that can be said about it.
+type Receipt struct {
+	Seq         uint64   `json:"seq"` // of the job, without gaps
+	Height      int64    `json:"height"`
+	Round       int      `json:"round"`
+	Unit        uint32   `json:"unit"`
+	Who         string   `json:"who"`
+	Role        string   `json:"role"`   // worker, verifier, or "" for the consumer and the community pool
+	Kind        string   `json:"kind"`   // work, audit, slash, bounty, fee or refund
+	Flops       uint64   `json:"flops"`  // floating-point operations of the work
+	Price       uint64   `json:"price"`  // uzen per 10^15 of them
+	Amount      uint64   `json:"amount"` // uzen that Who receives; of a slash, that Who loses
+	Fee         uint64   `json:"fee"`    // uzen to the community pool on top
+	Reason      string   `json:"reason"` // code
+	Fix         string   `json:"fix,omitempty"`
+	Explanation string   `json:"explanation"` // one sentence
+	Why         string   `json:"why"`         // the reason as the end of a sentence
+	Arithmetic  []string `json:"arithmetic"`  // how the amount comes about
+	Dispute     *int     `json:"dispute,omitempty"`
+}
+
+// Receipts is a page of receipts, in the order in which they were issued.
+type Receipts struct {
+	Receipts []Receipt `json:"receipts"`
+	Total    int       `json:"total"`
+	HasMore  bool      `json:"has_more"`
+	After    string    `json:"after,omitempty"`
+}
+
+// Dispute is a bisection, move by move.
+type Dispute struct {
+	Worker     string  `json:"worker"`
+	Challenger string  `json:"challenger"`
+	Round      int     `json:"round"`
+	Unit       uint32  `json:"unit"`
+	Verdict    string  `json:"verdict"` // worker_lied, false_challenge, planted, moot or open
+	Reason     string  `json:"reason"`
+	Moves      uint32  `json:"moves"`
+	HashBytes  uint64  `json:"hash_bytes"` // that the parties showed
+	Leaf       string  `json:"leaf"`       // what the referee recomputed
+	LeafBytes  uint64  `json:"leaf_bytes"` // that it read
+	LeafMS     float64 `json:"leaf_ms"`    // that it took; 0: not known
+	Height     int64   `json:"height"`     // at which it ended
+	Log        []Move  `json:"log"`
+}
+
+// Move is what a party said in a dispute.
+type Move struct {
+	Height int64  `json:"height"`
+	By     string `json:"by"` // worker or verifier
+	What   string `json:"what"`
+}
+
+// Disputes are all of a job.
+type Disputes struct {
+	Disputes []Dispute `json:"disputes"`
+}
+
+// Sample is how the model of a round continues a prompt.
+type Sample struct {
+	Round  uint32 `json:"round"`
+	Step   uint32 `json:"step"`
+	Prompt string `json:"prompt"`
+	Text   string `json:"text"`
+}
+
+// Samples are all of a job.
+type Samples struct {
+	Samples []Sample `json:"samples"`
+}
+
+// Member is somebody's part in a job, as its receipts and signatures tell.
+type Member struct {
+	ID          string      `json:"id"`
+	Role        string      `json:"role"` // worker, verifier, consumer or pool
+	Units       int         `json:"units"`
+	Paid        int         `json:"paid_receipts"`
+	Zero        int         `json:"zero_receipts"`
+	Uzen        uint64      `json:"uzen"` // received
+	SlashedUzen uint64      `json:"slashed_uzen"`
+	Signed      int         `json:"signed"` // checkpoints
+	Audits      AuditCounts `json:"audits"` // drawn for a verifier, or of a worker's units
+	Zeros       []string    `json:"zeros"`  // reasons of its zeros, each once
+}
+
+// Members are all of a job.
+type Members struct {
+	Members []Member `json:"members"`
+	Rounds  int      `json:"rounds"` // checkpoints that might have been signed
+}
+
+// Log is a part of the log of a run.
+type Log struct {
+	Lines []string `json:"lines"`
+	From  int64    `json:"from"` // offset of the first byte
+	To    int64    `json:"to"`   // offset after the last: where to ask on
+	Size  int64    `json:"size"`
+}
+
+// Cost is what a job has cost: budget = paid + fee + refunded + remaining.
+type Cost struct {
+	BudgetUzen    uint64 `json:"budget_uzen"`
+	PaidUzen      uint64 `json:"paid_uzen"`
+	FeeUzen       uint64 `json:"fee_uzen"`
+	RefundedUzen  uint64 `json:"refunded_uzen"`
+	RemainingUzen uint64 `json:"remaining_uzen"`
+	SlashedUzen   uint64 `json:"slashed_uzen"` // of stakes, not of the budget
+}
+
+// Spec is the file of a job.
+type Spec struct {
+	Config    string   `json:"config"`        // YAML
+	Overrides []string `json:"set,omitempty"` // KEY=VALUE, applied in order
+}
+
+// Submission asks for a job. The same Idempotency-Key gives the same job.
+type Submission struct {
+	Spec
+	Name string `json:"name,omitempty"` // of its folder; the job's name, made unique, if empty
+	Plan string `json:"plan,omitempty"` // identifier of a plan: refused if the job is another by now
+}
+
+// Plan is what a job would be, and cost.
+type Plan struct {
+	ID         string   `json:"id"` // of the job that it is about
+	Name       string   `json:"name"`
+	Steps      int      `json:"steps"`
+	Rounds     int      `json:"rounds"`
+	Workers    int      `json:"workers"`
+	Tokens     uint64   `json:"tokens"`
+	Flops      uint64   `json:"flops"`
+	CostUzen   uint64   `json:"cost_uzen"` // at most
+	BudgetUzen uint64   `json:"budget_uzen"`
+	Facts      []Fact   `json:"facts"`
+	Notes      []string `json:"notes"` // settings that have no effect
+}
+
+// Model is the model that a finished run left.
+type Model struct {
+	ID         string   `json:"id"` // of the run
+	Name       string   `json:"name"`
+	StateRoot  string   `json:"state_root"`
+	EvalLoss   *float64 `json:"eval_loss,omitempty"`
+	Steps      int      `json:"steps"`
+	Tokens     uint64   `json:"tokens"`
+	Rounds     int      `json:"rounds"`  // attested checkpoints behind it
+	Signers    int      `json:"signers"` // of the last one
+	Facts      []Fact   `json:"facts,omitempty"`
+	Files      []File   `json:"files"`
+	Contribute []Member `json:"contributors"` // who was paid for work on it
+}
+
+// File is a file of a model.
+type File struct {
+	Name  string `json:"name"`
+	Bytes int64  `json:"bytes"`
+}
+
+// Models are those of the finished runs.
+type Models struct {
+	Models []Model `json:"models"`
+}
+
+// Update is the data of an event of the stream of a job: whatever it has that is new. The event is reset when records were
+// taken back (a verdict rolled the run back): a reader then reads them anew.
+type Update struct {
+	Job         Job          `json:"job"`
+	Metrics     []Metric     `json:"metrics,omitempty"` // new ones; a reader far behind gets the latest of them only
+	Checkpoints []Checkpoint `json:"checkpoints,omitempty"`
+	Samples     []Sample     `json:"samples,omitempty"`
+	Receipts    int          `json:"receipts"` // there are by now
+	Disputes    int          `json:"disputes"`
+}

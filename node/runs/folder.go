@@ -1,0 +1,225 @@
+package runs
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/starling-network/starling/client/api"
+	"github.com/starling-network/starling/client/job"
+	"github.com/starling-network/starling/web"
+)
+
+// folder is a run's folder, as it was at the last look.
+type folder struct {
+	id, path string
+
+	mu       sync.Mutex
+	looked   time.Time
+	version  uint64
+	last     *web.History
+	live     Live
+	noted    Started
+	metrics  followed[api.Metric]
+	lineage  followed[api.Checkpoint]
+	receipts followed[line]
+	disputes followed[api.Dispute]
+	samples  followed[api.Sample]
+	about    about
+	told     []api.Receipt // of receipts.records
+	spark    struct {
+		records int
+		values  []float64
+	}
+}
+
+// about is what the small files of a folder say. They change seldom.
+type about struct {
+	stamp   string // of the files
+	run     runFile
+	job     *job.Job // nil: it cannot be read
+	summary *summary
+	virtual bool // a simulation
+	started time.Time
+}
+
+// runFile is the part of run.json that is shown.
+type runFile struct {
+	ID        string   `json:"id"`
+	Overrides []string `json:"overrides"`
+	Finished  bool     `json:"finished"`
+}
+
+// summary is the part of summary.json, or simulation.json, that is shown.
+type summary struct {
+	Job           string          `json:"job"`
+	Name          string          `json:"name"`
+	Rounds        int             `json:"rounds"`
+	Workers       int             `json:"workers"`
+	Steps         int             `json:"steps"`
+	Tokens        uint64          `json:"tokens"`
+	FirstEvalLoss float64         `json:"first_eval_loss"`
+	FinalEvalLoss float64         `json:"final_eval_loss"`
+	Diverged      string          `json:"diverged"`
+	Audits        api.AuditCounts `json:"audits"`
+	PaidUzen      uint64          `json:"paid_uzen"`
+	FeeUzen       uint64          `json:"fee_uzen"`
+	RefundedUzen  uint64          `json:"refunded_uzen"`
+	BudgetUzen    uint64          `json:"budget_uzen"`
+	SlashedUzen   uint64          `json:"slashed_uzen"`
+	StateRoot     string          `json:"state_root"`
+	Seconds       float64         `json:"seconds"`
+	BytesUp       uint64          `json:"bytes_up"`
+	BytesDown     uint64          `json:"bytes_down"`
+	Utilisation   float64         `json:"utilisation"`
+	Halted        string          `json:"halted"`
+	Parties       []api.Party     `json:"parties"`
+}
+
+func (f *folder) beside(live Live, noted Started) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.live, f.noted = live, noted
+}
+
+// history is what the folder tells, looked at anew if the last look is old.
+func (f *folder) history(ctx context.Context) (*web.History, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.last != nil && time.Since(f.looked) < lookAge {
+		return f.last, nil
+	}
+	changed := f.look()
+	f.looked = time.Now()
+	h := &web.History{Version: f.version, Metrics: f.metrics.records, Lineage: f.lineage.records, Receipts: f.told, Disputes: f.disputes.records, Samples: f.samples.records}
+	if f.live != nil {
+		if receipts, disputes, err := f.live.Books(ctx); err == nil {
+			h.Receipts, h.Disputes = receipts, disputes
+		}
+	}
+	h.Job = f.job(h)
+	if old := f.last; old != nil && !changed && len(old.Receipts) == len(h.Receipts) && len(old.Disputes) == len(h.Disputes) && sameState(old.Job, h.Job) {
+		return old, nil
+	}
+	f.version++
+	h.Version = f.version
+	f.last = h
+	return h, nil
+}
+
+func sameState(a, b api.Job) bool {
+	code := func(r *api.Reason) string {
+		if r == nil {
+			return ""
+		}
+		return r.Code
+	}
+	return a.State == b.State && a.Phase == b.Phase && a.PaidUzen == b.PaidUzen && a.Workers == b.Workers && a.Step == b.Step && code(a.Reason) == code(b.Reason)
+}
+
+// look reads what is new in the files. What cannot be read now may be the next time.
+func (f *folder) look() (changed bool) {
+	at := func(name string) string { return filepath.Join(f.path, name) }
+	if f.metrics.path == "" {
+		f.metrics = followed[api.Metric]{path: at(fileMetrics), decode: decodeMetric}
+		f.lineage.path, f.receipts.path, f.disputes.path, f.samples.path = at(fileLineage), at(fileReceipts), at(fileDisputes), at(fileSamples)
+	}
+	news := func(look func() (bool, error)) bool {
+		yes, _ := look()
+		changed = changed || yes
+		return yes
+	}
+	news(f.metrics.look)
+	news(f.lineage.look)
+	news(f.samples.look)
+	disputed := news(f.disputes.look)
+	if news(f.receipts.look) || disputed {
+		f.told = explain(f.receipts.records, f.disputes.records)
+	}
+	return f.about.look(f.path) || changed
+}
+
+// look reads the small files again if one of them is another than before.
+func (a *about) look(dir string) (changed bool) {
+	var stamp strings.Builder
+	for _, name := range []string{fileRun, fileJob, fileSummary, fileSimulation} {
+		if info, err := os.Stat(filepath.Join(dir, name)); err == nil {
+			fmt.Fprint(&stamp, name, info.Size(), info.ModTime().UnixNano(), ";")
+		}
+	}
+	if stamp.String() == a.stamp {
+		return false
+	}
+	*a = about{stamp: stamp.String()}
+	_ = readJSON(filepath.Join(dir, fileRun), &a.run)
+	for _, name := range []string{fileSummary, fileSimulation} {
+		var s summary
+		if readJSON(filepath.Join(dir, name), &s) == nil {
+			a.summary, a.virtual = &s, name == fileSimulation
+			a.started = modified(filepath.Join(dir, name))
+		}
+	}
+	path := filepath.Join(dir, fileJob)
+	if source, err := os.ReadFile(path); err == nil {
+		a.started = modified(path)
+		if j, err := job.Parse(source, path, a.run.Overrides...); err == nil {
+			a.job = j
+		}
+	}
+	return true
+}
+
+func modified(path string) time.Time {
+	info, err := os.Stat(path)
+	if err != nil {
+		return time.Time{}
+	}
+	return info.ModTime().UTC().Truncate(time.Millisecond)
+}
+
+// maxSmall bounds the small files.
+const maxSmall = 16 << 20
+
+func readJSON(path string, v any) error {
+	info, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	if info.Size() > maxSmall {
+		return fmt.Errorf("runs: %s has %d bytes", path, info.Size())
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(text, v)
+}
+
+// job puts together what is known of a run.
+func (f *folder) job(h *web.History) api.Job {
+	a := &f.about
+	j := api.Job{ID: f.id, Job: a.run.ID, Name: filepath.Base(f.path), Kind: "run", Started: a.started, Updated: f.updated(), Disputes: len(h.Disputes)}
+	plan(&j, a.job)
+	measure(&j, h)
+	if s := a.summary; s != nil {
+		conclude(&j, s, a.virtual)
+	}
+	if f.live != nil {
+		p := f.live.Progress()
+		j.Phase, j.SecondsLeft, j.PaidUzen = p.Phase, p.SecondsLeft, max(j.PaidUzen, p.PaidUzen)
+		if p.Workers > 0 {
+			j.Workers = p.Workers
+		}
+	}
+	if len(h.Metrics) != f.spark.records {
+		f.spark.records, f.spark.values = len(h.Metrics), web.Spark(h.Metrics)
+	}
+	j.Spark = f.spark.values
+	j.State, j.Reason = f.state(h, &j)
+	return j
+}

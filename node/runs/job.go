@@ -1,0 +1,160 @@
+package runs
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/starling-network/starling/client/api"
+	"github.com/starling-network/starling/client/job"
+	"github.com/starling-network/starling/web"
+)
+
+// plan fills in what the job file asks for.
+func plan(j *api.Job, file *job.Job) {
+	if file == nil {
+		return
+	}
+	if file.Name != "" {
+		j.Name = file.Name
+	}
+	j.Steps, j.Rounds, j.Workers = file.Training.MaxSteps, file.Rounds(), file.Strategy.Workers.Target
+	j.BudgetUzen = uint64(file.Budget.MaxCost)
+	j.Facts = Facts(file)
+}
+
+// Facts are what a person wants to know of a job.
+func Facts(file *job.Job) []api.Fact {
+	var data []string
+	for _, d := range file.Datasets {
+		data = append(data, fmt.Sprintf("%s (%s)", d.Path, d.Format))
+	}
+	s, t := file.Strategy, file.Training
+	model := file.Model.Architecture
+	if file.Model.BaseModel != "" {
+		model = "from " + file.Model.BaseModel
+	}
+	return []api.Fact{
+		{Name: "Model", Value: model},
+		{Name: "Data", Value: strings.Join(data, ", ")},
+		{Name: "Batch", Value: fmt.Sprintf("%d sequences of %d tokens a step", t.GlobalBatchSize, file.SequenceLen)},
+		{Name: "Rounds", Value: fmt.Sprintf("%d of %d inner steps", file.Rounds(), s.SyncSteps)},
+		{Name: "Inner optimizer", Value: fmt.Sprintf("%s, %s rate up to %g", t.Optimizer.Name, t.LRScheduler, t.LearningRate)},
+		{Name: "Outer optimizer", Value: fmt.Sprintf("%s at %g, momentum %g", s.OuterOptimizer.Name, s.OuterOptimizer.LR, s.OuterOptimizer.Momentum)},
+		{Name: "Aggregation", Value: strings.ReplaceAll(string(s.Aggregation.Rule), "_", " ")},
+		{Name: "Audits", Value: fmt.Sprintf("at least %g %% of the units, all of a new worker's", 100*s.Verification.Fraction)},
+	}
+}
+
+// measure fills in what the records tell.
+func measure(j *api.Job, h *web.History) {
+	for _, m := range h.Metrics {
+		if m.EvalLoss != nil {
+			if j.FirstEvalLoss == nil {
+				j.FirstEvalLoss = m.EvalLoss
+			}
+			j.EvalLoss = m.EvalLoss
+		}
+		if m.Kind != "round" {
+			continue
+		}
+		j.Step, j.Round, j.Tokens = int(m.Step), int(m.Round), m.Tokens
+		j.Seconds += m.Seconds
+		j.BytesUp += m.BytesUp
+		j.BytesDown += m.BytesDown
+		j.PaidUzen = m.PaidUzen // with the fee, until the receipts are there
+		if m.Round > 0 {
+			loss := m.Loss
+			j.Loss, j.TokensPerSecond, j.Workers = &loss, m.TokensPerSecond, m.Workers
+		}
+	}
+	if n := len(h.Lineage); n > 0 {
+		j.StateRoot = h.Lineage[n-1].StateRoot
+	}
+	if left := j.Steps - j.Step; left > 0 && j.Step > 0 {
+		j.SecondsLeft = j.Seconds / float64(j.Step) * float64(left)
+	}
+	for _, m := range web.Members(h) {
+		j.Audits.Drawn += m.Audits.Drawn
+		j.Audits.Passed += m.Audits.Passed
+		j.Audits.Failed += m.Audits.Failed
+		j.SlashedUzen += m.SlashedUzen
+	}
+}
+
+// conclude fills in the totals that a run ended with.
+func conclude(j *api.Job, s *summary, virtual bool) {
+	if s.Name != "" {
+		j.Name = s.Name
+	}
+	if virtual {
+		j.Kind, j.Name = "simulation", j.ID
+		if s.Name != "" && s.Name != j.ID {
+			j.Name = s.Name + " " + j.ID
+		}
+		j.Steps, j.Rounds, j.Utilisation, j.Parties = s.Steps, s.Rounds, s.Utilisation, s.Parties
+	}
+	j.Job, j.Workers, j.Audits = s.Job, s.Workers, s.Audits
+	j.PaidUzen, j.FeeUzen, j.RefundedUzen, j.BudgetUzen, j.SlashedUzen = s.PaidUzen, s.FeeUzen, s.RefundedUzen, s.BudgetUzen, s.SlashedUzen
+	j.Step, j.Round, j.Tokens, j.Seconds, j.SecondsLeft = s.Steps, s.Rounds, s.Tokens, s.Seconds, 0
+	j.BytesUp, j.BytesDown, j.StateRoot = s.BytesUp, s.BytesDown, s.StateRoot
+}
+
+// quiet is how long the files of a run may be silent before it counts as stopped where the system does not tell who holds
+// its lock.
+const quiet = 2 * time.Minute
+
+// state says where a run is, and why.
+func (f *folder) state(h *web.History, j *api.Job) (string, *api.Reason) {
+	a := &f.about
+	resume := fmt.Sprintf("starling train %s --dir %s --resume", filepath.Join(f.path, fileJob), f.path)
+	switch {
+	case a.virtual && a.summary.Halted != "":
+		return "halted", &api.Reason{Code: a.summary.Halted, Text: "the simulated run ended before its last round: " + strings.ReplaceAll(a.summary.Halted, "_", " ")}
+	case a.summary != nil && a.summary.Diverged != "":
+		return "done", &api.Reason{Code: "diverged", Text: "the training diverged: " + a.summary.Diverged, Next: "lower training.learning_rate, or warm up longer"}
+	case a.virtual || a.run.Finished:
+		return "done", nil
+	case a.summary != nil:
+		return "halted", halted(h)
+	case f.noted.State != "":
+		why := f.noted.Why
+		return f.noted.State, &why
+	case f.live != nil:
+		return "running", &api.Reason{Code: "training", Text: fmt.Sprintf("round %d of %d is %s", min(j.Round+1, j.Rounds), j.Rounds, phaseText(j.Phase))}
+	}
+	held, known := lockHeld(filepath.Join(f.path, ".lock"))
+	switch {
+	case held || !known && time.Since(f.updated()) < quiet:
+		return "running", &api.Reason{Code: "training", Text: fmt.Sprintf("another process trains round %d of %d", min(j.Round+1, j.Rounds), j.Rounds)}
+	}
+	return "stopped", &api.Reason{Code: "stopped", Text: fmt.Sprintf("no process trains it; %d of %d rounds are attested", j.Round, j.Rounds), Next: resume}
+}
+
+func phaseText(phase string) string {
+	if phase == "" {
+		return "under way"
+	}
+	return phase
+}
+
+// halted says why a run ended early, as the refund to its consumer tells.
+func halted(h *web.History) *api.Reason {
+	for _, r := range h.Receipts {
+		if r.Kind == "refund" {
+			return &api.Reason{Code: r.Reason, Text: r.Why, Next: "go on from the last checkpoint with starling train --resume, once the reason is gone"}
+		}
+	}
+	return &api.Reason{Code: "run_halted", Text: "the run ended before its last round", Next: "see starling.log in its folder"}
+}
+
+// updated is when a file of the run was last written.
+func (f *folder) updated() (at time.Time) {
+	for _, name := range []string{fileMetrics, fileLineage, fileSummary, fileSimulation, fileRun} {
+		if t := modified(filepath.Join(f.path, name)); t.After(at) {
+			at = t
+		}
+	}
+	return at
+}

@@ -1,0 +1,314 @@
+// Package runs reads the folders that runs and simulations leave, finished or being written, for whoever shows them: it is
+// the source of web.Runs over a disk.
+//
+// A folder is read once and then followed: what is appended is read from where the last look ended, and a file that was
+// replaced is read anew. It writes nothing, locks nothing, and a process that trains does not notice it. It knows no network:
+// what only the process of a run knows comes through Live.
+package runs
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/starling-network/starling/client/api"
+	"github.com/starling-network/starling/web"
+)
+
+// Files of a run's folder that are read here.
+const (
+	fileRun        = "run.json"
+	fileJob        = "job.yaml"
+	fileSummary    = "summary.json"
+	fileSimulation = "simulation.json"
+	fileMetrics    = "metrics.jsonl"
+	fileLineage    = "lineage.jsonl"
+	fileReceipts   = "receipts.jsonl"
+	fileDisputes   = "disputes.jsonl"
+	fileSamples    = "samples.jsonl"
+	fileLog        = "starling.log"
+)
+
+// ErrNoRuns is returned for a folder in which nobody has trained.
+var ErrNoRuns = errors.New("the folder holds no run of starling")
+
+// Live is what the process of a run knows beside its files. Its methods are called concurrently.
+type Live interface {
+	// Progress of the run at this moment.
+	Progress() Progress
+	// Books are the receipts and disputes so far; an error while they cannot be had.
+	Books(ctx context.Context) ([]api.Receipt, []api.Dispute, error)
+}
+
+// Progress is how far a run is.
+type Progress struct {
+	Phase       string
+	Workers     int
+	PaidUzen    uint64
+	SecondsLeft float64
+}
+
+// Library is the runs below a folder. It is safe for concurrent use.
+type Library struct {
+	root   string // absolute
+	single bool   // the root is a run itself
+
+	mu      sync.Mutex
+	scanned time.Time
+	folders map[string]*folder // by id
+	live    map[string]Live    // by absolute path
+	states  map[string]Started // by absolute path
+}
+
+// Started is a job that was asked for and has no files yet, or ended without them.
+type Started struct {
+	State string // queued, running or failed
+	Why   api.Reason
+}
+
+// Limits of a library.
+const (
+	maxRuns  = 2000
+	maxDepth = 3
+	// scanAge is how old the list of folders may be, lookAge the look at the files of one.
+	scanAge = time.Second
+	lookAge = 100 * time.Millisecond
+)
+
+// Open returns the runs of a folder: of one that is a run, itself; of any other, those below it. It may have none yet, unless
+// it does not exist.
+func Open(path string) (*Library, error) {
+	root, err := filepath.Abs(path)
+	if err != nil {
+		return nil, err
+	}
+	info, err := os.Stat(root)
+	if err != nil || !info.IsDir() {
+		return nil, fmt.Errorf("%w: %s", ErrNoRuns, path)
+	}
+	return &Library{root: root, single: isRun(root), folders: map[string]*folder{}, live: map[string]Live{}, states: map[string]Started{}}, nil
+}
+
+// One returns the library of a single run, whose folder may not be there yet.
+func One(path string) (*Library, error) {
+	root, err := filepath.Abs(path)
+	if err != nil {
+		return nil, err
+	}
+	return &Library{root: root, single: true, folders: map[string]*folder{}, live: map[string]Live{}, states: map[string]Started{}}, nil
+}
+
+func isRun(dir string) bool {
+	for _, name := range []string{fileRun, fileSimulation} {
+		if info, err := os.Stat(filepath.Join(dir, name)); err == nil && info.Mode().IsRegular() {
+			return true
+		}
+	}
+	return false
+}
+
+// Attach says where more about the run of a folder is to be had, until detach.
+func (l *Library) Attach(dir string, live Live) (detach func(), err error) {
+	path, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.live[path] = live
+	l.scanned = time.Time{}
+	return func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		delete(l.live, path)
+	}, nil
+}
+
+// Note says where a job stands whose folder does not tell; the zero Started takes it back.
+func (l *Library) Note(dir string, s Started) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if s == (Started{}) {
+		delete(l.states, dir)
+	} else {
+		l.states[dir] = s
+	}
+	l.scanned = time.Time{}
+}
+
+// scan looks for folders of runs, if the last look is old.
+func (l *Library) scan() {
+	if time.Since(l.scanned) < scanAge {
+		return
+	}
+	found := map[string]string{}
+	if l.single {
+		found[filepath.Base(l.root)] = l.root
+	} else {
+		_ = filepath.WalkDir(l.root, func(path string, d fs.DirEntry, err error) error {
+			if err != nil || !d.IsDir() {
+				return nil // what cannot be read is not shown
+			}
+			if path == l.root {
+				return nil
+			}
+			rel, _ := filepath.Rel(l.root, path)
+			if strings.HasPrefix(d.Name(), ".") || strings.Count(rel, string(filepath.Separator)) >= maxDepth || len(found) >= maxRuns {
+				return filepath.SkipDir
+			}
+			if _, noted := l.states[path]; noted || isRun(path) {
+				found[ID(rel)] = path
+				return filepath.SkipDir
+			}
+			return nil
+		})
+	}
+	for id, path := range found {
+		if f := l.folders[id]; f == nil || f.path != path {
+			l.folders[id] = &folder{id: id, path: path}
+		}
+	}
+	for id := range l.folders {
+		if _, ok := found[id]; !ok {
+			delete(l.folders, id)
+		}
+	}
+	l.scanned = time.Now()
+}
+
+// ID is by what a run is known whose folder lies at a path below the root: a sweep's parts are sweep:000, sweep:001 ...
+func ID(rel string) string { return strings.ReplaceAll(filepath.ToSlash(rel), "/", ":") }
+
+// all are the folders in no order, with what is known of them beside their files.
+func (l *Library) all() (list []*folder) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.scan()
+	for _, f := range l.folders {
+		f.beside(l.live[f.path], l.states[f.path])
+		list = append(list, f)
+	}
+	return list
+}
+
+// one is the folder of a run. An identifier is looked up, never made into a path.
+func (l *Library) one(id string) (*folder, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.scan()
+	f := l.folders[id]
+	if f == nil {
+		return nil, fmt.Errorf("%w: run %s", web.ErrNotFound, id)
+	}
+	f.beside(l.live[f.path], l.states[f.path])
+	return f, nil
+}
+
+// List implements web.Runs.
+func (l *Library) List(ctx context.Context) ([]api.Job, error) {
+	var jobs []api.Job
+	for _, f := range l.all() {
+		if h, err := f.history(ctx); err == nil {
+			j := h.Job
+			j.Facts, j.Parties = nil, nil // of the job alone
+			jobs = append(jobs, j)
+		}
+	}
+	slices.SortFunc(jobs, func(a, b api.Job) int { return cmp.Or(b.Started.Compare(a.Started), cmp.Compare(a.ID, b.ID)) })
+	return jobs, nil
+}
+
+// History implements web.Runs.
+func (l *Library) History(ctx context.Context, id string) (*web.History, error) {
+	f, err := l.one(id)
+	if err != nil {
+		return nil, err
+	}
+	return f.history(ctx)
+}
+
+// Log implements web.Runs.
+func (l *Library) Log(_ context.Context, id string, from int64, limit int) (api.Log, error) {
+	f, err := l.one(id)
+	if err != nil {
+		return api.Log{}, err
+	}
+	return tail(filepath.Join(f.path, fileLog), from, limit)
+}
+
+// modelFiles are the files of a model that other programs read.
+var modelFiles = []string{"model.safetensors", "model.gguf", "config.json", "generation_config.json", "tokenizer.json", "tokenizer_config.json",
+	"adapter/adapter_model.safetensors", "adapter/adapter_config.json", "README.md"}
+
+// Files implements web.Runs.
+func (l *Library) Files(_ context.Context, id string) ([]api.File, error) {
+	f, err := l.one(id)
+	if err != nil {
+		return nil, err
+	}
+	files := []api.File{}
+	for _, name := range modelFiles {
+		if info, err := os.Stat(filepath.Join(f.path, filepath.FromSlash(name))); err == nil && info.Mode().IsRegular() {
+			files = append(files, api.File{Name: name, Bytes: info.Size()})
+		}
+	}
+	if len(files) > 0 && files[0].Name != modelFiles[0] {
+		return []api.File{}, nil // not a model by itself
+	}
+	return files, nil
+}
+
+// tail reads whole lines of a file from an offset; a negative one counts from its end. The first line is left out where it
+// was cut.
+func tail(path string, from int64, limit int) (api.Log, error) {
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return api.Log{Lines: []string{}}, nil
+	}
+	if err != nil {
+		return api.Log{}, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return api.Log{}, err
+	}
+	size := info.Size()
+	begun := from < 0 && from > math.MinInt64 && size+from > 0
+	if from < 0 {
+		from = max(0, size+max(from, -size))
+	}
+	out := api.Log{Lines: []string{}, From: min(from, size), Size: size}
+	b := make([]byte, min(int64(limit), size-out.From))
+	n, err := f.ReadAt(b, out.From)
+	if err != nil && n < len(b) {
+		return out, err
+	}
+	text := string(b)
+	if begun {
+		_, rest, ok := strings.Cut(text, "\n")
+		if !ok {
+			rest = ""
+		}
+		out.From += int64(len(text) - len(rest))
+		text = rest
+	}
+	end := strings.LastIndexByte(text, '\n') + 1
+	if end == 0 && len(text) == limit {
+		end = len(text) // one line longer than the limit: as much of it
+	}
+	out.To = out.From + int64(end)
+	if end > 0 {
+		out.Lines = strings.Split(strings.TrimSuffix(strings.ToValidUTF8(text[:end], "?"), "\n"), "\n")
+	}
+	return out, nil
+}

@@ -1,0 +1,120 @@
+package web
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/hex"
+	"fmt"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/starling-network/starling/client/api"
+)
+
+var errNoNetwork = fail(http.StatusNotFound, "NO_NETWORK", "this server was told of no network", "start it with starling web --network URL")
+
+// chainPatience is how long a network may take for an answer.
+const chainPatience = 10 * time.Second
+
+// ask calls a network within its time, if there is one. What it fails with is its to tell: it is the owner's own.
+func ask[T any](s *Server, r *http.Request, call func(context.Context, Network) (T, error)) (v T, err error) {
+	if s.Network == nil {
+		return v, errNoNetwork
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), chainPatience)
+	defer cancel()
+	return call(ctx, s.Network)
+}
+
+func (s *Server) overview(r *http.Request) (api.Network, error) {
+	return ask(s, r, func(ctx context.Context, n Network) (api.Network, error) { return n.Overview(ctx) })
+}
+
+func (s *Server) network(r *http.Request) (any, error) { return s.overview(r) }
+
+func (s *Server) workers(r *http.Request) (any, error) {
+	n, err := s.overview(r)
+	return api.Workers{Height: n.Height, Workers: some(n.Participants)}, err
+}
+
+func (s *Server) validators(r *http.Request) (any, error) {
+	n, err := s.overview(r)
+	return api.Validators{Height: n.Height, Validators: some(n.Validators)}, err
+}
+
+const maxAddress = 128
+
+func (s *Server) account(r *http.Request) (any, error) {
+	address := r.PathValue("address")
+	for _, c := range address {
+		if len(address) > maxAddress || (c < '0' || c > '9') && (c < 'a' || c > 'z') {
+			return nil, fail(http.StatusBadRequest, "ADDRESS_INVALID", "an address is made of lower-case letters and digits", "take it from /v1/workers or a receipt")
+		}
+	}
+	return ask(s, r, func(ctx context.Context, n Network) (api.Account, error) { return n.Account(ctx, address) })
+}
+
+func (s *Server) blocks(r *http.Request) (any, error) {
+	limit, err := whole(r, "limit", 20, 1, 100)
+	if err != nil {
+		return nil, err
+	}
+	var before int64
+	if after := r.URL.Query().Get("after"); after != "" {
+		text, err := base64.RawURLEncoding.DecodeString(after)
+		n, wrong := strconv.ParseInt(string(text), 10, 64)
+		if err != nil || wrong != nil || n < 1 {
+			return nil, badParam("after", after, "the cursor of a page")
+		}
+		before = n
+	}
+	b, err := ask(s, r, func(ctx context.Context, n Network) (api.Blocks, error) { return n.Blocks(ctx, before, int(limit)) })
+	if n := len(b.Blocks); n > 0 && b.HasMore {
+		b.After = base64.RawURLEncoding.EncodeToString(strconv.AppendInt(nil, b.Blocks[n-1].Height, 10))
+	}
+	b.Blocks = some(b.Blocks)
+	return b, err
+}
+
+func (s *Server) tx(r *http.Request) (any, error) {
+	hash := r.PathValue("hash")
+	if b, err := hex.DecodeString(hash); err != nil || len(b) != 32 {
+		return nil, fail(http.StatusBadRequest, "HASH_INVALID", "the hash of a transaction has 64 hexadecimal digits", "take it from /v1/blocks")
+	}
+	return ask(s, r, func(ctx context.Context, n Network) (api.Tx, error) { return n.Tx(ctx, hash) })
+}
+
+// staleBlock is the age at which the latest block means that the chain stands still.
+const staleBlock = time.Minute
+
+func (s *Server) health(r *http.Request) (any, error) {
+	h := api.Health{Status: "ok", Uptime: time.Since(s.started).Seconds()}
+	check := func(name string, ok bool, text string) {
+		h.Checks = append(h.Checks, api.HealthCheck{Name: name, OK: ok, Text: text})
+		if !ok {
+			h.Status = "degraded"
+		}
+	}
+	jobs, err := s.Runs.List(r.Context())
+	if err != nil {
+		check("runs", false, "the runs cannot be read")
+	} else {
+		check("runs", true, fmt.Sprintf("%d runs are known", len(jobs)))
+	}
+	check("streams", true, fmt.Sprintf("%d of at most %d event streams are open", s.stats.streams.Load(), s.Streams))
+	if s.Network != nil {
+		n, err := s.overview(r)
+		switch {
+		case err != nil:
+			check("network", false, "the validator does not answer")
+		case n.CatchingUp:
+			check("network", false, fmt.Sprintf("the validator is behind the others, at height %d", n.Height))
+		case time.Since(n.Time) > staleBlock:
+			check("network", false, fmt.Sprintf("the latest block, %d, is older than a minute", n.Height))
+		default:
+			check("network", true, fmt.Sprintf("%s is at height %d", n.ChainID, n.Height))
+		}
+	}
+	return h, nil
+}

@@ -1,0 +1,182 @@
+package web
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"io"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/starling-network/starling/client/api"
+)
+
+// listener answers on the loopback until the test ends.
+func listener(t *testing.T, s *Server) (address string, stop func()) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- s.Serve(ctx, l) }()
+	stop = sync.OnceFunc(func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+	t.Cleanup(stop)
+	return l.Addr().String(), stop
+}
+
+// event is one of a stream.
+type event struct {
+	id, name string
+	update   api.Update
+}
+
+type reader struct {
+	body  io.ReadCloser
+	lines *bufio.Scanner
+	beats int
+}
+
+func listen(t *testing.T, address, path, last string) *reader {
+	t.Helper()
+	r, err := http.NewRequest("GET", "http://"+address+path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if last != "" {
+		r.Header.Set("Last-Event-ID", last)
+	}
+	a, err := http.DefaultClient.Do(r)
+	if err != nil || a.StatusCode != 200 || a.Header.Get("Content-Type") != "text/event-stream" {
+		t.Fatalf("%v %v", a, err)
+	}
+	lines := bufio.NewScanner(a.Body)
+	lines.Buffer(nil, 1<<24)
+	t.Cleanup(func() { _ = a.Body.Close() })
+	return &reader{body: a.Body, lines: lines}
+}
+
+func (r *reader) next(t *testing.T) (e event) {
+	t.Helper()
+	for r.lines.Scan() {
+		name, value, _ := strings.Cut(r.lines.Text(), ": ")
+		switch name {
+		case "id":
+			e.id = value
+		case "event":
+			e.name = value
+		case "data":
+			if err := json.Unmarshal([]byte(value), &e.update); err != nil && e.id != "" {
+				t.Fatal(err)
+			}
+		case "":
+			if value == "alive" {
+				r.beats++
+			} else if e.name != "" {
+				return e
+			}
+		}
+	}
+	t.Fatalf("the stream ended: %v", r.lines.Err())
+	return e
+}
+
+// A reader that comes back, also to another server, gets what it missed and nothing twice; one whose records were taken back
+// is told to read anew.
+func TestStreamResumes(t *testing.T) {
+	lib := library()
+	lib.put("live", func(h *History) { h.Metrics, h.Lineage = example(3).Metrics, example(3).Lineage })
+	address, stop := listener(t, server(t, Config{Runs: lib}))
+	r := listen(t, address, "/v1/jobs/live/events", "")
+	first := r.next(t)
+	if first.name != "update" || len(first.update.Metrics) != 0 {
+		t.Fatalf("%+v", first)
+	}
+	lib.put("live", func(h *History) { h.Metrics, h.Lineage = example(4).Metrics, example(4).Lineage })
+	second := r.next(t)
+	if len(second.update.Metrics) != 11 || len(second.update.Checkpoints) != 1 || second.update.Checkpoints[0].Round != 4 {
+		t.Fatalf("%d metrics, %d checkpoints", len(second.update.Metrics), len(second.update.Checkpoints))
+	}
+	stop()
+	lib.put("live", func(h *History) { h.Metrics, h.Lineage = example(6).Metrics, example(6).Lineage })
+	address, _ = listener(t, server(t, Config{Runs: lib}))
+	r = listen(t, address, "/v1/jobs/live/events", second.id)
+	missed := r.next(t)
+	if missed.name != "update" || len(missed.update.Checkpoints) != 2 || missed.update.Checkpoints[0].Round != 5 {
+		t.Fatalf("%s, %d checkpoints", missed.name, len(missed.update.Checkpoints))
+	}
+	for r.beats == 0 { // a silent stream is kept alive
+		if !r.lines.Scan() {
+			t.Fatal("the stream ended")
+		}
+		if r.lines.Text() == ": alive" {
+			r.beats++
+		}
+	}
+	lib.put("live", func(h *History) {
+		h.Metrics, h.Lineage = example(5).Metrics, slices.Clone(example(5).Lineage)
+		h.Lineage[4].StateRoot = strings.Repeat("f", 64)
+	})
+	back := r.next(t)
+	if back.name != "reset" {
+		t.Errorf("a rollback comes as %s", back.name)
+	}
+	if e := listen(t, address, "/v1/jobs/live/events", missed.id).next(t); e.name != "reset" {
+		t.Errorf("who comes back after a rollback gets %s", e.name)
+	}
+	if e := listen(t, address, "/v1/jobs/live/events", "../../etc").next(t); e.name != "reset" {
+		t.Errorf("an id of nobody gives %s", e.name)
+	}
+}
+
+// Readers that vanish or never read hold up nobody, and are let go.
+func TestStreamsEnd(t *testing.T) {
+	lib := library()
+	s := server(t, Config{Runs: lib, Streams: 3})
+	address, stop := listener(t, s)
+	var all []*reader
+	for range 3 {
+		r := listen(t, address, "/v1/jobs/first/events", "")
+		r.next(t)
+		all = append(all, r)
+	}
+	a, err := http.Get("http://" + address + "/v1/events")
+	if err != nil || a.StatusCode != 503 || a.Header.Get("Retry-After") == "" {
+		t.Errorf("the fourth stream of three: %v %v", a, err)
+	}
+	_ = a.Body.Close()
+	for _, r := range all {
+		_ = r.body.Close()
+	}
+	for s.stats.streams.Load() > 0 { // every write to one that is gone fails, at the latest the next heartbeat
+		lib.put("first", func(*History) {})
+	}
+	listen(t, address, "/v1/events", "").next(t)
+	stop()
+}
+
+func FuzzCursor(f *testing.F) {
+	for _, seed := range []string{"1.2.3.abc", "0.0.0.", "-1.0.0.a", "9999999999.0.0.", "1.2.3"} {
+		f.Add(seed)
+	}
+	h := example(5)
+	f.Fuzz(func(t *testing.T, text string) {
+		c, ok := parseCursor(text)
+		if ok && c.holds(h) {
+			_ = since(c, h)
+		}
+		if again, back := parseCursor(c.String()); ok && (!back || again != c) {
+			t.Errorf("%q is read as %v and again as %v", text, c, again)
+		}
+	})
+}

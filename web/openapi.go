@@ -1,0 +1,207 @@
+package web
+
+import (
+	"encoding/json"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"net/http"
+	"reflect"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/starling-network/starling/client/api"
+)
+
+type object = map[string]any
+
+// openAPI is the description of the API in OpenAPI 3.1: its operations are the table of routes, its schemas the types of
+// client/api, with the comments of their source.
+func openAPI(routes []route, version string) ([]byte, error) {
+	d := describer{schemas: object{}}
+	if err := d.read(); err != nil {
+		return nil, err
+	}
+	paths := object{}
+	for _, r := range routes {
+		at, ok := paths[r.path].(object)
+		if !ok {
+			at = object{}
+			paths[r.path] = at
+		}
+		at[strings.ToLower(r.method)] = d.operation(r)
+	}
+	d.schema(reflect.TypeFor[api.Problem]())
+	return json.MarshalIndent(object{
+		"openapi": "3.1.0",
+		"info": object{"title": "Starling", "version": version, "summary": "Runs, and the network that they run on",
+			"description": "Amounts are in uzen, losses in nats a token, times in RFC 3339. Errors are application/problem+json with a stable code and what to do. Lists have cursors: ask again with after."},
+		"servers":    []any{object{"url": "/"}},
+		"security":   []any{object{"bearer": []string{}}, object{}},
+		"paths":      paths,
+		"components": object{"schemas": d.schemas, "securitySchemes": object{"bearer": object{"type": "http", "scheme": "bearer", "description": "A token of the server's --token-file; a server on the loopback needs none."}}},
+	}, "", " ")
+}
+
+var pathParam = regexp.MustCompile(`\{(\w+)\}`)
+
+type describer struct {
+	schemas object
+	types   map[string]string // comment of a type
+	fields  map[string]string // comment of Type.Field
+}
+
+// read takes the comments from the source of client/api.
+func (d *describer) read() error {
+	d.types, d.fields = map[string]string{}, map[string]string{}
+	files, err := api.Source.ReadDir(".")
+	if err != nil {
+		return err
+	}
+	for _, f := range files {
+		text, err := api.Source.ReadFile(f.Name())
+		if err != nil {
+			return err
+		}
+		parsed, err := parser.ParseFile(token.NewFileSet(), f.Name(), text, parser.ParseComments|parser.SkipObjectResolution)
+		if err != nil {
+			return err
+		}
+		for _, decl := range parsed.Decls {
+			if g, ok := decl.(*ast.GenDecl); ok && g.Tok == token.TYPE {
+				d.note(g)
+			}
+		}
+	}
+	return nil
+}
+
+func (d *describer) note(g *ast.GenDecl) {
+	for _, spec := range g.Specs {
+		t := spec.(*ast.TypeSpec)
+		d.types[t.Name.Name] = strings.Join(strings.Fields(g.Doc.Text()), " ")
+		s, ok := t.Type.(*ast.StructType)
+		if !ok {
+			continue
+		}
+		for _, f := range s.Fields.List {
+			for _, name := range f.Names {
+				d.fields[t.Name.Name+"."+name.Name] = strings.Join(strings.Fields(f.Comment.Text()), " ")
+			}
+		}
+	}
+}
+
+func (d *describer) operation(r route) object {
+	name := strings.Trim(regexp.MustCompile(`[^a-z0-9]+`).ReplaceAllString(strings.TrimPrefix(r.path, "/v1"), "_"), "_")
+	op := object{"operationId": strings.ToLower(r.method) + "_" + name, "summary": r.summary}
+	if r.scope == "" {
+		op["security"] = []any{object{}}
+	} else {
+		op["x-scope"] = r.scope
+	}
+	var params []any
+	for _, m := range pathParam.FindAllStringSubmatch(r.path, -1) {
+		params = append(params, object{"name": m[1], "in": "path", "required": true, "schema": object{"type": "string"}})
+	}
+	for _, p := range r.params {
+		params = append(params, object{"name": p.name, "in": "query", "description": p.text, "schema": object{"type": p.kind}})
+	}
+	if r.method == "POST" && r.path == "/v1/jobs" {
+		params = append(params, object{"name": "Idempotency-Key", "in": "header", "schema": object{"type": "string", "maxLength": maxKey}})
+	}
+	if params != nil {
+		op["parameters"] = params
+	}
+	if r.body != nil {
+		op["requestBody"] = object{"required": true, "content": object{"application/json": object{"schema": d.schema(reflect.TypeOf(r.body))}}}
+	}
+	good := object{"description": "As asked"}
+	switch {
+	case r.stream != nil && strings.HasSuffix(r.path, "events"):
+		good["content"] = object{"text/event-stream": object{"schema": object{"type": "string"}}}
+		if r.answer != nil {
+			d.schema(reflect.TypeOf(r.answer))
+			good["description"] = "Events whose data is an Update"
+		}
+	case r.stream != nil:
+		good["content"] = object{"text/plain": object{"schema": object{"type": "string"}}}
+	case r.answer != nil:
+		good["content"] = object{"application/json": object{"schema": d.schema(reflect.TypeOf(r.answer))}}
+	default:
+		good["content"] = object{"application/json": object{"schema": object{"type": "object"}}}
+	}
+	status := r.status
+	if status == 0 {
+		status = http.StatusOK
+	}
+	op["responses"] = object{strconv.Itoa(status): good, "default": object{"description": "An error", "content": object{"application/problem+json": object{"schema": d.schema(reflect.TypeFor[api.Problem]())}}}}
+	return op
+}
+
+// schema describes a type, and notes it among the components if it has a name there.
+func (d *describer) schema(t reflect.Type) object {
+	switch {
+	case t == reflect.TypeFor[time.Time]():
+		return object{"type": "string", "format": "date-time"}
+	case t == reflect.TypeFor[[]byte]():
+		return object{"type": "string", "contentEncoding": "base64"}
+	}
+	switch t.Kind() {
+	case reflect.Pointer:
+		return d.schema(t.Elem())
+	case reflect.Slice:
+		return object{"type": "array", "items": d.schema(t.Elem())}
+	case reflect.Struct:
+		if _, ok := d.schemas[t.Name()]; !ok {
+			d.schemas[t.Name()] = object{} // it may hold itself
+			d.schemas[t.Name()] = d.structure(t)
+		}
+		return object{"$ref": "#/components/schemas/" + t.Name()}
+	case reflect.String:
+		return object{"type": "string"}
+	case reflect.Bool:
+		return object{"type": "boolean"}
+	case reflect.Float64:
+		return object{"type": "number"}
+	case reflect.Int, reflect.Int64:
+		return object{"type": "integer", "format": "int64"}
+	case reflect.Uint32:
+		return object{"type": "integer", "minimum": 0, "maximum": 1<<32 - 1}
+	case reflect.Uint64:
+		return object{"type": "integer", "minimum": 0}
+	}
+	panic(fmt.Sprintf("web: %s has no place in the API", t))
+}
+
+func (d *describer) structure(t reflect.Type) object {
+	properties, required := object{}, []string{}
+	var add func(t reflect.Type)
+	add = func(t reflect.Type) {
+		for i := range t.NumField() {
+			f := t.Field(i)
+			if f.Anonymous {
+				add(f.Type)
+				continue
+			}
+			name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+			s := d.schema(f.Type)
+			if text := d.fields[t.Name()+"."+f.Name]; text != "" {
+				s["description"] = text
+			}
+			properties[name] = s
+			if !strings.Contains(options, "omit") {
+				required = append(required, name)
+			}
+		}
+	}
+	add(t)
+	out := object{"type": "object", "properties": properties, "required": required}
+	if text := d.types[t.Name()]; text != "" {
+		out["description"] = text
+	}
+	return out
+}

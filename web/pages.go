@@ -1,0 +1,48 @@
+package web
+
+import (
+	"embed"
+	"io/fs"
+	"mime"
+	"net/http"
+	"path"
+	"strings"
+)
+
+//go:embed static
+var static embed.FS
+
+// pages serves the dashboard: its files, and its one page for every address that a person may be at.
+func (s *Server) pages() http.Handler {
+	files, err := fs.Sub(static, "static")
+	if err != nil {
+		panic(err) // it is embedded
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodGet && r.Method != http.MethodHead {
+			w.Header().Set("Allow", "GET, HEAD")
+			s.problem(w, r, fail(http.StatusMethodNotAllowed, "METHOD_NOT_ALLOWED", "this address does not take "+r.Method, "see /openapi.json"))
+			return
+		}
+		if r.URL.Path == "/v1" || strings.HasPrefix(r.URL.Path, "/v1/") {
+			s.problem(w, r, ErrNotFound)
+			return
+		}
+		name := strings.TrimPrefix(path.Clean(r.URL.Path), "/")
+		if path.Ext(name) == "" {
+			name = "index.html"
+		}
+		text, err := fs.ReadFile(files, name)
+		if err != nil {
+			s.problem(w, r, ErrNotFound)
+			return
+		}
+		kind := mime.TypeByExtension(path.Ext(name))
+		if kind == "" {
+			kind = "application/octet-stream"
+		}
+		if err := send(w, r, kind, text); err != nil {
+			s.problem(w, r, err)
+		}
+	})
+}

@@ -1,0 +1,211 @@
+// Package web is the HTTP server that people and programs look at runs and networks through: the REST API under /v1, its
+// streams of events, and the dashboard, a page of hand-written modules that reads the same API.
+//
+// It shows what its sources tell and computes no result: what a run is, is in a History; a folder of runs, a network or a
+// process that trains are sources behind small interfaces, implemented in node/. A reader that is slow, hangs or vanishes
+// costs a time-out and a connection; nothing in the server waits for one, and no source ever waits for the server. It binds
+// where it is told, and guards itself as if a stranger's page were open in the same browser.
+package web
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/starling-network/starling/client/api"
+)
+
+// ErrNotFound is what a source returns for what it does not know.
+var ErrNotFound = errors.New("web: there is no such thing")
+
+// Runs is where runs are known: a folder of them, or a network. Its methods are called concurrently, often, and are expected
+// to answer from memory.
+type Runs interface {
+	// List returns all runs, the latest first.
+	List(ctx context.Context) ([]api.Job, error)
+	// History of a run, or ErrNotFound.
+	History(ctx context.Context, id string) (*History, error)
+	// Log returns at most limit bytes of whole lines of a run's log from an offset; a negative offset counts from the end.
+	Log(ctx context.Context, id string, from int64, limit int) (api.Log, error)
+	// Files of the model that a run left; none while it is not over.
+	Files(ctx context.Context, id string) ([]api.File, error)
+}
+
+// History is what is known of a run at one moment. Nobody changes it.
+type History struct {
+	Version  uint64 // another with every change
+	Job      api.Job
+	Metrics  []api.Metric
+	Lineage  []api.Checkpoint
+	Receipts []api.Receipt
+	Disputes []api.Dispute
+	Samples  []api.Sample
+}
+
+// Network is a chain, as one of its validators sees it.
+type Network interface {
+	Overview(ctx context.Context) (api.Network, error)
+	Account(ctx context.Context, address string) (api.Account, error)
+	// Blocks returns at most limit blocks below a height, the latest first; before 0 means from the latest on.
+	Blocks(ctx context.Context, before int64, limit int) (api.Blocks, error)
+	Tx(ctx context.Context, hash string) (api.Tx, error)
+}
+
+// Launcher starts jobs.
+type Launcher interface {
+	Plan(ctx context.Context, spec api.Spec) (api.Plan, error)
+	// Submit returns the run of a job; the same key, if it is not empty, gives the same run.
+	Submit(ctx context.Context, key string, s api.Submission) (id string, err error)
+	Cancel(ctx context.Context, id string) error
+}
+
+// Config is what a server serves. Runs is needed; the rest may be missing.
+type Config struct {
+	Runs     Runs
+	Network  Network
+	Launcher Launcher
+	Tokens   *Tokens                 // who may do what; nil: whoever reaches the server may do everything
+	Hosts    []string                // names by which the server is reached, beside those of the loopback and addresses
+	Mounts   map[string]http.Handler // further handlers by pattern, behind the same guard
+	Version  api.Version
+	Log      *slog.Logger // nil: nowhere
+
+	Poll      time.Duration // between looks at a source that somebody follows; 0: half a second
+	Heartbeat time.Duration // between comments on a silent stream; 0: 15 seconds
+	Streams   int           // that may be open at once; 0: 1000
+}
+
+// Server answers requests. It is an http.Handler.
+type Server struct {
+	Config
+	handler http.Handler
+	started time.Time
+	stats   stats
+	rendered
+	spec func() ([]byte, error) // openapi.json
+
+	mu    sync.Mutex
+	feeds map[string]*feed
+	quit  chan struct{}
+}
+
+// New returns a server.
+func New(c Config) *Server {
+	if c.Poll == 0 {
+		c.Poll = 500 * time.Millisecond
+	}
+	if c.Heartbeat == 0 {
+		c.Heartbeat = 15 * time.Second
+	}
+	if c.Streams == 0 {
+		c.Streams = 1000
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	c.Version.API, c.Version.Submits, c.Version.Network, c.Version.Auth = "v1", c.Launcher != nil, c.Network != nil, c.Tokens != nil
+	s := &Server{Config: c, started: time.Now(), feeds: map[string]*feed{}, quit: make(chan struct{})}
+	s.spec = sync.OnceValues(func() ([]byte, error) { return openAPI(routes, c.Version.Version) })
+	mux := http.NewServeMux()
+	for _, r := range routes {
+		mux.Handle(r.method+" "+r.path, s.route(r))
+	}
+	for pattern, h := range c.Mounts {
+		mux.Handle(pattern, h)
+	}
+	mux.Handle("/", s.pages())
+	s.handler = s.guard(mux)
+	return s
+}
+
+// ServeHTTP implements http.Handler.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler.ServeHTTP(w, r) }
+
+// Limits of connections. A request that does not come to its end, or whose answer nobody reads, ends with them.
+const (
+	headerPatience = 5 * time.Second
+	bodyPatience   = 20 * time.Second
+	writePatience  = 20 * time.Second
+	idlePatience   = 2 * time.Minute
+	maxHeader      = 16 << 10
+	maxBody        = 1 << 20
+	maxConnections = 4096
+)
+
+// Serve answers on a listener until the context ends; streams end with it. It closes the listener.
+func (s *Server) Serve(ctx context.Context, l net.Listener) error {
+	h := &http.Server{
+		Handler: s, ReadHeaderTimeout: headerPatience, ReadTimeout: bodyPatience, IdleTimeout: idlePatience, MaxHeaderBytes: maxHeader,
+		ErrorLog: slog.NewLogLogger(s.Log.Handler(), slog.LevelDebug),
+	}
+	stop := context.AfterFunc(ctx, func() {
+		s.Stop()
+		patience, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+		defer cancel()
+		if h.Shutdown(patience) != nil {
+			_ = h.Close() // whoever is left has had its second
+		}
+	})
+	defer stop()
+	err := h.Serve(bounded(l, maxConnections))
+	if errors.Is(err, http.ErrServerClosed) {
+		return nil
+	}
+	return err
+}
+
+// Stop ends all streams. The server answers no more of them.
+func (s *Server) Stop() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	select {
+	case <-s.quit:
+	default:
+		close(s.quit)
+	}
+}
+
+// bounded accepts so many connections at once; further ones wait in the system's queue.
+func bounded(l net.Listener, n int) net.Listener {
+	return &boundedListener{Listener: l, free: make(chan struct{}, n), closed: make(chan struct{})}
+}
+
+type boundedListener struct {
+	net.Listener
+	free   chan struct{}
+	closed chan struct{}
+	once   sync.Once
+}
+
+func (b *boundedListener) Accept() (net.Conn, error) {
+	select {
+	case b.free <- struct{}{}:
+	case <-b.closed:
+		return nil, net.ErrClosed
+	}
+	c, err := b.Listener.Accept()
+	if err != nil {
+		<-b.free
+		return nil, err
+	}
+	return &boundedConn{Conn: c, release: sync.OnceFunc(func() { <-b.free })}, nil
+}
+
+func (b *boundedListener) Close() error {
+	b.once.Do(func() { close(b.closed) })
+	return b.Listener.Close()
+}
+
+type boundedConn struct {
+	net.Conn
+	release func()
+}
+
+func (c *boundedConn) Close() error {
+	c.release()
+	return c.Conn.Close()
+}
