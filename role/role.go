@@ -326,7 +326,8 @@ func (p *Pending) Want(height int64, actions ...Action) []Action {
 func (p *Pending) Done(a Action) { delete(p.under, a.Key()) }
 
 // Stop returns orders to stop the executions of units that are under way and of no use after a block: what they are about
-// is another attempt by now, or over. A member on trial executes its exam.
+// is another attempt by now, or over. A member on trial executes its exam. A worker that is late goes on while it has no other
+// unit: it may still be the first to commit.
 func (p *Pending) Stop(s run.State, id string) (stops []Action) {
 	t, onTrial := s.Trial(id)
 	exam := Work{Round: t.Exam.Round, Unit: t.Exam.Unit, Attempt: t.Exam.Attempt}
@@ -342,7 +343,9 @@ func (p *Pending) Stop(s run.State, id string) (stops []Action) {
 		default:
 			continue
 		}
-		if _, open := s.Find(w.Round, w.Unit, w.Attempt); !open && !(onTrial && w == exam) {
+		_, open := s.Find(w.Round, w.Unit, w.Attempt)
+		late := w.Round == s.Round && len(s.Work(id)) == 0 && slices.ContainsFunc(s.Former(id, w.Unit), func(h run.Holder) bool { return h.Attempt == w.Attempt })
+		if !open && !late && !(onTrial && w == exam) {
 			stops = append(stops, Stop{k})
 		}
 	}

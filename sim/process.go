@@ -241,7 +241,7 @@ func (p *process) try(ctx context.Context, msgs []sdk.Msg) (r client.Result, err
 	p.sent = max(p.sent, w.clock.now+p.link.delay(w.random, len(tx)))
 	waited := w.clock.wait(func(wake func()) {
 		w.clock.after(p.sent-w.clock.now, func() {
-			w.deliver(tx, func(result client.Result, failed error) {
+			w.arrive(p, tx, func(result client.Result, failed error) {
 				r, err = result, failed
 				w.clock.after(p.link.delay(w.random, 0), wake)
 			})

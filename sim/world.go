@@ -64,8 +64,11 @@ type Usage struct {
 type Fault struct {
 	At, For time.Duration
 	Who     string // crashes and restarts; or, with From, cannot reach From and is not reached by it
-	From    string
+	From    string // another party, or Chain
 }
+
+// Chain stands for the validators in a Fault: who cannot reach them learns of no block, and what it sends waits.
+const Chain = "chain"
 
 // Newcomer is a machine that is switched on while the run goes on, and offers its work.
 type Newcomer struct {
@@ -241,6 +244,18 @@ func between(a, b string) [2]string { return [2]string{min(a, b), max(a, b)} }
 
 func (w *World) cut(a, b *process) bool { return w.cuts[between(a.name, b.name)] > 0 }
 
+// isolated reports whether a party cannot reach the chain.
+func (w *World) isolated(p *process) bool { return w.cuts[between(p.name, Chain)] > 0 }
+
+// arrive delivers a transaction, once its sender can reach the chain.
+func (w *World) arrive(from *process, tx []byte, answer func(client.Result, error)) {
+	if w.isolated(from) {
+		w.clock.after(w.config.BlockTime, func() { w.arrive(from, tx, answer) })
+		return
+	}
+	w.deliver(tx, answer)
+}
+
 // deliver puts a transaction where the next block finds it. The answer comes with that block, or at once if it is refused.
 func (w *World) deliver(tx []byte, answer func(client.Result, error)) {
 	r, err := w.ledger.check(tx)
@@ -270,7 +285,9 @@ func (w *World) block() {
 		answer(client.Result{Height: height, GasUsed: t.result.GasUsed, Events: t.result.Events}, client.Refusal(t.result.Codespace, t.result.Code, t.result.Log))
 	}
 	for _, p := range w.parties {
-		w.clock.after(p.link.delay(w.random, 0), func() { p.block(height) })
+		if delay := p.link.delay(w.random, 0); !w.isolated(p) {
+			w.clock.after(delay, func() { p.block(height) })
+		}
 	}
 	for _, c := range w.checks {
 		if err := c.Block(w); err != nil {

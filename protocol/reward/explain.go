@@ -16,6 +16,7 @@ const (
 	Outside         = run.WhyOutside         // verifiers found the update outside the tolerance of the job
 	Contradicted    = run.WhyContradicted    // the audit found the update outside the tolerance, and another did not
 	MissedDeadline  = run.WhyMissedDeadline  // the unit was not committed in time
+	Overtaken       = run.WhyOvertaken       // who had the unit before committed it first
 	WrongWork       = run.WhyWrongWork       // a verdict found the work wrong
 	Forfeited       = "forfeited"            // not found wrong, but its worker was convicted before it was paid
 	RolledBack      = run.WhyRolledBack      // paid, though the round was built on work of another that a verdict found wrong
@@ -65,7 +66,8 @@ var because = map[string]string{
 	Odd:                "more than half of the other members found the update odd beside the others",
 	Outside:            "the update is further from that of the exact execution than the job tolerates",
 	Contradicted:       "another verifier found the update within the tolerance of the job",
-	MissedDeadline:     "the unit was not committed by its deadline",
+	MissedDeadline:     "the unit was not committed by its deadline, and went to another worker; a late commitment counts, with a receipt of its own, if it comes before that of the other",
+	Overtaken:          "the worker that had the unit before, and was late, committed it first",
 	WrongWork:          "the verdict of a dispute found the work wrong",
 	Forfeited:          "other work of the same worker was found wrong before the round was final",
 	RolledBack:         "the work was done, in a round that was rolled back over the work of another worker",
@@ -94,6 +96,7 @@ var fixes = map[string]string{
 	Outside:            "check the numerics of the machine against the built-in engine; nothing is slashed",
 	Contradicted:       "check the memory of the machine and that it runs the version that the network runs",
 	MissedDeadline:     "keep the machine on and free of other load, or give the worker fewer jobs",
+	Overtaken:          "nothing; the other worker is back from a fault, or slow, and is let go if it stays so",
 	WrongWork:          "before staking again, check the memory of the machine and that it runs the version that the network runs",
 	Forfeited:          "before staking again, check the memory of the machine and that it runs the version that the network runs",
 	Unchecked:          "nothing; the units of the round are given out again",

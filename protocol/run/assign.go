@@ -34,7 +34,7 @@ func (d *draft) deal() {
 		}
 		shares[turn]--
 		u := Unit{Index: uint32(len(d.Units)), Status: Assigned, Worker: workers[turn], Attempt: d.First, AssignedAt: d.env.Height}
-		u.Deadline = d.due(u.Worker, d.TrainDeadline())
+		u.Deadline = d.owed(u.Worker, d.env.Height)
 		d.Units = append(d.Units, u)
 		d.emit(Event{Kind: UnitAssigned, Round: d.Round, Unit: u.Index, Who: u.Worker})
 	}

@@ -63,7 +63,9 @@ func (d *draft) attested(next Checkpoint) {
 	for _, u := range d.Units {
 		entry.Workers = append(entry.Workers, u.Worker)
 		entry.Logs = append(entry.Logs, u.Commit.Log)
-		d.change(u.Worker, func(m *Member) { m.Missed = 0 })
+		if !u.late() {
+			d.change(u.Worker, func(m *Member) { m.Missed = 0 })
+		}
 	}
 	for _, v := range d.Votes {
 		switch {

@@ -153,7 +153,7 @@ func (d *draft) rollback(round uint32, u Unit) {
 	dropped := d.laps()[at+1:]
 	for _, l := range dropped {
 		for _, v := range l.Units {
-			d.First = max(d.First, v.Attempt+1)
+			d.First = max(d.First, v.last()+1)
 		}
 		d.avoid(*l)
 	}

@@ -7,13 +7,26 @@ import "slices"
 // with it ends, and a network that slows down as a whole does not lose all its members.
 const (
 	remembered = 32 // observations
-	trusted    = 8  // observations; with fewer, the terms' own deadline holds at least
+	trusted    = 8  // observations; with fewer there is more time, see TrainDeadline and adapt
+	novice     = 4  // times the deadline of others, that a worker has which is not measured: it may still have to fetch what it needs
 	spread     = 4
 	floor      = 5 // blocks
 )
 
-// TrainDeadline is the number of blocks in which a worker owes its next commitment.
-func (s State) TrainDeadline() int64 { return adapt(s.Waits, s.Terms.Deadlines.Train) }
+// TrainDeadline is the number of blocks in which a worker owes its next commitment. From the first observation on it
+// follows what others need: of n observations, fewer than are trusted, it takes trusted/n times what they say, up to the
+// terms' own deadline. That is for work of which the worst of being late is that it counts less; audits and disputes wait for
+// enough observations.
+func (s State) TrainDeadline() int64 { return s.patience(1) }
+
+func (s State) patience(times int64) int64 {
+	n, first := int64(len(s.Waits)), s.Terms.Deadlines.Train
+	if n == 0 {
+		return first
+	}
+	blocks := typical(s.Waits)
+	return max(blocks, min(first, blocks*max(times*n, trusted)/n))
+}
 
 // AuditDeadline is the number of blocks in which a verifier owes its next answer.
 func (s State) AuditDeadline() int64 { return adapt(s.Checks, s.Terms.Deadlines.Audit) }
@@ -24,20 +37,45 @@ func (d *draft) due(id string, blocks int64) int64 {
 	return d.env.Height + blocks<<min(m.Missed, 4)
 }
 
-func adapt(seen []int64, first int64) int64 {
-	if len(seen) == 0 {
-		return first
+// owed is the height by which a worker owes the commitment of a unit that it begins at a height.
+func (d *draft) owed(id string, begun int64) int64 {
+	m, _ := d.Member(id)
+	blocks := d.TrainDeadline()
+	if m.Speed == 0 {
+		blocks = d.patience(novice)
 	}
+	return begun + blocks<<min(m.Missed, 4)
+}
+
+// hurry shortens what workers that are not measured have for their units, as the pace of others becomes known.
+func (d *draft) hurry() {
+	for i := range d.Units {
+		u := &d.Units[i]
+		if m, _ := d.Member(u.Worker); u.Status == Assigned && m.Speed == 0 {
+			u.Deadline = min(u.Deadline, max(d.owed(u.Worker, u.AssignedAt), d.env.Height+floor))
+		}
+	}
+}
+
+// typical is what the most of those need who were observed.
+func typical(seen []int64) int64 {
 	middle := median(seen)
 	away := make([]int64, len(seen))
 	for i, w := range seen {
 		away[i] = max(w-middle, middle-w)
 	}
-	blocks := middle + spread*median(away) + floor
-	if len(seen) < trusted {
-		return max(blocks, first)
+	return middle + spread*median(away) + floor
+}
+
+// adapt is a deadline that is not below the first one before enough is observed.
+func adapt(seen []int64, first int64) int64 {
+	if len(seen) >= trusted {
+		return typical(seen)
 	}
-	return blocks
+	if len(seen) == 0 {
+		return first
+	}
+	return max(typical(seen), first)
 }
 
 // median is the upper one of an even number of values.

@@ -196,7 +196,7 @@ func (d *draft) reassign(i int, why string) {
 	next := Unit{
 		Index:      old.Index,
 		Status:     Assigned,
-		Attempt:    old.Attempt + 1,
+		Attempt:    old.last() + 1,
 		AssignedAt: d.env.Height,
 		Audited:    old.Audited || why == WhyVerdict || why == WhyConvicted || why == WhyOdd || why == WhyOutside,
 		Exact:      old.Exact || why == WhyOdd || why == WhyOutside,
@@ -205,11 +205,16 @@ func (d *draft) reassign(i int, why string) {
 	if !slices.Contains(next.Refused, old.Worker) {
 		next.Refused = append(slices.Clip(next.Refused), old.Worker)
 	}
+	if old.Status == Assigned {
+		next.Former = former(append(slices.Clip(old.Former), old.holder()))
+	}
 	d.Units[i] = next // nobody's while open units are counted
 	next.Worker = d.substitute(next)
-	next.Deadline = d.due(next.Worker, d.TrainDeadline())
-	if next.Worker == old.Worker {
-		next.AssignedAt = old.AssignedAt
+	next.Deadline = d.owed(next.Worker, d.env.Height)
+	if next.Worker == old.Worker && old.Status == Assigned { // nobody else is there: it has more time
+		old.Deadline = next.Deadline
+		d.Units[i] = old
+		return
 	}
 	d.Units[i] = next
 	d.emit(Event{Kind: UnitReassigned, Round: d.Round, Unit: next.Index, Who: old.Worker, Other: next.Worker, Why: why})

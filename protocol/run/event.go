@@ -21,7 +21,7 @@ type EventKind string
 const (
 	UnitAssigned   EventKind = "unit_assigned"   // Unit, Who
 	UnitCommitted  EventKind = "unit_committed"  // Unit, Who
-	UnitReassigned EventKind = "unit_reassigned" // Unit, Who (lost it), Other (has it now), Why: missed_deadline | verdict | convicted | unavailable | worker_left | left | odd | outside; Other is empty if nobody is left
+	UnitReassigned EventKind = "unit_reassigned" // Unit, Who (lost it), Other (has it now), Why: missed_deadline | overtaken | verdict | convicted | unavailable | worker_left | left | odd | outside; Other is empty if nobody is left
 	UnitChallenged EventKind = "unit_challenged" // Unit, Who (a verifier that was not drawn), Other (worker): a dispute opens, or waits for another
 	AuditDrawn     EventKind = "audit_drawn"     // Unit, Who (verifier), Other (worker)
 	AuditSealed    EventKind = "audit_sealed"    // Unit, Who (verifier), Other (worker): it found the unit right, and owes the opening of its seal

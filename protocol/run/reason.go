@@ -5,6 +5,7 @@ package run
 const (
 	// Why a unit moves to another worker.
 	WhyMissedDeadline = "missed_deadline" // no commitment in time
+	WhyOvertaken      = "overtaken"       // who had it before has committed it first
 	WhyVerdict        = "verdict"         // a dispute showed that its worker lied
 	WhyConvicted      = "convicted"       // a dispute showed that its worker lied in other work
 	WhyUnavailable    = "unavailable"     // more than half of the other members could not fetch the update

@@ -163,6 +163,7 @@ type Unit struct {
 	Lost        uint32       `cbor:"17,keyasint"`           // Missing: the slice of the update that the first report is about
 	Exact       bool         `cbor:"18,keyasint,omitempty"` // in a tolerant run: this attempt is settled by its state roots all the same
 	Doubts      []string     `cbor:"19,keyasint,omitempty"` // verifiers who found the update outside the tolerance
+	Former      []Holder     `cbor:"20,keyasint,omitempty"` // who had this unit before, since it was committed last: the first of all to commit has it
 }
 
 // Lap is the work of one round that is not final.

@@ -5,39 +5,42 @@ import (
 	"slices"
 )
 
-// Commit binds a worker to its result for an attempt at a unit. The first commitment is the binding one: a second, equal or
-// not, is refused.
+// Commit binds a worker to its result for an attempt at a unit, its own or one that it was late with (see Holder). The first
+// commitment is the binding one: a second, equal or not, is refused.
 func (s State) Commit(env Env, from string, unit uint32, round uint32, attempt uint32, c Commitment) (State, []Event, error) {
-	u, err := s.admit(from, round, unit, attempt)
+	mine, err := s.held(from, round, unit, attempt)
+	if err == nil {
+		err = s.Terms.fits(c)
+	}
 	if err != nil {
 		return s, nil, err
 	}
-	switch {
-	case u.Worker != from:
-		return s, nil, fmt.Errorf("%w: unit %d is assigned to %s", ErrNotYours, unit, u.Worker)
-	case u.Status != Assigned:
-		return s, nil, fmt.Errorf("%w: unit %d is committed", ErrDuplicate, unit)
-	}
-	if err := s.Terms.fits(c); err != nil {
-		return s, nil, err
-	}
 	d := s.edit(env)
-	blocks := d.waited(u.AssignedAt)
-	d.Waits = remember(d.Waits, blocks)
-	d.change(from, func(m *Member) {
-		m.measure(blocks)
-		m.Commits++
-	})
+	late := s.Units[unit].Attempt != attempt
+	if late {
+		d.takeBack(int(unit), mine)
+	}
+	if m, _ := s.Member(from); !late || m.Speed == 0 { // a fault of a machine of known pace does not make it slow
+		d.Waits = remember(d.Waits, d.waited(mine.AssignedAt))
+		d.change(from, func(m *Member) { m.measure(d.waited(mine.AssignedAt)) })
+	}
+	d.change(from, func(m *Member) { m.Commits++ })
 	c.Segments = slices.Clone(c.Segments)
 	d.Units[unit].Status, d.Units[unit].Commit = Committed, c
-	for i := range d.Units { // the worker turns to its next unit
-		if v := &d.Units[i]; v.Status == Assigned && v.Worker == from {
-			v.AssignedAt, v.Deadline = env.Height, d.due(from, d.TrainDeadline())
-		}
-	}
+	d.turn(from)
+	d.hurry()
 	d.emit(Event{Kind: UnitCommitted, Round: round, Unit: unit, Who: from})
 	after, events := d.done()
 	return after, events, nil
+}
+
+// turn gives a worker the whole time for its next unit.
+func (d *draft) turn(worker string) {
+	for i := range d.Units {
+		if u := &d.Units[i]; u.Status == Assigned && u.Worker == worker {
+			u.AssignedAt, u.Deadline = d.env.Height, d.owed(worker, d.env.Height)
+		}
+	}
 }
 
 // fits checks the shape of a commitment.
@@ -109,27 +112,5 @@ func (d *draft) withheld(i int) {
 		d.moot(&d.Lap, i, WhyUnavailable)
 		d.miss(u.Worker, WhyUnavailable)
 		d.reassign(i, WhyUnavailable)
-	}
-}
-
-// lateUnits takes the units that are past their deadline from their workers. However many they are, a worker has missed
-// one deadline.
-func (d *draft) lateUnits() {
-	var late []int
-	var workers []string
-	for i, u := range d.Units {
-		if u.Status != Assigned || d.env.Height <= u.Deadline {
-			continue
-		}
-		late = append(late, i)
-		if !slices.Contains(workers, u.Worker) {
-			workers = append(workers, u.Worker)
-		}
-	}
-	for _, id := range workers {
-		d.miss(id, WhyMissedDeadlines)
-	}
-	for _, i := range late {
-		d.reassign(i, WhyMissedDeadline)
 	}
 }

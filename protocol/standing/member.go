@@ -103,6 +103,11 @@ func (m member) training() Reason {
 		first := slices.MinFunc(mine, func(a, b run.Unit) int { return cmp.Compare(a.Deadline, b.Deadline) })
 		return Reason{Code: Trains, Kind: Works, Until: first.Deadline, Text: textf("%s to train; a commitment is due", count(len(mine), "unit"))}
 	}
+	for _, u := range s.Units {
+		if len(s.Former(m.Who, u.Index)) > 0 {
+			return Reason{Code: Late, Kind: Works, Text: textf("unit %d went to %s after its deadline; a commitment of this account still counts if it is the first", u.Index, u.Worker)}
+		}
+	}
 	var others []string
 	var last int64
 	for _, u := range s.Units {

@@ -94,6 +94,7 @@ const (
 	WaitsBudget    Code = "waits_budget"
 	NoUnit         Code = "no_unit"
 	Trains         Code = "trains"
+	Late           Code = "late"
 	WaitsCommits   Code = "waits_commitments"
 	Reduces        Code = "reduces"
 	WaitsSlices    Code = "waits_slices"

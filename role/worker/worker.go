@@ -84,6 +84,9 @@ func (w *Worker) forget(s run.State) {
 func (w *Worker) units(s run.State) (actions []role.Action) {
 	for _, l := range s.All() {
 		for _, u := range l.Units {
+			if l.Round == s.Round {
+				actions = append(actions, w.late(s, u.Index)...)
+			}
 			if u.Worker != w.id {
 				continue
 			}
@@ -101,6 +104,17 @@ func (w *Worker) units(s run.State) (actions []role.Action) {
 			case (l.Round < s.Round || s.Phase != run.Train) && !w.revealed[work]:
 				actions = append(actions, role.Reveal{Work: work, Base: l.Base, CID: u.Commit.UpdateCID})
 			}
+		}
+	}
+	return actions
+}
+
+// late commits what it was late with and has computed by now: it counts while nobody else has committed it.
+func (w *Worker) late(s run.State, unit uint32) (actions []role.Action) {
+	for _, h := range s.Former(w.id, unit) {
+		work := role.Work{Round: s.Round, Unit: unit, Attempt: h.Attempt}
+		if commit, computed := w.computed[work]; computed {
+			actions = append(actions, role.Commit{Work: work, Commit: w.masked(s, work, commit)})
 		}
 	}
 	return actions

@@ -198,6 +198,35 @@ func TestUselessTrainingIsStopped(t *testing.T) {
 	want(t, "stopped", w.Step(role.Block{Height: 4, Run: s}))
 }
 
+// What it is late with it goes on with while it has nothing else, and commits it as long as nobody else has.
+func TestLateTrainingGoesOn(t *testing.T) {
+	mine, theirs := unit(me, run.Assigned, ""), unit(other, run.Assigned, "")
+	theirs.Attempt, theirs.Former = 1, []run.Holder{{Worker: me}}
+	w := New(me)
+	s := state(run.Train, mine)
+	load := w.Step(role.Block{Height: 1, Run: s})
+	w.Step(role.Loaded{Action: load[0].(role.Load)})
+	train := w.Step(role.Block{Height: 2, Run: s})
+	late := state(run.Train, theirs)
+	want(t, "late", w.Step(role.Block{Height: 3, Run: late}))
+	busy := state(run.Train, theirs, unit(me, run.Assigned, ""))
+	busy.Units[1].Index = 1
+	want(t, "late, and given another unit", w.Step(role.Block{Height: 4, Run: busy}), "Stop", "Train")
+	commit := w.Step(role.Trained{Action: train[0].(role.Train), Commit: run.Commitment{UpdateCID: "mine"}})
+	want(t, "computed", commit, "Commit")
+	if a := commit[0].(role.Commit); a.Work.Attempt != 0 || a.Work.Unit != 0 {
+		t.Errorf("commits %+v", a)
+	}
+	w.Step(role.Failed{Action: commit[0], Err: errors.New("refused")})
+	late.Units[0].Status = run.Committed
+	late.Phase = run.Attest
+	for _, a := range w.Step(role.Block{Height: 9, Run: late}) {
+		if _, ok := a.(role.Commit); ok {
+			t.Error("commits what another has committed")
+		}
+	}
+}
+
 // A worker that drains commits the unit that it is computing, and leaves the others to others.
 func TestDrain(t *testing.T) {
 	w := New(me)

@@ -1,0 +1,108 @@
+package run
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Holder is who had a unit of the current round and was late with it. Its unit went to another, but what it has done is not
+// lost: while nobody has committed the unit it may still commit, to its own attempt, and then has the unit again. So a
+// machine that comes back from a fault within the round is paid for what it did, and one slower than its deadline is
+// measured all the same. A unit that was committed and is taken away again starts over without former holders: nothing that
+// was begun before the reason to take it away may count.
+type Holder struct {
+	Worker     string `cbor:"1,keyasint"`
+	Attempt    uint32 `cbor:"2,keyasint"`
+	AssignedAt int64  `cbor:"3,keyasint"`
+}
+
+// maxFormer is how many former holders of a unit are remembered, the latest.
+const maxFormer = 16
+
+func former(all []Holder) []Holder { return all[max(0, len(all)-maxFormer):] }
+
+// holder is who has a unit.
+func (u Unit) holder() Holder {
+	return Holder{Worker: u.Worker, Attempt: u.Attempt, AssignedAt: u.AssignedAt}
+}
+
+// Former returns the attempts at a unit of the current round that a worker was late with and may still commit.
+func (s State) Former(worker string, unit uint32) []Holder {
+	if m, _ := s.Member(worker); !m.Active || uint64(unit) >= uint64(len(s.Units)) || s.Units[unit].Status != Assigned {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(s.Units[unit].Former), func(h Holder) bool { return h.Worker != worker })
+}
+
+// last is the highest attempt that was given.
+func (u Unit) last() uint32 {
+	attempt := u.Attempt
+	for _, h := range u.Former {
+		attempt = max(attempt, h.Attempt)
+	}
+	return attempt
+}
+
+// late reports whether a unit was committed by a former holder.
+func (u Unit) late() bool { return u.Attempt != u.last() }
+
+// held finds the attempt that a worker may commit to.
+func (s State) held(from string, round, unit, attempt uint32) (Holder, error) {
+	if err := s.sender(from); err != nil {
+		return Holder{}, err
+	}
+	if round == s.Round {
+		for _, h := range s.Former(from, unit) {
+			if h.Attempt == attempt {
+				return h, nil
+			}
+		}
+	}
+	u, err := s.find(round, unit, attempt)
+	switch {
+	case err != nil && round == s.Round && uint64(unit) < uint64(len(s.Units)) && s.Units[unit].Status != Assigned:
+		return Holder{}, fmt.Errorf("%w: unit %d went to %s, who has committed it", err, unit, s.Units[unit].Worker)
+	case err != nil:
+		return Holder{}, err
+	case u.Worker != from:
+		return Holder{}, fmt.Errorf("%w: unit %d is assigned to %s", ErrNotYours, unit, u.Worker)
+	case u.Status != Assigned:
+		return Holder{}, fmt.Errorf("%w: unit %d is committed", ErrDuplicate, unit)
+	}
+	return u.holder(), nil
+}
+
+// takeBack gives a unit back to a former holder, who commits it now. Who has it turns to its next one.
+func (d *draft) takeBack(i int, to Holder) {
+	u := &d.Units[i]
+	from := u.holder()
+	u.Former = former(append(slices.DeleteFunc(slices.Clone(u.Former), func(h Holder) bool { return h == to }), from))
+	u.Worker, u.Attempt, u.AssignedAt = to.Worker, to.Attempt, to.AssignedAt
+	if from.Worker == to.Worker {
+		return
+	}
+	d.turn(from.Worker)
+	d.emit(Event{Kind: UnitReassigned, Round: d.Round, Unit: u.Index, Who: from.Worker, Other: to.Worker, Why: WhyOvertaken})
+}
+
+// lateUnits takes the units that are past their deadline from their workers. However many they are, a worker has missed
+// one deadline.
+func (d *draft) lateUnits() {
+	var late []int
+	var workers []string
+	for i, u := range d.Units {
+		if u.Status != Assigned || d.env.Height <= u.Deadline {
+			continue
+		}
+		late = append(late, i)
+		if !slices.Contains(workers, u.Worker) {
+			workers = append(workers, u.Worker)
+		}
+	}
+	for _, id := range workers {
+		d.miss(id, WhyMissedDeadlines)
+	}
+	for _, i := range late {
+		d.reassign(i, WhyMissedDeadline)
+	}
+}

@@ -1,0 +1,229 @@
+package run
+
+import (
+	"testing"
+
+	"github.com/starling-network/starling/canon"
+)
+
+// late begins a run in which one worker is late: what is not its own is committed, and its units went to others. It returns
+// the first of these as it was before.
+func late(t *testing.T, all Terms, members []Member) (g *stage, was Unit) {
+	t.Helper()
+	g = begin(t, all, members)
+	g.tick(6)
+	was = g.s.Units[0]
+	for _, u := range g.s.Units {
+		if u.Worker != was.Worker {
+			g.commit(u.Index)
+		}
+	}
+	was = g.s.Units[0]
+	g.height = was.Deadline + 1
+	g.tick(1)
+	if g.s.Units[0].Worker == was.Worker {
+		t.Fatal("it has not moved")
+	}
+	return g, was
+}
+
+func commits(g *stage, u Unit, round uint32) func(State) (State, []Event, error) {
+	return func(s State) (State, []Event, error) {
+		return s.Commit(g.env(), u.Worker, u.Index, round, u.Attempt, commitment(s.Lap, u.Index))
+	}
+}
+
+func TestLateCommitmentCountsIfItIsTheFirst(t *testing.T) {
+	g, was := late(t, terms(), crew(5, 1))
+	now := g.s.Units[0]
+	g.must(commits(g, was, 0))
+	u := g.s.Units[0]
+	if u.Worker != was.Worker || u.Attempt != was.Attempt || u.Status != Committed {
+		t.Fatalf("the late commitment does not count: %+v", u)
+	}
+	g.phase(Attest)
+	e := g.events[len(g.events)-2]
+	if e.Kind != UnitReassigned || e.Who != now.Worker || e.Other != was.Worker || e.Why != WhyOvertaken {
+		t.Errorf("who stood in is told %+v", e)
+	}
+	g.refused(ErrStale, commits(g, now, 0))
+	g.refused(ErrDuplicate, commits(g, was, 0))
+	if m, _ := g.s.Member(now.Worker); m.Missed != 0 {
+		t.Errorf("who stood in is blamed: %+v", m)
+	}
+	g.tick(2)
+	g.passAll()
+	g.attestAll()
+	if m, _ := g.s.Member(was.Worker); m.Missed != 1 {
+		t.Errorf("a unit committed late wins patience back: %+v", m)
+	}
+}
+
+func TestLateCommitmentIsRefusedAfterAnother(t *testing.T) {
+	g, was := late(t, terms(), crew(5, 1))
+	now := g.s.Units[0]
+	g.commit(0)
+	g.refused(ErrStale, commits(g, was, 0))
+	if u := g.s.Units[0]; u.Worker != now.Worker || u.Attempt != now.Attempt {
+		t.Fatalf("%+v", u)
+	}
+	g.tick(2)
+	g.passAll()
+	g.attestAll()
+	g.refused(ErrStale, commits(g, was, 0))
+	g.tick(1)
+	g.refused(ErrStale, commits(g, Unit{Worker: was.Worker, Index: 0, Attempt: was.Attempt + 7}, 1))
+}
+
+// Of a unit that was committed and is taken away, nothing that was begun before counts: in a tolerant run it may have been
+// computed by another stack than the one that is asked for now. And no attempt is given twice.
+func TestFormerHoldersEndWithACommitment(t *testing.T) {
+	g, was := late(t, terms(), crew(5, 2))
+	now := g.s.Units[0]
+	g.must(commits(g, was, 0))
+	g.tick(2)
+	g.dispute(0, true)
+	u := g.s.Units[0]
+	if u.Status != Assigned || len(u.Former) > 0 {
+		t.Fatalf("%+v", u)
+	}
+	if u.Attempt <= now.Attempt {
+		t.Errorf("attempt %d is given again, %d was given before", u.Attempt, now.Attempt)
+	}
+	if now.Worker != u.Worker {
+		g.refused(ErrStale, commits(g, now, 0))
+	}
+}
+
+// A member that is out has no say in a unit that it once had.
+func TestNobodyCommitsLateWhoIsOut(t *testing.T) {
+	g, was := late(t, terms(), crew(5, 1))
+	g.must(func(s State) (State, []Event, error) { return s.Leave(g.env(), was.Worker) })
+	g.refused(ErrInactive, commits(g, was, 0))
+	if h := g.s.Former(was.Worker, 0); len(h) > 0 {
+		t.Errorf("it may commit %+v", h)
+	}
+}
+
+// A fault of a machine whose pace is known says nothing about its pace; of one that is not measured, a late commitment is the
+// only measure there may ever be.
+func TestLateWorkMeasuresWhoIsNotMeasured(t *testing.T) {
+	many := terms()
+	many.Units = 8
+	g, was := late(t, many, crew(2, 1))
+	g.tick(5)
+	g.must(commits(g, was, 0))
+	m, _ := g.s.Member(was.Worker)
+	if blocks := int64(m.Speed >> 8); blocks != g.height-was.AssignedAt {
+		t.Errorf("%d blocks for a unit that took %d", blocks, g.height-was.AssignedAt)
+	}
+	g.commitAll()
+	m, _ = g.s.Member(was.Worker)
+	measured, waits := m.Speed, len(g.s.Waits)
+	g.tick(2)
+	g.passAll()
+	g.attestAll()
+	g.tick(1)
+	for _, u := range g.s.Units {
+		if u.Worker != was.Worker {
+			g.commit(u.Index)
+			waits++
+		}
+	}
+	mine := g.s.Work(was.Worker)
+	g.height = mine[0].Deadline + 1
+	g.tick(2)
+	g.must(commits(g, mine[0], 1))
+	if m, _ := g.s.Member(was.Worker); m.Speed != measured || len(g.s.Waits) != waits {
+		t.Errorf("after a fault its pace is %d, before it %d; %d observations of %d", m.Speed, measured, len(g.s.Waits), waits)
+	}
+}
+
+// Who is alone is given more time, and goes on with what it has begun.
+func TestTheOnlyWorkerKeepsItsUnit(t *testing.T) {
+	g := begin(t, terms(), crew(1, 1))
+	g.tick(1)
+	was := g.s.Units[0]
+	g.height = was.Deadline + 1
+	g.tick(1)
+	if u := g.s.Units[0]; u.Attempt != was.Attempt || u.Deadline <= was.Deadline || g.count(UnitReassigned) > 0 {
+		t.Errorf("%+v, before %+v", u, was)
+	}
+	if m, _ := g.s.Member("w0"); m.Missed != 1 {
+		t.Errorf("%+v", m)
+	}
+	g.must(commits(g, was, 0))
+}
+
+// A worker that is not measured holds its first unit as long as the terms say only until the others' pace is known.
+func TestFirstDeadlinesFollowTheOthers(t *testing.T) {
+	long := terms()
+	long.Deadlines.Train = 600
+	g := begin(t, long, crew(4, 1))
+	g.tick(1)
+	if u := g.s.Units[0]; u.Deadline-u.AssignedAt != 600 {
+		t.Fatalf("before anything is known: %+v", u)
+	}
+	g.tick(3)
+	for _, c := range []struct{ unit, blocks uint32 }{
+		{1, 8 * 9}, // four blocks, five on top: of one observation, eight times as many
+		{2, 4 * 9},
+		{3, 4 * 9},
+	} {
+		g.commit(c.unit)
+		if u := g.s.Units[0]; u.Deadline-u.AssignedAt != int64(c.blocks) {
+			t.Errorf("after the commitment of unit %d it has %d blocks, want %d", c.unit, u.Deadline-u.AssignedAt, c.blocks)
+		}
+	}
+	slow := g.s.Units[0].Worker
+	g.height = g.s.Units[0].Deadline + 1
+	g.tick(1)
+	if u := g.s.Units[0]; u.Worker == slow || u.Deadline-u.AssignedAt > 3*9 {
+		t.Errorf("%+v", u)
+	}
+	if m, _ := g.s.Member(slow); m.Missed != 1 {
+		t.Errorf("%+v", m)
+	}
+}
+
+// However few were observed and whatever they say, a deadline is at least what is typical for them, and the terms' own is the
+// most that a doubt adds.
+func TestPatienceIsBounded(t *testing.T) {
+	for n := range 12 {
+		for _, blocks := range []int64{1, 3, 50, 700} {
+			s := State{Terms: terms()}
+			s.Terms.Deadlines.Train = 600
+			for range n {
+				s.Waits = append(s.Waits, blocks)
+			}
+			for _, times := range []int64{1, novice} {
+				got := s.patience(times)
+				switch {
+				case n == 0 && got != 600, n > 0 && got < blocks+floor, got > max(600, blocks+floor), n >= trusted && times == 1 && got != blocks+floor:
+					t.Errorf("after %d times %d blocks, times %d: %d", n, blocks, times, got)
+				}
+			}
+		}
+	}
+}
+
+func TestFormerHoldersAreBounded(t *testing.T) {
+	g := begin(t, terms(), crew(40, 1))
+	g.tick(1)
+	attempts := map[uint32]bool{}
+	for range 30 {
+		u := g.s.Units[0]
+		if attempts[u.Attempt] {
+			t.Fatalf("attempt %d is given twice", u.Attempt)
+		}
+		attempts[u.Attempt] = true
+		g.height = u.Deadline + 1
+		g.tick(1)
+	}
+	if n := len(g.s.Units[0].Former); n != maxFormer {
+		t.Errorf("%d former holders", n)
+	}
+	if size := len(canon.MustMarshal(g.s.Units[0])); size > 4096 {
+		t.Errorf("a unit of %d bytes", size)
+	}
+}
