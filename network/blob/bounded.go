@@ -10,7 +10,8 @@ import (
 
 // Bounded is a Store that keeps within a number of bytes. To make room, for the bound or because the disk is full, it drops
 // the blobs that were not used for the longest time, but never one that is pinned. Blobs are used by Put, Get, Open and
-// Commit; those that were there at the start count as used before all others.
+// Commit; those that were there at the start count as used before all others. What an unfinished assembly left counts as
+// a blob of its full size.
 type Bounded struct {
 	Store
 	quota int64 // bytes of blobs
@@ -27,6 +28,19 @@ type holding struct {
 	used uint64 // clock
 }
 
+// Usage is what a Bounded store takes, in bytes.
+type Usage struct {
+	Held   int64 // by blobs that are stored or on their way in
+	Pinned int64 // by those of them that are stored and must not be dropped
+	Quota  int64 // at most
+}
+
+// leftovers is a store that survives the process, and unfinished assemblies with it.
+type leftovers interface {
+	// Leftovers returns the blobs of which an unfinished assembly left something, and how many bytes.
+	Leftovers() (map[CID]int64, error)
+}
+
 // NewBounded bounds a store that nobody else writes to. quota is in bytes, beyond 0.
 func NewBounded(ctx context.Context, s Store, quota int64) (*Bounded, error) {
 	b := &Bounded{Store: s, quota: quota, held: map[CID]*holding{}, pins: map[string][]CID{}}
@@ -37,6 +51,15 @@ func NewBounded(ctx context.Context, s Store, quota int64) (*Bounded, error) {
 	for _, c := range list {
 		if err := b.note(ctx, c); err != nil && !errors.Is(err, ErrCorrupt) {
 			return nil, err
+		}
+	}
+	if d, ok := s.(leftovers); ok {
+		left, err := d.Leftovers()
+		if err != nil {
+			return nil, err
+		}
+		for c, size := range left {
+			b.keep(c, size)
 		}
 	}
 	return b, nil
@@ -99,16 +122,28 @@ func (b *Bounded) Pin(owner string, needed []CID) {
 	}
 }
 
-// Bytes returns how many bytes of blobs are stored or on their way in, and how many may be.
-func (b *Bounded) Bytes() (held, quota int64) {
+// Usage returns what the store takes.
+func (b *Bounded) Usage() Usage {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.bytes, b.quota
+	u := Usage{Held: b.bytes, Quota: b.quota}
+	for c := range b.pinned() {
+		if h := b.held[c]; h != nil {
+			u.Pinned += h.size
+		}
+	}
+	return u
 }
 
 // Put implements Store.
 func (b *Bounded) Put(ctx context.Context, data []byte) (c CID, err error) {
-	r, err := b.reserve(ctx, int64(len(data)))
+	size := int64(len(data))
+	b.mu.Lock()
+	if h := b.held[Of(data)]; h != nil {
+		size -= h.size // it takes the place of itself
+	}
+	b.mu.Unlock()
+	r, err := b.reserve(ctx, max(0, size))
 	if err != nil {
 		return CID{}, err
 	}
@@ -118,7 +153,7 @@ func (b *Bounded) Put(ctx context.Context, data []byte) (c CID, err error) {
 		return err
 	})
 	if err == nil {
-		r.fill(c)
+		r.fill(c, int64(len(data)))
 	}
 	return c, err
 }
@@ -162,24 +197,35 @@ func (b *Bounded) Delete(ctx context.Context, c CID) error {
 	return err
 }
 
-// Assemble implements Store. It makes room for the whole blob.
+// Assemble implements Store. It makes room for the whole blob, in which what an unfinished assembly left is counted.
 func (b *Bounded) Assemble(ctx context.Context, m *Manifest) (Assembly, error) {
+	b.mu.Lock()
+	left := b.held[m.Root]
+	delete(b.held, m.Root)
+	if left != nil {
+		b.bytes -= left.size
+	}
+	b.mu.Unlock()
 	r, err := b.reserve(ctx, m.Size)
-	if err != nil {
-		return nil, err
-	}
-	a, err := b.Store.Assemble(ctx, m)
-	if err != nil {
+	if err == nil {
+		var a Assembly
+		if a, err = b.Store.Assemble(ctx, m); err == nil {
+			return &boundedAssembly{a, r, m}, nil
+		}
 		r.free()
-		return nil, err
 	}
-	return &boundedAssembly{a, r, m.Root}, nil
+	if left != nil {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.keep(m.Root, left.size)
+	}
+	return nil, err
 }
 
 type boundedAssembly struct {
 	Assembly
-	room *room
-	root CID
+	room     *room
+	manifest *Manifest
 }
 
 func (a *boundedAssembly) Put(i int, leaf []byte) error {
@@ -189,12 +235,17 @@ func (a *boundedAssembly) Put(i int, leaf []byte) error {
 func (a *boundedAssembly) Commit(ctx context.Context) error {
 	err := a.Assembly.Commit(ctx)
 	if err == nil {
-		a.room.fill(a.root)
+		a.room.fill(a.manifest.Root, a.manifest.Size)
 	}
 	return err
 }
 
+// Close implements Assembly. Where leaves are kept for the next assembly, they go on taking room.
 func (a *boundedAssembly) Close() error {
+	missing := len(a.Missing())
+	if _, durable := a.room.store.Store.(leftovers); durable && missing > 0 && missing < len(a.manifest.Leaves) {
+		a.room.fill(a.manifest.Root, a.manifest.Size)
+	}
 	a.room.free()
 	return a.Assembly.Close()
 }
@@ -231,11 +282,13 @@ func (r *room) free() {
 }
 
 // fill puts a stored blob into the room.
-func (r *room) fill(c CID) {
+func (r *room) fill(c CID, size int64) {
 	r.store.mu.Lock()
 	defer r.store.mu.Unlock()
-	r.release()
-	r.store.keep(c, r.size)
+	if !r.gone {
+		r.release()
+		r.store.keep(c, size)
+	}
 }
 
 func (r *room) release() {
@@ -262,8 +315,8 @@ func (b *Bounded) insist(ctx context.Context, write func() error) error {
 func (b *Bounded) drop(ctx context.Context) error {
 	c, ok := b.oldest()
 	if !ok {
-		held, quota := b.Bytes()
-		return fmt.Errorf("%d of %d bytes are taken by what is pinned or coming in: %w", held, quota, ErrFull)
+		u := b.Usage()
+		return fmt.Errorf("%d of %d bytes are taken by what is needed or coming in: %w", u.Held, u.Quota, ErrFull)
 	}
 	return b.Delete(ctx, c)
 }
@@ -271,16 +324,22 @@ func (b *Bounded) drop(ctx context.Context) error {
 func (b *Bounded) oldest() (found CID, ok bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	pinned := map[CID]bool{}
-	for _, list := range b.pins {
-		for _, c := range list {
-			pinned[c] = true
-		}
-	}
+	pinned := b.pinned()
 	for c, h := range b.held {
 		if !pinned[c] && (!ok || h.used < b.held[found].used) {
 			found, ok = c, true
 		}
 	}
 	return found, ok
+}
+
+// pinned are the blobs that somebody needs.
+func (b *Bounded) pinned() map[CID]bool {
+	all := map[CID]bool{}
+	for _, list := range b.pins {
+		for _, c := range list {
+			all[c] = true
+		}
+	}
+	return all
 }

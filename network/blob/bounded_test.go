@@ -62,9 +62,10 @@ func TestBoundedOrder(t *testing.T) {
 	if _, err := b.Assemble(t.Context(), blob.Describe(blobtest.Data(1, 2*blob.LeafBytes))); !errors.Is(err, blob.ErrFull) {
 		t.Errorf("Assemble of more than the quota: %v", err)
 	}
-	if held, quota := b.Bytes(); held != 300 || quota != 300 {
-		t.Errorf("%d bytes of %d", held, quota)
+	if u := b.Usage(); u != (blob.Usage{Held: 300, Pinned: 300, Quota: 300}) {
+		t.Errorf("%+v", u)
 	}
+	put(t, b, blobs["e"]) // what is there needs no more room
 }
 
 // TestBoundedReopens bounds a store that holds more than its quota: room is made when the next blob comes.
@@ -77,11 +78,11 @@ func TestBoundedReopens(t *testing.T) {
 	broken := put(t, s, blobtest.Data(9, 2*blob.LeafBytes))
 	rewrite(t, filepath.Join(dir, broken.String()), func(b []byte) []byte { return b[1:] })
 	b := bounded(t, openDisk(t, dir), 250)
-	if held, _ := b.Bytes(); held != 400 {
+	if held := b.Usage().Held; held != 400+2*blob.LeafBytes-1 { // what is whole of the broken one may be used again
 		t.Errorf("%d bytes found", held)
 	}
 	put(t, b, blobtest.Data(5, 100))
-	if held, _ := b.Bytes(); held > 250 {
+	if held := b.Usage().Held; held > 250 {
 		t.Errorf("%d bytes left", held)
 	}
 	wantBlob(t, b, blobtest.Data(5, 100))
@@ -115,8 +116,54 @@ func TestBoundedCounts(t *testing.T) {
 			}
 			stored += r.Manifest().Size
 		}
-		if held, _ := b.Bytes(); held != stored || stored > quota {
+		if held := b.Usage().Held; held != stored || stored > quota {
 			t.Fatalf("%d bytes counted, %d stored", held, stored)
 		}
+	}
+}
+
+// TestBoundedLeftovers counts what unfinished assemblies leave, also those of a process before, and drops it to make room.
+func TestBoundedLeftovers(t *testing.T) {
+	dir := t.TempDir()
+	data := blobtest.Data(1, 3*blob.LeafBytes)
+	m := blob.Describe(data)
+	begin := func(b *blob.Bounded) blob.Assembly {
+		a, err := b.Assemble(t.Context(), m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return a
+	}
+	b := bounded(t, openDisk(t, dir), 3*blob.LeafBytes)
+	a := begin(b)
+	err := errors.Join(a.Put(2, data[2*blob.LeafBytes:]), a.Close(), a.Close())
+	if err != nil || b.Usage().Held != m.Size {
+		t.Fatalf("%v: %+v", err, b.Usage())
+	}
+	b = bounded(t, openDisk(t, dir), 3*blob.LeafBytes)
+	if b.Usage().Held != m.Size {
+		t.Errorf("found again: %+v", b.Usage())
+	}
+	a = begin(b)
+	if got := len(a.Missing()); got != 2 {
+		t.Errorf("%d leaves are missing, 1 of 3 was there", got)
+	}
+	err = errors.Join(a.Put(0, data[:blob.LeafBytes]), a.Put(1, data[blob.LeafBytes:2*blob.LeafBytes]), a.Commit(t.Context()), a.Close())
+	if err != nil || b.Usage().Held != m.Size {
+		t.Fatalf("%v: %+v", err, b.Usage())
+	}
+	if err := b.Delete(t.Context(), m.Root); err != nil || b.Usage().Held != 0 {
+		t.Fatalf("%v: %+v", err, b.Usage())
+	}
+	a = begin(b)
+	if err := errors.Join(a.Put(0, data[:blob.LeafBytes]), a.Close()); err != nil {
+		t.Fatal(err)
+	}
+	put(t, b, blobtest.Data(2, 2*blob.LeafBytes))
+	if u := b.Usage(); u.Held != 2*blob.LeafBytes {
+		t.Errorf("%+v after room was made", u)
+	}
+	if left, err := openDisk(t, dir).Leftovers(); err != nil || len(left) > 0 {
+		t.Errorf("left: %v, %v", left, err)
 	}
 }

@@ -188,6 +188,24 @@ func (s *Disk) List(ctx context.Context) ([]CID, error) {
 	return list, ctx.Err()
 }
 
+// Leftovers returns the blobs of which an unfinished assembly left something, and how many bytes of the disk it may take.
+func (s *Disk) Leftovers() (map[CID]int64, error) {
+	entries, err := os.ReadDir(s.dir)
+	if err != nil {
+		return nil, fmt.Errorf("blob: list: %w", err)
+	}
+	left := map[CID]int64{}
+	for _, e := range entries {
+		name, part := strings.CutSuffix(e.Name(), partSuffix)
+		if c, err := Parse(name); part && err == nil {
+			if info, err := e.Info(); err == nil {
+				left[c] = info.Size()
+			}
+		}
+	}
+	return left, nil
+}
+
 // Open implements Store.
 func (s *Disk) Open(ctx context.Context, c CID) (Reader, error) {
 	if err := checkUse(ctx, c); err != nil {
