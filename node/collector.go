@@ -177,7 +177,7 @@ func (c *collector) again(a role.Action, err error) bool {
 func (c *collector) act(ctx context.Context, a role.Action, s run.State) (*Summary, error) {
 	switch a := a.(type) {
 	case consumer.Collect:
-		return nil, c.collect(ctx, a.Round)
+		return nil, c.collect(ctx, a.Round, s.Base.Round)
 	case consumer.Rewind:
 		return nil, c.rewind(ctx, a.Round)
 	case consumer.Conclude:
@@ -227,8 +227,9 @@ func (c *collector) show(phase string) {
 }
 
 // collect fetches the checkpoint after a round, measures it, and records both: all of it or, as far as later calls can
-// see, nothing.
-func (c *collector) collect(ctx context.Context, round uint32) error {
+// see, nothing. Of a round that is so long ago that nobody keeps its checkpoint any more, the line of the lineage is recorded; latest
+// is the latest round.
+func (c *collector) collect(ctx context.Context, round, latest uint32) error {
 	if round == 0 {
 		return c.record(ctx, round, c.b.Genesis, nil, nil)
 	}
@@ -245,10 +246,14 @@ func (c *collector) collect(ctx context.Context, round uint32) error {
 	}
 	get := func(ctx context.Context, id blob.CID) ([]byte, error) { return c.host.Fetch(ctx, id, holders) }
 	next, err := engine.LoadCheckpoint(ctx, entry.Attestation.Checkpoint, get)
-	if err != nil {
-		return err
+	switch {
+	case err == nil:
+		err = c.keepUpdates(ctx, entry, holders)
+	case errors.Is(err, blob.ErrNotFound) && latest >= round+DefaultKeep:
+		c.log.Warn("nobody keeps the checkpoint", "round", round, "err", err)
+		next, err = nil, nil
 	}
-	if err := c.keepUpdates(ctx, entry, holders); err != nil {
+	if err != nil {
 		return err
 	}
 	line := newLine(entry)
@@ -322,7 +327,7 @@ func (c *collector) rewind(ctx context.Context, round uint32) error {
 	return nil
 }
 
-// record measures a checkpoint and appends what is known about its round to the files, the line of the lineage last: without
+// record measures a checkpoint, unless it is nil, and appends what is known about its round to the files, the line of the lineage last: without
 // it the rest is dropped when a later call, or process, tries again.
 func (c *collector) record(ctx context.Context, round uint32, ckpt *train.Checkpoint, losses []float64, line *Line) error {
 	metrics, after, err := c.measure(ctx, round, ckpt, losses)

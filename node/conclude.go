@@ -143,7 +143,7 @@ func (c *collector) abandon(ctx context.Context, err error) error {
 	}
 	c.diverged = why.Error()
 	for round := uint32(len(c.lines)) + 1; round <= why.Round; round++ {
-		if failure := c.collect(ctx, round); failure != nil {
+		if failure := c.collect(ctx, round, why.Round); failure != nil {
 			return errors.Join(err, failure)
 		}
 	}
@@ -264,38 +264,21 @@ func writeReceipts(out *OutDir, receipts []reward.Receipt) error {
 
 // dropCheckpoint deletes the shards and the manifest of a checkpoint, but for shards that a kept one shares.
 func dropCheckpoint(ctx context.Context, store blob.Store, drop run.Checkpoint, keep []run.Checkpoint) error {
-	shards := func(c run.Checkpoint) []string {
+	shards := func(c run.Checkpoint) []blob.CID {
 		id, err := blob.Parse(c.CID)
 		if err != nil {
 			return nil
 		}
-		raw, err := store.Get(ctx, id)
-		if err != nil {
-			return nil
-		}
-		m, err := checkpoint.Decode(raw)
-		if err != nil {
-			return nil
-		}
-		out := []string{c.CID}
-		for _, t := range m.Tensors {
-			if !slices.Contains(out, t.Shard) {
-				out = append(out, t.Shard)
-			}
-		}
-		return out
+		list, _ := checkpoint.Blobs(ctx, store.Get, id) // none if it is not here
+		return list
 	}
-	var kept []string
+	var kept []blob.CID
 	for _, c := range keep {
 		kept = append(kept, shards(c)...)
 	}
-	for _, cid := range shards(drop) {
-		if slices.Contains(kept, cid) {
+	for _, id := range shards(drop) {
+		if slices.Contains(kept, id) {
 			continue
-		}
-		id, err := blob.Parse(cid)
-		if err != nil {
-			return err
 		}
 		if err := store.Delete(ctx, id); err != nil {
 			return fmt.Errorf("node: drop checkpoint %d: %w", drop.Round, err)

@@ -12,13 +12,14 @@ import (
 
 	"github.com/starling-network/starling/chain"
 	"github.com/starling-network/starling/client"
-	"github.com/starling-network/starling/network/blob"
 	"github.com/starling-network/starling/network/peer"
+	"github.com/starling-network/starling/node/disk"
 	"github.com/starling-network/starling/node/home"
 	"github.com/starling-network/starling/node/journal"
 	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/run"
 	"github.com/starling-network/starling/role/consumer"
+	"github.com/starling-network/starling/role/engine"
 	"github.com/starling-network/starling/role/verifier"
 	"github.com/starling-network/starling/role/worker"
 )
@@ -28,6 +29,7 @@ const (
 	embeddedBlock = 200 * time.Millisecond
 	embeddedFunds = 1_000_000_000_000 // uzen of every account at genesis
 	embeddedStake = 100_000_000       // uzen that every worker and verifier stakes
+	embeddedDisk  = 90                // percent of the free disk for the blobs of all parties
 )
 
 // embedded is a network in one process, on the loopback interface: a validator, workers, verifiers and the consumer.
@@ -41,6 +43,7 @@ type embedded struct {
 	parties   []*process
 	leaves    leafTimes
 	watch     *watch
+	share     disk.Share // of every party
 
 	cancel  context.CancelFunc
 	running sync.WaitGroup
@@ -69,6 +72,13 @@ func (n *embedded) start(ctx context.Context, b *Blueprint, opt TrainOptions) er
 	for i := range embeddedVerifiers {
 		names = append(names, fmt.Sprintf("verifier-%d", i))
 	}
+	order, err := b.order()
+	if err != nil {
+		return err
+	}
+	if n.share = opt.disk; n.share == (disk.Share{}) {
+		n.share.Percent = max(1, embeddedDisk/len(names))
+	}
 	var accounts []chain.Funded
 	for _, name := range names {
 		h, _, err := home.Open(n.out.file(filepath.Join(dirNetwork, name)))
@@ -78,7 +88,6 @@ func (n *embedded) start(ctx context.Context, b *Blueprint, opt TrainOptions) er
 		homes[name] = h
 		accounts = append(accounts, chain.Funded{Address: h.Account().Address(), Amount: embeddedFunds})
 	}
-	var err error
 	// The validator outlives the context: it goes last, when nobody asks it any more.
 	n.validator, err = chain.Start(context.WithoutCancel(ctx), chain.Config{
 		Home: n.out.file(filepath.Join(dirNetwork, "validator")), ChainID: embeddedChain, Accounts: accounts, BlockTime: embeddedBlock, Log: n.logFile,
@@ -97,6 +106,9 @@ func (n *embedded) start(ctx context.Context, b *Blueprint, opt TrainOptions) er
 	for i, name := range names[1:] {
 		p, err := n.newParty(ctx, name, homes[name], b.JobID())
 		if err != nil {
+			return err
+		}
+		if err := p.room.promise(b.JobID(), engine.Footprint(b.Spec, b.Step, b.Manifest, order.Terms, p.last)); err != nil {
 			return err
 		}
 		p.step, p.liar = verifier.New(p.id).Step, false
@@ -123,7 +135,7 @@ func partyRole(i int, b *Blueprint) run.Role {
 }
 
 func (n *embedded) newParty(ctx context.Context, name string, h home.Home, job string) (*process, error) {
-	store, err := blob.OpenDisk(filepath.Join(h.Dir, "blobs"))
+	store, err := openStore(ctx, filepath.Join(h.Dir, dirBlobs), n.share)
 	if err != nil {
 		return nil, err
 	}
@@ -133,7 +145,7 @@ func (n *embedded) newParty(ctx context.Context, name string, h home.Home, job s
 	}
 	key := h.Account()
 	return &process{
-		id: key.Address(), threads: 1, host: host, store: store, log: n.log.With("party", name), watch: n.watch,
+		id: key.Address(), threads: 1, host: host, store: store, room: newRoom(store.Usage().Quota), last: DefaultKeep, log: n.log.With("party", name), watch: n.watch,
 		chain: client.Member{Client: client.New(n.validator.Client(), key), Job: job, Bootstrap: n.consumer.host.Addrs()},
 	}, nil
 }

@@ -89,7 +89,8 @@ func (b *Blueprint) tokens(steps int) uint64 {
 	return uint64(steps) * uint64(b.Spec.Units*b.Spec.Batch*b.Spec.Length)
 }
 
-// metrics of the inner steps of a round and, last, of the round, as far as they follow from the job and what was computed.
+// metrics of the inner steps of a round and, last, of the round, as far as they follow from the job and what was computed. A
+// checkpoint that is nil is not evaluated.
 func (b *Blueprint) metrics(eval *program.Exec, round uint32, ckpt *train.Checkpoint, losses []float64, workers int) (ms []Metric, err error) {
 	spec := b.Spec
 	total := spec.Rounds * spec.Steps
@@ -100,7 +101,7 @@ func (b *Blueprint) metrics(eval *program.Exec, round uint32, ckpt *train.Checkp
 	}
 	step := round * spec.Steps
 	m := Metric{Kind: "round", Round: round, Step: step, Tokens: b.tokens(int(step)), Workers: workers}
-	if every := max(1, b.Job.Eval.EverySteps); int(step)%every == 0 || round == spec.Rounds {
+	if every := max(1, b.Job.Eval.EverySteps); ckpt != nil && (int(step)%every == 0 || round == spec.Rounds) {
 		if m.EvalLoss, err = b.evaluate(eval, ckpt); err != nil {
 			return nil, err
 		}

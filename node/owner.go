@@ -2,11 +2,13 @@ package node
 
 import (
 	"context"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"time"
 
+	"github.com/starling-network/starling/network/peer"
 	"github.com/starling-network/starling/node/control"
 )
 
@@ -27,6 +29,35 @@ type WorkerStatus struct {
 	Actions  []ActionStatus `json:"actions"`
 	Sent     uint64         `json:"sent_bytes"` // over blob streams
 	Received uint64         `json:"received_bytes"`
+
+	Store    StoreStatus       `json:"store"`
+	Replicas Replicas          `json:"replicas"` // blobs of runs that fall to it
+	Peers    []PeerStatus      `json:"peers"`
+	Refused  map[string]string `json:"refused,omitempty"` // runs that it left at once, and why
+}
+
+// StoreStatus is what the blobs of a party take, in bytes.
+type StoreStatus struct {
+	Held   int64 `json:"held_bytes"`
+	Pinned int64 `json:"pinned_bytes"` // that runs need
+	Quota  int64 `json:"quota_bytes"`
+}
+
+// PeerStatus is what a party knows of the way to a peer.
+type PeerStatus struct {
+	Peer      string  `json:"peer"`
+	Address   string  `json:"address,omitempty"` // of the connection, if there is one
+	Relayed   bool    `json:"relayed"`
+	RoundTrip float64 `json:"round_trip_seconds"`        // 0: not known
+	Download  float64 `json:"download_bytes_per_second"` // 0: not known
+	Sent      uint64  `json:"sent_bytes"`
+	Received  uint64  `json:"received_bytes"`
+}
+
+func peerStatus(l peer.Link) PeerStatus {
+	return PeerStatus{
+		Peer: l.Peer.String(), Address: l.Addr, Relayed: l.Relayed, RoundTrip: l.RoundTrip.Seconds(), Download: l.Download, Sent: l.Sent, Received: l.Received,
+	}
 }
 
 var _ control.Process = (*service)(nil)
@@ -35,20 +66,35 @@ var _ control.Process = (*service)(nil)
 func (s *service) Status() any {
 	w := WorkerStatus{
 		PID: os.Getpid(), Version: s.Version, Role: s.role().String(), Address: s.chain.Address(), PeerID: s.host.ID().String(), Listen: s.host.Addrs(),
-		Network: s.RPC, Since: s.since, Runs: []string{}, Actions: s.watch.underWay(),
+		Network: s.RPC, Since: s.since, Runs: []string{}, Peers: []PeerStatus{}, Actions: s.watch.underWay(),
 	}
 	w.Sent, w.Received = s.host.Traffic()
+	w.Store, w.Replicas = StoreStatus(s.store.Usage()), s.replicas()
+	for _, l := range s.host.Peers() {
+		w.Peers = append(w.Peers, peerStatus(l))
+	}
 	s.watch.mu.Lock()
 	w.Height, w.Time = s.watch.height, s.watch.time
 	s.watch.mu.Unlock()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	w.Draining = s.drains
+	w.Draining, w.Refused = s.drains, maps.Clone(s.refused)
 	for job := range s.runs {
 		w.Runs = append(w.Runs, job)
 	}
 	slices.Sort(w.Runs)
 	return w
+}
+
+// replicas are those of all runs.
+func (s *service) replicas() (all Replicas) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, p := range s.runs {
+		r := p.keeper.Load().replicas()
+		all.Held, all.Missing = all.Held+r.Held, all.Missing+r.Missing
+	}
+	return all
 }
 
 // Drain implements control.Process.
@@ -81,6 +127,19 @@ func (s *service) expose(ctx context.Context) error {
 		defer s.mu.Unlock()
 		return float64(len(s.runs))
 	})
+	for _, g := range []struct {
+		name, help string
+		of         func() float64
+	}{
+		{"starling_store_bytes", "Bytes of blobs that are stored or on their way in.", func() float64 { return float64(s.store.Usage().Held) }},
+		{"starling_store_pinned_bytes", "Bytes of blobs that runs need.", func() float64 { return float64(s.store.Usage().Pinned) }},
+		{"starling_store_quota_bytes", "Bytes of blobs that may be stored.", func() float64 { return float64(s.store.Usage().Quota) }},
+		{"starling_replicas_held", "Blobs of runs that fall to this member and are here.", func() float64 { return float64(s.replicas().Held) }},
+		{"starling_replicas_missing", "Blobs of runs that fall to this member and are not here yet.", func() float64 { return float64(s.replicas().Missing) }},
+	} {
+		m.Gauge(g.name, g.help, g.of)
+	}
+	m.Peers(s.host.Peers)
 	stop, err := m.Serve(ctx, s.Metrics)
 	if err != nil {
 		return err

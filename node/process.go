@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/starling-network/starling/client"
@@ -29,7 +30,9 @@ type process struct {
 	threads int
 	chain   client.Member
 	host    *peer.Host
-	store   *blob.Disk
+	store   *blob.Bounded
+	room    *room // that the store has for runs
+	last    int   // checkpoints of the lineage to keep
 	log     *slog.Logger
 	step    func(role.Event) []role.Action
 	liar    bool // skips its training and fabricates what it commits to
@@ -39,7 +42,8 @@ type process struct {
 
 	diverged func(error) // told of a *train.DivergedError; nil: nobody is
 
-	party *party.Party // once the job's bundle is here
+	party  *party.Party           // once the job is here
+	keeper atomic.Pointer[keeper] // from then on
 }
 
 // reply is what came of an action.
@@ -59,6 +63,7 @@ func (p *process) run(ctx context.Context) error {
 	defer p.closeJournal()
 	ended := make(chan reply)
 	var working sync.WaitGroup
+	var keeping sync.Once
 	defer working.Wait()
 	defer end()
 	stops, drain := map[string]context.CancelFunc{}, p.drain
@@ -81,11 +86,17 @@ func (p *process) run(ctx context.Context) error {
 			}
 			p.watch.block(b.Height, b.Time)
 			block, err := p.observe(ctx, b.Height)
+			if short := (*RoomError)(nil); errors.As(err, &short) && p.decline(ctx, block) {
+				return short
+			}
 			if err != nil {
 				p.log.Warn("cannot follow the chain", "height", b.Height, "err", err)
 				continue
 			}
 			if block != nil {
+				k := p.keeper.Load()
+				keeping.Do(func() { working.Go(func() { k.run(ctx) }) })
+				k.tell(*block)
 				actions = p.tell(*block)
 			}
 		}
@@ -127,7 +138,21 @@ func (p *process) observe(ctx context.Context, height int64) (*role.Block, error
 	return b, err
 }
 
-// open fetches the job and makes ready to compute.
+// decline leaves a run whose job this disk has no room for, and reports whether that is done. The last worker or verifier
+// stays, in case that there is room later.
+func (p *process) decline(ctx context.Context, b *role.Block) (left bool) {
+	switch s := b.Run; {
+	case s.Gone(p.id):
+		return true
+	case s.MayLeave(p.id):
+		if err := p.chain.Leave(ctx, p.chain.Job); err != nil {
+			p.log.Warn("cannot leave", "err", err)
+		}
+	}
+	return false
+}
+
+// open fetches the job and makes ready to compute: a *RoomError if there is too little room on the disk.
 func (p *process) open(ctx context.Context, s run.State) error {
 	holders, err := p.chain.Holders(ctx)
 	if err != nil {
@@ -140,7 +165,14 @@ func (p *process) open(ctx context.Context, s run.State) error {
 		}
 		return p.host.Fetch(ctx, c, holders)
 	}
-	task, err := engine.Open(ctx, s.Terms, p.threads, get)
+	j, err := engine.ReadJob(ctx, s.Terms, get)
+	if err != nil {
+		return err
+	}
+	if err := p.room.promise(p.chain.Job, j.Footprint(p.last)); err != nil {
+		return err
+	}
+	task, err := j.Task(ctx, p.threads, get)
 	if err != nil {
 		return err
 	}
@@ -148,6 +180,7 @@ func (p *process) open(ctx context.Context, s run.State) error {
 	if err != nil {
 		return err
 	}
+	p.keeper.Store(newKeeper(p, j, e))
 	p.party = &party.Party{ID: p.id, Job: p.chain.Job, Compute: e, Lineage: e, Chain: p.chain, Blobs: served{p.store, p.host}}
 	if p.liar {
 		p.party.Compute = adversary.Fabricator{Honest: e}
@@ -178,7 +211,7 @@ func (p *process) perform(ctx context.Context, a role.Action) role.Event {
 
 // served is a store that a host serves to its peers. It implements party.Blobs.
 type served struct {
-	*blob.Disk
+	blob.Store
 	host *peer.Host
 }
 

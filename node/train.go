@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/starling-network/starling/client/job"
+	"github.com/starling-network/starling/node/disk"
 	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/run"
 )
@@ -25,6 +26,8 @@ type TrainOptions struct {
 	Version   string   // of the binary
 	Progress  func(Progress)
 	Say       func(text string) // news worth a line of its own
+
+	disk disk.Share // of every party of an embedded network; zero: an equal part of the free disk
 }
 
 // Progress is the state of a run at one moment. A loss that is not known is NaN.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -14,6 +15,7 @@ import (
 	"github.com/starling-network/starling/network/blob"
 	"github.com/starling-network/starling/network/peer"
 	"github.com/starling-network/starling/node/control"
+	"github.com/starling-network/starling/node/disk"
 	"github.com/starling-network/starling/node/home"
 	"github.com/starling-network/starling/node/journal"
 	"github.com/starling-network/starling/protocol/run"
@@ -23,17 +25,19 @@ import (
 
 // WorkerOptions say how a worker or verifier takes part in a network.
 type WorkerOptions struct {
-	Home     string   // folder of its key and blobs; made if it is not there
-	RPC      string   // HTTP interface of a validator
-	Verifies bool     // it is a verifier, not a worker
-	Price    uint64   // uzen per 10^15 floating-point operations
-	Stake    uint64   // uzen, when it registers
-	Threads  int      // of one unit
-	Listen   []string // multiaddrs; none: any port of the loopback
-	Relays   bool     // it relays between other participants; it must be reachable itself
-	Hidden   bool     // others cannot dial it: it is reached through relays
-	Metrics  string   // host:port where Prometheus finds metrics; "": nowhere
-	Version  string   // of the binary
+	Home     string     // folder of its key and blobs; made if it is not there
+	RPC      string     // HTTP interface of a validator
+	Verifies bool       // it is a verifier, not a worker
+	Price    uint64     // uzen per 10^15 floating-point operations
+	Stake    uint64     // uzen, when it registers
+	Threads  int        // of one unit
+	Listen   []string   // multiaddrs; none: any port of the loopback
+	Relays   bool       // it relays between other participants; it must be reachable itself
+	Hidden   bool       // others cannot dial it: it is reached through relays
+	Disk     disk.Share // of the blobs; zero: DefaultDisk
+	Keep     int        // checkpoints of the lineage that stay; 0: DefaultKeep
+	Metrics  string     // host:port where Prometheus finds metrics; "": nowhere
+	Version  string     // of the binary
 	Say      func(string)
 }
 
@@ -77,12 +81,15 @@ type service struct {
 	since time.Time
 	chain *client.Client
 	host  *peer.Host
-	store *blob.Disk
+	store *blob.Bounded
+	room  *room
+	past  *retained
 
 	drain chan struct{} // closed when it drains
 
 	mu      sync.Mutex
-	runs    map[string]bool // that it works in
+	runs    map[string]*process // that it works in
+	refused map[string]string   // runs that it left at once, and why
 	drains  bool
 	working sync.WaitGroup
 
@@ -94,10 +101,16 @@ func openService(ctx context.Context, o WorkerOptions) (*service, error) {
 	if err != nil {
 		return nil, err
 	}
+	if o.Disk == (disk.Share{}) {
+		o.Disk = DefaultDisk
+	}
+	if o.Keep == 0 {
+		o.Keep = DefaultKeep
+	}
 	if made {
 		o.Say("made a key in " + o.Home + ": write its backup down with starling worker identity --home " + o.Home + " --phrase")
 	}
-	s := &service{WorkerOptions: o, drain: make(chan struct{}), runs: map[string]bool{}, since: time.Now()}
+	s := &service{WorkerOptions: o, drain: make(chan struct{}), runs: map[string]*process{}, refused: map[string]string{}, since: time.Now()}
 	s.watch = newWatch(o.Version, s.role().String())
 	if err := s.open(ctx, h); err != nil {
 		s.close()
@@ -122,7 +135,11 @@ func (s *service) open(ctx context.Context, h home.Home) error {
 		return err
 	}
 	s.closers = append(s.closers, func() error { s.chain.Close(); return nil })
-	if s.store, err = blob.OpenDisk(filepath.Join(s.Home, dirBlobs)); err != nil {
+	if s.store, err = openStore(ctx, filepath.Join(s.Home, dirBlobs), s.Disk); err != nil {
+		return err
+	}
+	s.room = newRoom(s.store.Usage().Quota)
+	if s.past, err = openRetained(s.Home, s.store, time.Now()); err != nil {
 		return err
 	}
 	config := s.reach(s.chain)
@@ -195,6 +212,9 @@ func (s *service) serve(ctx context.Context) error {
 				return errClosed
 			}
 			s.watch.block(b.Height, b.Time)
+			if err := s.past.expire(time.Now()); err != nil {
+				s.log.Warn("cannot let go of runs that are over", "err", err)
+			}
 			if draining {
 				break
 			}
@@ -221,9 +241,12 @@ func (s *service) join(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := s.offerAgain(ctx, jobs); err != nil {
+		return err
+	}
 	for _, job := range jobs {
 		s.mu.Lock()
-		known := s.runs[job]
+		known := s.runs[job] != nil
 		s.mu.Unlock()
 		if known {
 			continue
@@ -241,24 +264,30 @@ func (s *service) join(ctx context.Context) error {
 
 // begin does the duties of a run until none is left.
 func (s *service) begin(ctx context.Context, job string) {
-	s.mu.Lock()
-	s.runs[job] = true
-	s.mu.Unlock()
 	p := &process{
-		id: s.chain.Address(), threads: s.Threads, chain: client.Member{Client: s.chain, Job: job}, host: s.host, store: s.store,
+		id: s.chain.Address(), threads: s.Threads, chain: client.Member{Client: s.chain, Job: job}, host: s.host, store: s.store, room: s.room, last: s.Keep,
 		log: s.log.With("job", job), watch: s.watch, drain: s.drain,
 	}
 	p.keep(s.Home, journal.Header{Role: s.role().String(), Version: s.Version})
 	if p.step = worker.New(p.id).Step; s.Verifies {
 		p.step = verifier.New(p.id).Step
 	}
+	s.mu.Lock()
+	s.runs[job] = p
+	s.mu.Unlock()
 	s.Say("works on " + job)
 	s.working.Go(func() {
 		err := p.run(ctx)
+		if ctx.Err() == nil {
+			s.letGo(job, p)
+		}
 		s.mu.Lock()
 		delete(s.runs, job)
 		s.mu.Unlock()
+		short := (*RoomError)(nil)
 		switch {
+		case errors.As(err, &short):
+			s.refuse(ctx, job, short)
 		case err != nil:
 			s.Say(fmt.Sprintf("left %s: %v", job, err))
 		case ctx.Err() != nil:
@@ -267,4 +296,36 @@ func (s *service) begin(ctx context.Context, job string) {
 			s.Say("done with " + job)
 		}
 	})
+}
+
+// letGo frees what the disk holds for a run in which nothing is left to do, but for the last checkpoints.
+func (s *service) letGo(job string, p *process) {
+	s.room.giveBack(job)
+	if err := s.past.keep(job, p.keeper.Load().checkpoints(), time.Now()); err != nil {
+		s.log.Warn("cannot write down what is kept of the run", "job", job, "err", err)
+	}
+}
+
+// refuse withdraws the offer until a run is over for which there was no room: it would be taken in again.
+func (s *service) refuse(ctx context.Context, job string, why *RoomError) {
+	s.Say(fmt.Sprintf("STORE_TOO_SMALL: left %s: %v; give more with --disk. No work is offered until that run is over", job, why))
+	s.mu.Lock()
+	s.refused[job] = why.Error()
+	s.mu.Unlock()
+	if err := s.chain.Offer(ctx, s.role(), s.Price, 0); err != nil {
+		s.log.Warn("cannot withdraw the offer", "err", err)
+	}
+}
+
+// offerAgain offers work again when the runs that were refused are over.
+func (s *service) offerAgain(ctx context.Context, open []string) error {
+	s.mu.Lock()
+	before := len(s.refused)
+	maps.DeleteFunc(s.refused, func(job, _ string) bool { return !slices.Contains(open, job) })
+	now := len(s.refused)
+	s.mu.Unlock()
+	if before == 0 || now > 0 {
+		return nil
+	}
+	return s.chain.Offer(ctx, s.role(), s.Price, 1)
 }

@@ -137,13 +137,18 @@ func (p *process) block(height int64) {
 
 // open fetches the job and makes ready to compute, honestly or not.
 func (p *process) open(ctx context.Context, terms run.Terms) error {
-	task, err := engine.Open(ctx, terms, 1, func(ctx context.Context, cid string) ([]byte, error) {
+	get := func(ctx context.Context, cid string) ([]byte, error) {
 		id, err := blob.Parse(cid)
 		if err != nil {
 			return nil, err
 		}
 		return p.fetch(ctx, id, p.chain.Bootstrap)
-	})
+	}
+	j, err := engine.ReadJob(ctx, terms, get)
+	if err != nil {
+		return err
+	}
+	task, err := j.Task(ctx, 1, get)
 	if err != nil {
 		return err
 	}

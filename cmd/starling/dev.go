@@ -16,6 +16,7 @@ import (
 
 	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/node"
+	"github.com/starling-network/starling/node/disk"
 )
 
 func (c *cli) dev() *cobra.Command {
@@ -93,12 +94,13 @@ func (c *cli) supervise(ctx context.Context, dir string, n *node.Network) error 
 	if err := node.AwaitNetwork(ctx, n.RPC[0]); err != nil {
 		return err
 	}
+	share := disk.Share{Percent: max(1, node.DefaultDisk.Percent/max(1, len(n.Workers)+len(n.Verifiers)))}
 	for _, kind := range []struct {
 		role  string
 		names []string
 	}{{"worker", n.Workers}, {"verifier", n.Verifiers}} {
 		for i, w := range kind.names {
-			err := start(w, "worker", "up", "--home", filepath.Join(dir, w), "--network", n.RPC[i%len(n.RPC)], "--role", kind.role, "--threads", "1")
+			err := start(w, "worker", "up", "--home", filepath.Join(dir, w), "--network", n.RPC[i%len(n.RPC)], "--role", kind.role, "--threads", "1", "--disk", share.String())
 			if err != nil {
 				return err
 			}

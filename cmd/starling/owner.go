@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
+	"slices"
 	"text/tabwriter"
 	"time"
 
@@ -56,6 +58,14 @@ func (t *target) report(cmd *cobra.Command) (*workerReport, error) {
 
 // process is what the process itself is a reason for.
 func (r *workerReport) process() []standing.Reason {
+	if r.Running && len(r.Process.Refused) > 0 {
+		var reasons []standing.Reason
+		for _, job := range slices.Sorted(maps.Keys(r.Process.Refused)) {
+			reasons = append(reasons, standing.Reason{Code: "store_too_small", Kind: standing.Blocked, Job: job, Text: r.Process.Refused[job] + "; no work is offered until that run is over",
+				Do: "start it again with a larger --disk"})
+		}
+		return reasons
+	}
 	switch {
 	case !r.Running:
 		return []standing.Reason{{Code: "not_running", Kind: standing.Blocked, Text: "no process runs over the folder", Do: "start it with starling worker up"}}
@@ -70,8 +80,9 @@ func (r *workerReport) process() []standing.Reason {
 const staleBlocks = 10
 
 const reportShape = `With -o json: {"running","process":{"pid","version","role","address","peer_id","listen","network","since",
-"height","block_time","draining","runs","actions":[{"job","action","since"}],"sent_bytes","received_bytes"},
-"height","account":{"address","balance_uzen","stake_uzen","slashed_uzen","jailed","reasons":[{"code","kind",
+"height","block_time","draining","runs","actions":[{"job","action","since"}],"sent_bytes","received_bytes",
+"store":{"held_bytes","pinned_bytes","quota_bytes"},"replicas":{"held","missing"},"peers":[{"peer","address","relayed",
+"round_trip_seconds","download_bytes_per_second","sent_bytes","received_bytes"}],"refused":{job:why}},"height","account":{"address","balance_uzen","stake_uzen","slashed_uzen","jailed","reasons":[{"code","kind",
 "job","round","text","until","do"}]},"problem"}, the process only if it runs.`
 
 func (c *cli) workerStatus() *cobra.Command {
@@ -107,12 +118,17 @@ func printWorker(r *workerReport, now time.Time) error {
 			state = "draining"
 		}
 		fmt.Fprintf(w, "process\t%d, %s as %s for %s\n", p.PID, state, p.Role, terminal.Span(now.Sub(p.Since)))
-		fmt.Fprintf(w, "peer\t%s\n", p.PeerID)
+		fmt.Fprintf(w, "identity\t%s\n", p.PeerID)
 		for _, a := range p.Listen {
 			fmt.Fprintf(w, "listens\t%s\n", a)
 		}
 		fmt.Fprintf(w, "height\t%d\n", p.Height)
 		fmt.Fprintf(w, "blobs\t%s sent, %s received\n", terminal.Bytes(p.Sent), terminal.Bytes(p.Received))
+		fmt.Fprintf(w, "disk\t%s of %s, %s of it needed by runs\n", terminal.Bytes(uint64(p.Store.Held)), terminal.Bytes(uint64(p.Store.Quota)), terminal.Bytes(uint64(p.Store.Pinned)))
+		fmt.Fprintf(w, "replicas\t%d held, %d missing\n", p.Replicas.Held, p.Replicas.Missing)
+		for _, l := range p.Peers {
+			fmt.Fprintf(w, "peer\t%s\n", link(l))
+		}
 		for _, job := range p.Runs {
 			fmt.Fprintf(w, "run\t%s\n", job)
 		}
@@ -133,6 +149,24 @@ func printWorker(r *workerReport, now time.Time) error {
 	}
 	fmt.Println()
 	return printReasons(r.Account.Reasons, r.Height)
+}
+
+// link says what is known of the way to a peer.
+func link(l node.PeerStatus) string {
+	text := l.Peer
+	switch {
+	case l.Address == "":
+		text += ", not connected"
+	case l.Relayed:
+		text += ", through a relay"
+	}
+	if l.RoundTrip > 0 {
+		text += fmt.Sprintf(", %.0f ms", 1000*l.RoundTrip)
+	}
+	if l.Download > 0 {
+		text += fmt.Sprintf(", delivers %s a second", terminal.Bytes(uint64(l.Download)))
+	}
+	return text + fmt.Sprintf(", %s sent, %s received", terminal.Bytes(l.Sent), terminal.Bytes(l.Received))
 }
 
 func printReasons(reasons []standing.Reason, height int64) error {

@@ -166,6 +166,7 @@ func (f trainFlags) agree(dir string) (resume bool, err error) {
 func trainError(err error) error {
 	var wrong *job.ErrorList
 	var halted *node.HaltedError
+	var room *node.RoomError
 	var diverged *train.DivergedError
 	switch {
 	case errors.As(err, &wrong):
@@ -181,6 +182,10 @@ func trainError(err error) error {
 		return terminal.WithExit(&terminal.Problem{
 			Code: "BUDGET_TOO_SMALL", What: "the budget cannot pay for the job", Why: err.Error(), Fix: "raise budget.max_cost or train fewer steps",
 		}, terminal.ExitFunds)
+	case errors.As(err, &room):
+		return terminal.WithExit(&terminal.Problem{
+			Code: "STORE_TOO_SMALL", What: "the disk is too small for the job", Why: err.Error(), Fix: "make room on the disk, or give an output folder on a larger one with --dir",
+		}, terminal.ExitFailure)
 	case errors.Is(err, node.ErrInUse), errors.Is(err, node.ErrOtherJob):
 		return terminal.WithExit(&terminal.Problem{Code: "OUTPUT_CONFLICT", What: err.Error(), Fix: "give another folder with --dir"}, terminal.ExitConflict)
 	}

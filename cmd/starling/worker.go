@@ -28,7 +28,11 @@ happened. The account needs coins for the stake, which a conviction for wrong wo
 Only outgoing connections to the validator are made; others fetch updates from --listen. Where they cannot
 dial it, --behind-nat finds relays among the participants: those that were started with --relay. The first
 Ctrl-C drains: no new runs are taken, and the command ends when the present ones are over. The second
-stops at once; a unit that is not done then goes to somebody else.`,
+stops at once; a unit that is not done then goes to somebody else.
+
+The blobs keep within --disk: what a run needs stays, and of the rest what was not used for the longest
+time goes. A run that may need more than there is left is left at once (STORE_TOO_SMALL), which costs
+nothing.`,
 		Example: `  starling worker up --home net/worker-0 --network http://127.0.0.1:26601
   starling worker up --home net/verifier-0 --network http://127.0.0.1:26601 --role verifier
   starling worker up --home ~/.starling --network http://10.0.0.7:26601 --listen /ip4/0.0.0.0/tcp/4001`,
@@ -40,6 +44,9 @@ stops at once; a unit that is not done then goes to somebody else.`,
 				o.Verifies = true
 			default:
 				return usage(cmd, fmt.Errorf("there is no role %q: use worker or verifier", role))
+			}
+			if o.Keep < 1 {
+				return usage(cmd, fmt.Errorf("--keep is at least 1"))
 			}
 			if o.Home == "" || o.RPC == "" {
 				return usage(cmd, fmt.Errorf("--home and --network are needed"))
@@ -59,6 +66,9 @@ stops at once; a unit that is not done then goes to somebody else.`,
 	f.StringSliceVar(&o.Listen, "listen", nil, "multiaddrs to listen on for peers (default: any port of the loopback)")
 	f.BoolVar(&o.Hidden, "behind-nat", false, "be reached through relays, because others cannot dial --listen")
 	f.BoolVar(&o.Relays, "relay", false, "relay between participants that cannot be dialled; --listen must be reachable")
+	o.Disk = node.DefaultDisk
+	f.Var(&o.Disk, "disk", "what blobs may take: a size such as 20GiB, or a part of the free disk")
+	f.IntVar(&o.Keep, "keep", node.DefaultKeep, "checkpoints of a run that stay: the latest")
 	cmd.MarkFlagsMutuallyExclusive("behind-nat", "relay")
 	return cmd
 }

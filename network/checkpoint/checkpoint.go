@@ -130,6 +130,35 @@ func (m *Manifest) shards() [][]Tensor {
 	return append(list, m.Tensors[first:])
 }
 
+// Blobs lists the blobs of the checkpoint named c: its manifest, and the shards in their order. Of the blobs it takes the
+// manifest alone from get, and verifies it against c.
+func Blobs(ctx context.Context, get func(context.Context, blob.CID) ([]byte, error), c blob.CID) ([]blob.CID, error) {
+	m, err := loadManifest(ctx, get, c)
+	if err != nil {
+		return nil, err
+	}
+	list := []blob.CID{c}
+	for _, shard := range m.shards() {
+		s, err := blob.Parse(shard[0].Shard)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, s)
+	}
+	return list, nil
+}
+
+func loadManifest(ctx context.Context, get func(context.Context, blob.CID) ([]byte, error), c blob.CID) (*Manifest, error) {
+	raw, err := get(ctx, c)
+	if err != nil {
+		return nil, fmt.Errorf("checkpoint: load %s: %w", c, err)
+	}
+	if !blob.Of(raw).Equals(c) {
+		return nil, fmt.Errorf("checkpoint: load %s: manifest: %w", c, blob.ErrCorrupt)
+	}
+	return Decode(raw)
+}
+
 // Store is what Save needs of a blob.Store.
 type Store interface {
 	Put(ctx context.Context, data []byte) (blob.CID, error)
@@ -188,14 +217,7 @@ func saveShard(ctx context.Context, store Store, shard []Tensor, tensors map[str
 // Load reads the checkpoint named c, taking its blobs from get, and verifies the manifest against c and every tensor
 // against its root. The tensors are the caller's.
 func Load(ctx context.Context, get func(context.Context, blob.CID) ([]byte, error), c blob.CID) (Manifest, map[string]*tensor.Tensor, error) {
-	raw, err := get(ctx, c)
-	if err != nil {
-		return Manifest{}, nil, fmt.Errorf("checkpoint: load %s: %w", c, err)
-	}
-	if !blob.Of(raw).Equals(c) {
-		return Manifest{}, nil, fmt.Errorf("checkpoint: load %s: manifest: %w", c, blob.ErrCorrupt)
-	}
-	m, err := Decode(raw)
+	m, err := loadManifest(ctx, get, c)
 	if err != nil {
 		return Manifest{}, nil, err
 	}

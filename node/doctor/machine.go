@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/starling-network/starling/compute/kernel"
+	space "github.com/starling-network/starling/node/disk"
 )
 
 func version(_ context.Context, o Options) Finding {
@@ -84,11 +85,11 @@ func disk(_ context.Context, o Options) Finding {
 	}
 	f.Close()
 	os.Remove(f.Name())
-	n, ok := free(dir)
+	n, ok := space.Free(dir)
 	if !ok {
 		return Finding{Level: OK, Text: dir + " can be written to; free space unknown on " + runtime.GOOS}
 	}
-	return least(n, gibibyte, 10*gibibyte, fmt.Sprintf("%s free in %s", gib(n), dir), "free some space, or give another folder with --dir")
+	return least(uint64(n), gibibyte, 10*gibibyte, fmt.Sprintf("%s free in %s", gib(uint64(n)), dir), "free some space, or give another folder with --dir")
 }
 
 // earliest is before this program was written: a clock that shows less was never set.

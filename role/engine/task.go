@@ -9,6 +9,7 @@ import (
 	"github.com/starling-network/starling/compute/program"
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
+	"github.com/starling-network/starling/exchange/codec"
 	"github.com/starling-network/starling/exchange/outer"
 	"github.com/starling-network/starling/network/blob"
 	"github.com/starling-network/starling/network/checkpoint"
@@ -54,68 +55,134 @@ func Ship(ctx context.Context, store blob.Store, jobID string, t *train.Task, ge
 	return cid, b, first, err
 }
 
-// Open fetches what a job ships and makes a task of it. Strangers wrote all of it: nothing is taken that the terms, which
-// the chain has, do not bind by a digest. get returns the bytes of a CID.
-func Open(ctx context.Context, terms run.Terms, threads int, get func(ctx context.Context, cid string) ([]byte, error)) (*train.Task, error) {
+// Job is what a job ships, without its data: small, verified, and enough to know what taking part needs.
+type Job struct {
+	Bundle
+	CID  string // of the bundle
+	Spec *train.Spec
+	Step *program.Program
+	Data data.Manifest
+
+	terms run.Terms
+}
+
+// ReadJob fetches a job's bundle, program and manifest. Strangers wrote all of it: nothing is taken that the terms, which the
+// chain has, do not bind by a digest. get returns the bytes of a CID.
+func ReadJob(ctx context.Context, terms run.Terms, get func(ctx context.Context, cid string) ([]byte, error)) (*Job, error) {
 	raw, err := get(ctx, terms.SpecCID)
 	if err != nil {
 		return nil, err
 	}
-	var b Bundle
-	if err := canon.Unmarshal(raw, &b); err != nil {
+	j := &Job{CID: terms.SpecCID, terms: terms}
+	if err := canon.Unmarshal(raw, &j.Bundle); err != nil {
 		return nil, fmt.Errorf("engine: the job's bundle: %w", err)
 	}
-	program, err := get(ctx, b.Program)
+	step, err := get(ctx, j.Program)
 	if err != nil {
 		return nil, err
 	}
-	manifest, err := get(ctx, b.Manifest)
+	manifest, err := get(ctx, j.Manifest)
 	if err != nil {
 		return nil, err
 	}
-	shard := func(i int) ([]byte, error) {
-		if i >= len(b.Shards) {
-			return nil, fmt.Errorf("engine: the job's bundle names %d shards, its manifest more", len(b.Shards))
-		}
-		return get(ctx, b.Shards[i])
+	return j, j.decode(step, manifest)
+}
+
+// decode reads and checks what the bundle names.
+func (j *Job) decode(step, manifest []byte) (err error) {
+	if j.Spec, err = train.DecodeSpec(j.Bundle.Spec); err != nil {
+		return err
 	}
-	task, err := newTask(b.Spec, program, manifest, shard, terms.Spec, threads)
-	if err == nil {
-		task.Frozen, err = loadFrozen(ctx, b.Frozen, task, get)
+	if d := j.Spec.Digest(); d != j.terms.Spec {
+		return fmt.Errorf("engine: the work specification is %s, the chain says %s", d.Short(), j.terms.Spec.Short())
 	}
-	if err == nil && task.Spec.Genesis != terms.Genesis.Root {
-		err = fmt.Errorf("engine: the job starts from %s, the chain says %s", task.Spec.Genesis.Short(), terms.Genesis.Root.Short())
+	if err := outer.Check(j.Spec.Exchange); err != nil {
+		return err
 	}
+	if j.Step, err = program.Decode(step, program.DefaultLimits); err != nil {
+		return err
+	}
+	if err := train.CheckProgram(j.Spec, j.Step); err != nil {
+		return err
+	}
+	if j.Data, err = data.DecodeManifest(manifest); err != nil {
+		return err
+	}
+	switch {
+	case j.Data.Digest() != j.Spec.Data:
+		return fmt.Errorf("engine: the corpus manifest is not the one of the specification")
+	case len(j.Shards) < len(j.Data.Shards):
+		return fmt.Errorf("engine: the job's bundle names %d shards, its manifest %d", len(j.Shards), len(j.Data.Shards))
+	case j.Spec.Genesis != j.terms.Genesis.Root:
+		return fmt.Errorf("engine: the job starts from %s, the chain says %s", j.Spec.Genesis.Short(), j.terms.Genesis.Root.Short())
+	}
+	return nil
+}
+
+// Task fetches the data of a job and makes a task of it.
+func (j *Job) Task(ctx context.Context, threads int, get func(ctx context.Context, cid string) ([]byte, error)) (*train.Task, error) {
+	corpus, err := Assemble(j.Data, func(i int) ([]byte, error) { return get(ctx, j.Shards[i]) })
+	if err != nil {
+		return nil, err
+	}
+	exec, err := program.Compile(j.Step, threads)
+	if err != nil {
+		return nil, err
+	}
+	task := &train.Task{Spec: j.Spec, Step: j.Step, Exec: exec, Corpus: corpus}
+	task.Frozen, err = loadFrozen(ctx, j.Frozen, task, get)
 	return task, err
 }
 
-func newTask(specBytes, programBytes, manifestBytes []byte, shards func(i int) ([]byte, error), want canon.Digest, threads int) (*train.Task, error) {
-	spec, err := train.DecodeSpec(specBytes)
+// Blobs lists all that a job ships, without its first checkpoint.
+func (j *Job) Blobs(ctx context.Context, get func(context.Context, blob.CID) ([]byte, error)) ([]blob.CID, error) {
+	var list []blob.CID
+	for _, s := range append([]string{j.CID, j.Program, j.Manifest}, j.Shards[:len(j.Data.Shards)]...) {
+		c, err := blob.Parse(s)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, c)
+	}
+	if j.Frozen == "" {
+		return list, nil
+	}
+	c, err := blob.Parse(j.Frozen)
 	if err != nil {
 		return nil, err
 	}
-	if d := spec.Digest(); d != want {
-		return nil, fmt.Errorf("engine: the work specification is %s, the chain says %s", d.Short(), want.Short())
+	frozen, err := checkpoint.Blobs(ctx, get, c)
+	return append(list, frozen...), err
+}
+
+// Sliced reports whether rounds are reduced in slices.
+func (j *Job) Sliced() bool { return j.terms.Sliced() }
+
+// Footprint is how many bytes of blobs taking part in the job needs at most, with the last so many checkpoints of the lineage.
+func (j *Job) Footprint(keep int) int64 { return Footprint(j.Spec, j.Step, j.Data, j.terms, keep) }
+
+// Footprint is how many bytes of blobs a member of a run needs at most: what the job ships, the checkpoints and the updates of
+// all rounds that may be open, and the last so many checkpoints of the lineage.
+func Footprint(s *train.Spec, step *program.Program, m data.Manifest, terms run.Terms, keep int) int64 {
+	c, _ := codec.ByName(s.Exchange.Codec) // of a checked specification
+	var params, update, frozen int64
+	for _, shape := range parameters(step) {
+		params += int64(shape.Bytes())
+		update += int64(codec.Size(c, shape))
 	}
-	if err := outer.Check(spec.Exchange); err != nil {
-		return nil, err
+	shapes := step.InputShapes()
+	for _, n := range train.Frozen(step) {
+		frozen += int64(shapes[train.Param+n].Bytes())
 	}
-	p, err := program.Decode(programBytes, program.DefaultLimits)
-	if err != nil {
-		return nil, err
+	model := 2 * params                  // with the momentum of the outer optimizer
+	round := int64(terms.Units) * update // everybody's updates
+	if terms.Sliced() {
+		round = 3*update + model // its own, the pieces of two slices, and the slices of the checkpoint
 	}
-	if err := train.CheckProgram(spec, p); err != nil {
-		return nil, err
-	}
-	corpus, err := loadCorpus(spec, manifestBytes, shards)
-	if err != nil {
-		return nil, err
-	}
-	exec, err := program.Compile(p, threads)
-	if err != nil {
-		return nil, err
-	}
-	return &train.Task{Spec: spec, Step: p, Exec: exec, Corpus: corpus}, nil
+	open := int64(terms.Window) + 1
+	shipped := int64(m.TrainTokens+m.ValTokens)*int64(m.Width) + frozen + model
+	need := shipped + max(open+1, int64(keep))*model + open*round
+	return need + need/16 + 1<<20 // programs, manifests and logs
 }
 
 // saveFrozen stores the tensors that a job reads and does not train, with their names in the step and their root
@@ -157,17 +224,6 @@ func loadFrozen(ctx context.Context, cid string, t *train.Task, get func(ctx con
 		return nil, fmt.Errorf("engine: the tensors of the blob %s are not those that the specification freezes", cid)
 	}
 	return frozen, nil
-}
-
-func loadCorpus(spec *train.Spec, manifestBytes []byte, shards func(i int) ([]byte, error)) (*data.Corpus, error) {
-	m, err := data.DecodeManifest(manifestBytes)
-	if err != nil {
-		return nil, err
-	}
-	if m.Digest() != spec.Data {
-		return nil, fmt.Errorf("engine: the corpus manifest is not the one of the specification")
-	}
-	return Assemble(m, shards)
 }
 
 // Assemble puts a shipped corpus together. Nothing that the manifest does not bind gets in.

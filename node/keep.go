@@ -1,0 +1,291 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/starling-network/starling/client"
+	"github.com/starling-network/starling/network/blob"
+	"github.com/starling-network/starling/network/checkpoint"
+	"github.com/starling-network/starling/network/peer"
+	"github.com/starling-network/starling/network/replica"
+	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/role"
+	"github.com/starling-network/starling/role/engine"
+)
+
+// DefaultKeep is how many checkpoints of a lineage members keep, unless they are told otherwise.
+const DefaultKeep = 3
+
+// keeper sees to it that a party has what a run needs of it, as long as it is needed. What the job ships and the rounds that
+// are not final are pinned. Of the last checkpoints of the lineage, and of what the job ships, every blob has several
+// holders among the members (package replica), so that they outlive any of these, the consumer included: the party pins what
+// falls to it, and fetches what it lacks in the background.
+type keeper struct {
+	id     string
+	job    *engine.Job
+	engine *engine.Engine
+	chain  client.Member
+	host   *peer.Host
+	store  *blob.Bounded
+	last   int // checkpoints of the lineage
+	log    *slog.Logger
+
+	blocks  chan role.Block // the latest that nobody has looked at
+	shipped []blob.CID
+	shards  map[string][]blob.CID // of checkpoints, with their manifests, by the CID of these
+	parts   map[string][]blob.CID // of updates in a run with slices, by the CID of their index
+	lineage []run.Checkpoint      // the last of the lineage
+	base    run.Checkpoint        // for which that is known
+	tried   int64                 // height at which duties were looked at
+
+	mu    sync.Mutex
+	duty  Replicas
+	final []blob.CID // the last checkpoints, as far as they are here
+}
+
+// Replicas are the blobs that fall to a member.
+type Replicas struct {
+	Held    int `json:"held"`
+	Missing int `json:"missing"`
+}
+
+func newKeeper(p *process, j *engine.Job, e *engine.Engine) *keeper {
+	return &keeper{
+		id: p.id, job: j, engine: e, chain: p.chain, host: p.host, store: p.store, last: max(1, p.last), log: p.log,
+		blocks: make(chan role.Block, 1), shards: map[string][]blob.CID{}, parts: map[string][]blob.CID{},
+	}
+}
+
+// tell hands the keeper a block. It never waits: a keeper that is busy finds the latest.
+func (k *keeper) tell(b role.Block) {
+	select {
+	case <-k.blocks:
+	default:
+	}
+	k.blocks <- b
+}
+
+// run follows the blocks until the context ends.
+func (k *keeper) run(ctx context.Context) {
+	for {
+		select {
+		case b := <-k.blocks:
+			if err := k.look(ctx, b); err != nil && ctx.Err() == nil {
+				k.log.Warn("cannot keep what falls to this member", "height", b.Height, "err", err)
+			}
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// retryDuties is after how many blocks duties that could not be fulfilled are tried again, and all of them looked at.
+const retryDuties = 20
+
+// look does what a block asks for.
+func (k *keeper) look(ctx context.Context, b role.Block) error {
+	if k.shipped == nil {
+		var err error
+		if k.shipped, err = k.job.Blobs(ctx, k.fetch); err != nil {
+			return err
+		}
+	}
+	changed := k.base != b.Run.Base || len(k.lineage) == 0
+	if changed {
+		lineage, err := k.latest(ctx, b.Run)
+		if err != nil {
+			return err
+		}
+		k.lineage, k.base = lineage, b.Run.Base
+		k.forget(b.Run)
+	}
+	needed := append(slices.Clone(k.shipped), k.open(ctx, b.Run)...)
+	duties, final := k.duties(ctx, b.Run)
+	k.store.Pin(k.chain.Job, append(needed, duties...))
+	k.mu.Lock()
+	k.final = final
+	k.mu.Unlock()
+	if !changed && b.Height < k.tried+retryDuties {
+		return nil
+	}
+	k.tried = b.Height
+	return k.fulfil(ctx, duties)
+}
+
+// latest are the last checkpoints of the lineage, and the first of all.
+func (k *keeper) latest(ctx context.Context, s run.State) ([]run.Checkpoint, error) {
+	list := []run.Checkpoint{s.Base}
+	for round := s.Base.Round; round > 1 && len(list) < k.last; round-- {
+		e, err := k.chain.Lineage(ctx, k.chain.Job, round-1)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, e.Attestation.Checkpoint)
+	}
+	if s.Base.Round > 0 {
+		list = append(list, s.Terms.Genesis)
+	}
+	return list, nil
+}
+
+// forget drops what is known about checkpoints and updates that are needed no more.
+func (k *keeper) forget(s run.State) {
+	named := map[string]bool{}
+	for _, c := range k.lineage {
+		named[c.CID] = true
+	}
+	for _, l := range s.Laps() {
+		named[l.Base.CID] = true
+		for _, u := range l.Units {
+			named[u.Commit.UpdateCID] = true
+		}
+	}
+	other := func(cid string, _ []blob.CID) bool { return !named[cid] }
+	maps.DeleteFunc(k.shards, other)
+	maps.DeleteFunc(k.parts, other)
+}
+
+// open are the blobs of the rounds that are not final: what they start from, and what was committed. They need not be here.
+func (k *keeper) open(ctx context.Context, s run.State) (needed []blob.CID) {
+	add := func(cid string) {
+		if c, err := blob.Parse(cid); err == nil {
+			needed = append(needed, c)
+		}
+	}
+	for _, l := range s.Laps() {
+		needed = append(needed, k.blobs(ctx, l.Base, k.store.Get)...)
+		for _, u := range l.Units {
+			add(u.Commit.UpdateCID)
+			add(u.Commit.Log)
+			needed = append(needed, k.pieces(ctx, u.Commit.UpdateCID)...)
+		}
+	}
+	for _, x := range s.Slices {
+		add(x.CID)
+	}
+	return needed
+}
+
+// duties are the blobs that fall to this member; none if it is none. final are those of the last checkpoints.
+func (k *keeper) duties(ctx context.Context, s run.State) (mine, final []blob.CID) {
+	for _, c := range k.lineage {
+		if c.Round+uint32(k.last) > s.Base.Round {
+			final = append(final, k.blobs(ctx, c, k.store.Get)...)
+		}
+	}
+	members := append(s.Active(run.Worker), s.Active(run.Verifier)...)
+	if !slices.Contains(members, k.id) {
+		return nil, final
+	}
+	durable := slices.Clone(k.shipped)
+	for _, c := range k.lineage {
+		durable = append(durable, k.blobs(ctx, c, k.fetch)...)
+	}
+	return replica.Duties(k.id, durable, members, replica.Factor), final
+}
+
+// blobs are those of a checkpoint: its manifest alone while get does not give it.
+func (k *keeper) blobs(ctx context.Context, c run.Checkpoint, get func(context.Context, blob.CID) ([]byte, error)) []blob.CID {
+	if list, ok := k.shards[c.CID]; ok {
+		return list
+	}
+	id, err := blob.Parse(c.CID)
+	if err != nil {
+		return nil
+	}
+	list, err := checkpoint.Blobs(ctx, get, id)
+	if err != nil {
+		return []blob.CID{id}
+	}
+	k.shards[c.CID] = list
+	return list
+}
+
+// pieces are those of an update in a run with slices; none while its index is not here.
+func (k *keeper) pieces(ctx context.Context, update string) []blob.CID {
+	if !k.job.Sliced() {
+		return nil
+	}
+	if list, ok := k.parts[update]; ok {
+		return list
+	}
+	list, err := k.engine.Pieces(func() ([]byte, error) {
+		c, err := blob.Parse(update)
+		if err != nil {
+			return nil, err
+		}
+		return k.store.Get(ctx, c)
+	})
+	if err == nil {
+		k.parts[update] = list
+	}
+	return list
+}
+
+func (k *keeper) fetch(ctx context.Context, c blob.CID) ([]byte, error) {
+	if b, err := k.store.Get(ctx, c); err == nil {
+		return b, nil
+	}
+	holders, err := k.chain.Holders(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return k.host.Fetch(ctx, c, holders)
+}
+
+// fulfil fetches what this member lacks of its duties.
+func (k *keeper) fulfil(ctx context.Context, duties []blob.CID) error {
+	missing, err := k.count(ctx, duties)
+	if err != nil || len(missing) == 0 {
+		return err
+	}
+	holders, err := k.chain.Holders(ctx)
+	if err != nil {
+		return err
+	}
+	failed := replica.Keep(ctx, k.host, missing, holders)
+	_, err = k.count(ctx, duties)
+	return errors.Join(failed, err)
+}
+
+// count notes which duties are fulfilled, and returns the others.
+func (k *keeper) count(ctx context.Context, duties []blob.CID) (missing []blob.CID, err error) {
+	for _, c := range duties {
+		has, err := k.store.Has(ctx, c)
+		if err != nil {
+			return nil, err
+		}
+		if !has {
+			missing = append(missing, c)
+		}
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.duty = Replicas{Held: len(duties) - len(missing), Missing: len(missing)}
+	return missing, nil
+}
+
+// replicas are the duties of the member; none before they are known.
+func (k *keeper) replicas() Replicas {
+	if k == nil {
+		return Replicas{}
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.duty
+}
+
+// checkpoints are the blobs of the last checkpoints; none before they are known.
+func (k *keeper) checkpoints() []blob.CID {
+	if k == nil {
+		return nil
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.final
+}

@@ -1,0 +1,151 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/starling-network/starling/network/blob"
+	"github.com/starling-network/starling/node/disk"
+)
+
+// DefaultDisk is the share of the free disk that a worker or verifier gives to blobs.
+var DefaultDisk = disk.Share{Percent: 50}
+
+// openStore opens the blobs of a party, and keeps them within a share of the disk.
+func openStore(ctx context.Context, dir string, share disk.Share) (*blob.Bounded, error) {
+	s, err := blob.OpenDisk(dir)
+	if err != nil {
+		return nil, err
+	}
+	var taken int64
+	err = filepath.WalkDir(dir, func(_ string, e fs.DirEntry, err error) error {
+		if info, e := e.Info(); err == nil && e == nil && !info.IsDir() {
+			taken += info.Size()
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return blob.NewBounded(ctx, s, share.Of(dir, taken))
+}
+
+// RoomError says that a job needs more of the disk than there is for it.
+type RoomError struct {
+	Need, Free, Quota int64 // bytes
+}
+
+func (e *RoomError) Error() string {
+	const mib = 1 << 20
+	return fmt.Sprintf("the job may need %d MiB of blobs, and %d MiB of %d MiB are not promised to others", (e.Need+mib-1)/mib, max(0, e.Free)/mib, e.Quota/mib)
+}
+
+// room is what a store has for runs.
+type room struct {
+	quota int64
+
+	mu       sync.Mutex
+	promised map[string]int64 // bytes, by job
+}
+
+func newRoom(quota int64) *room { return &room{quota: quota, promised: map[string]int64{}} }
+
+// promise sets bytes aside for a job until it is given back: a *RoomError if there are not as many.
+func (r *room) promise(job string, need int64) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	free := r.quota
+	for other, bytes := range r.promised {
+		if other != job {
+			free -= bytes
+		}
+	}
+	if need > free {
+		return &RoomError{Need: need, Free: free, Quota: r.quota}
+	}
+	r.promised[job] = need
+	return nil
+}
+
+func (r *room) giveBack(job string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.promised, job)
+}
+
+// retention is how long the last checkpoints of a run stay after its end, for a consumer who was away.
+const retention = 24 * time.Hour
+
+// fileRetained, in the folder of a party, says what is kept of runs that are over.
+const fileRetained = "retained.json"
+
+// retained is what is kept of runs that are over, by job. It survives the process.
+type retained struct {
+	path  string
+	store *blob.Bounded
+
+	mu   sync.Mutex
+	jobs map[string]retainedJob
+}
+
+type retainedJob struct {
+	Until time.Time `json:"until"`
+	Blobs []string  `json:"blobs"`
+}
+
+// openRetained pins what was kept when the process ended.
+func openRetained(dir string, store *blob.Bounded, now time.Time) (*retained, error) {
+	r := &retained{path: filepath.Join(dir, fileRetained), store: store, jobs: map[string]retainedJob{}}
+	if err := readJSON(r.path, &r.jobs); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	for job, kept := range r.jobs {
+		var list []blob.CID
+		for _, s := range kept.Blobs {
+			if c, err := blob.Parse(s); err == nil {
+				list = append(list, c)
+			}
+		}
+		store.Pin(job, list)
+	}
+	return r, r.expire(now)
+}
+
+// keep pins blobs of a job, and nothing else of it, for the time of retention; with none the job is let go of.
+func (r *retained) keep(job string, list []blob.CID, now time.Time) error {
+	r.store.Pin(job, list)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.jobs, job)
+	if len(list) > 0 {
+		kept := retainedJob{Until: now.Add(retention)}
+		for _, c := range list {
+			kept.Blobs = append(kept.Blobs, c.String())
+		}
+		r.jobs[job] = kept
+	}
+	return writeJSON(r.path, r.jobs)
+}
+
+// expire lets go of what was kept for long enough.
+func (r *retained) expire(now time.Time) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	changed := false
+	for job, kept := range r.jobs {
+		if now.After(kept.Until) {
+			delete(r.jobs, job)
+			r.store.Pin(job, nil)
+			changed = true
+		}
+	}
+	if !changed {
+		return nil
+	}
+	return writeJSON(r.path, r.jobs)
+}
