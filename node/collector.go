@@ -184,11 +184,19 @@ func (c *collector) act(ctx context.Context, a role.Action, s run.State) (*Summa
 		if err := c.current(ctx); err != nil {
 			return nil, err
 		}
-		summary, err := c.conclude(ctx)
-		if err == nil && s.Phase == run.Halted {
-			err = &HaltedError{Why: s.Why}
+		u, diverged := s.Diverged()
+		why := &train.DivergedError{Round: s.Round, What: fmt.Sprintf("the weights of unit %d come to be infinite or no numbers, which an audit confirmed", u.Index)}
+		if diverged && s.Why == run.WhyDiverged {
+			c.diverged = why.Error()
 		}
-		return summary, err
+		summary, err := c.conclude(ctx)
+		switch {
+		case err != nil || s.Phase != run.Halted:
+			return summary, err
+		case c.diverged != "":
+			return summary, why
+		}
+		return summary, &HaltedError{Why: s.Why}
 	}
 	return nil, fmt.Errorf("node: no such action: %T", a)
 }

@@ -138,7 +138,7 @@ func (c *collector) conclude(ctx context.Context) (*Summary, error) {
 // before. It returns the error with which the run ended.
 func (c *collector) abandon(ctx context.Context, err error) error {
 	why := (*train.DivergedError)(nil)
-	if !errors.As(err, &why) || c.last == nil {
+	if !errors.As(err, &why) || c.last == nil || c.diverged != "" { // concluded, in the last case
 		return err
 	}
 	c.diverged = why.Error()

@@ -174,7 +174,6 @@ func (n *embedded) runJob(outer context.Context, order market.Order) (*Summary, 
 		n.cancel()
 	}
 	for _, p := range n.parties {
-		p.diverged = fail
 		n.running.Go(func() {
 			if err := p.run(ctx); err != nil && ctx.Err() == nil {
 				fail(fmt.Errorf("node: %s: %w", p.id, err))

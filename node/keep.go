@@ -139,7 +139,7 @@ func (k *keeper) forget(s run.State) {
 	for _, c := range k.lineage {
 		named[c.CID] = true
 	}
-	for _, l := range s.Laps() {
+	for _, l := range s.All() {
 		named[l.Base.CID] = true
 		for _, u := range l.Units {
 			named[u.Commit.UpdateCID] = true
@@ -157,7 +157,7 @@ func (k *keeper) open(ctx context.Context, s run.State) (needed []blob.CID) {
 			needed = append(needed, c)
 		}
 	}
-	for _, l := range s.Laps() {
+	for _, l := range s.All() {
 		needed = append(needed, k.blobs(ctx, l.Base, k.store.Get)...)
 		for _, u := range l.Units {
 			add(u.Commit.UpdateCID)

@@ -12,7 +12,6 @@ import (
 
 	"github.com/starling-network/starling/client"
 	"github.com/starling-network/starling/compute/kernel"
-	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/network/blob"
 	"github.com/starling-network/starling/network/peer"
 	"github.com/starling-network/starling/node/journal"
@@ -39,8 +38,6 @@ type process struct {
 	watch   *watch
 	drain   <-chan struct{}  // closed when it shall take on nothing new, and leave; may be nil
 	journal *journal.Journal // nil: none is kept
-
-	diverged func(error) // told of a *train.DivergedError; nil: nobody is
 
 	party  *party.Party           // once the job is here
 	keeper atomic.Pointer[keeper] // from then on
@@ -202,9 +199,6 @@ func (p *process) perform(ctx context.Context, a role.Action) role.Event {
 		p.log.Debug("action overtaken by others", "action", a.Key(), "err", failed.Err)
 	case "failed":
 		p.log.Warn("action failed", "action", a.Key(), "err", failed.Err)
-		if why := (*train.DivergedError)(nil); p.diverged != nil && errors.As(failed.Err, &why) {
-			p.diverged(why)
-		}
 	}
 	return e
 }

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"slices"
@@ -48,6 +49,7 @@ type unitKey struct {
 // Size of a job.
 type Size struct {
 	Rounds, Units, Steps, Segment uint32
+	Rate                          float64 // learning rate; 0: one that learns
 }
 
 // NewJob makes a language model of some thousand parameters and a text for it to read.
@@ -74,7 +76,7 @@ func NewJob(z Size) (*Job, error) {
 	spec := &train.Spec{
 		Version: 1, Numerics: kernel.Version, Name: "sim", Seed: seed, Program: step.Digest(), Data: corpus.Manifest(engine.ShardTokens).Digest(),
 		Genesis: genesis.Root(), Rounds: z.Rounds, Steps: z.Steps, Segment: z.Segment, Units: z.Units, Batch: batch, Length: length,
-		Rate: train.Rate{Kind: train.Cosine, Peak: 1e-2, Warmup: 2, Floor: 0.1}, Beta1: 0.9, Beta2: 0.95,
+		Rate: train.Rate{Kind: train.Cosine, Peak: cmp.Or(z.Rate, 1e-2), Warmup: 2, Floor: 0.1}, Beta1: 0.9, Beta2: 0.95,
 		Exchange: exchange,
 	}
 	if err := spec.Check(); err != nil {

@@ -54,6 +54,7 @@ func stories() []story {
 		caught("flips a bit after the last step", w1, adversary.FlipsBit{Step: 6, Tensor: 1, Bit: 0}),
 		caught("flips a bit of a moment", w1, adversary.FlipsBit{Step: 3, Tensor: 40, Bit: 12}),
 		caught("poisons its update", w1, adversary.Poisons{Factor: -10}),
+		caught("says that its units diverge", w1, adversary.ClaimsDivergence{}),
 		caught("makes malformed moves", w1, adversary.Malforms{}),
 		caught("makes oversize moves", w1, adversary.Oversizes{}),
 		// What it serves is not what it committed to: nobody can use it, and its units move on before they are audited.

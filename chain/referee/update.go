@@ -95,11 +95,14 @@ func (r *Referee) update(c dispute.Claim, payload []byte) (dispute.Ruling, error
 	if err != nil {
 		return dispute.Ruling{}, err
 	}
+	what := fmt.Sprintf("part %d of %d of the payload of %q", part+1, m.Parts(), r.names[c.Index])
+	if c.Output.IsZero() {
+		return finite(what, minus(base, end)), nil
+	}
 	done, err := opened(c.Part, c.Before, p.Before, m.Leaves(part))
 	if err != nil {
 		return dispute.Ruling{}, err
 	}
-	what := fmt.Sprintf("part %d of %d of the payload of %q", part+1, m.Parts(), r.names[c.Index])
 	leaves, state, err := m.Make(part, p.Before.State, minus(base, end))
 	switch {
 	case errors.Is(err, codec.ErrState):
@@ -108,6 +111,16 @@ func (r *Referee) update(c dispute.Claim, payload []byte) (dispute.Ruling, error
 		return dispute.Ruling{What: fmt.Sprintf("%s cannot be made: %v", what, err)}, nil
 	}
 	return rule(what, grown(done, leaves, state, part+1 == m.Parts()), c.Output), nil
+}
+
+// finite answers whether a part of an update cannot be made because an element of it is not finite, as the worker claims.
+func finite(what string, delta []float32) dispute.Ruling {
+	for _, x := range delta {
+		if x-x != 0 {
+			return dispute.Ruling{Right: true, What: fmt.Sprintf("%s has an element that is %v, as the worker claims", what, x)}
+		}
+	}
+	return dispute.Ruling{What: what + " is finite, the worker claims that it is not"}
 }
 
 // elements reads elements lo up to hi of a tensor with a root from an excerpt.
@@ -147,7 +160,8 @@ func grown(done *canon.Frontier, leaves [][]byte, state []byte, last bool) canon
 }
 
 // payloadAfter makes the payload of a parameter and returns what there is of it after each of the given numbers of parts,
-// ascending, and what there is in the open after the last of them, if that is not the whole.
+// ascending, and what there is in the open after the last of them, if that is not the whole. From a part on that cannot be
+// made there is nothing.
 func (w *Witness) payloadAfter(c dispute.Claim, after []uint64) ([]canon.Digest, progress, error) {
 	m, _, err := updateMaking(w.task.Spec, w.task.Step, c.Index)
 	if err != nil {
@@ -173,6 +187,9 @@ func (w *Witness) payloadAfter(c dispute.Claim, after []uint64) ([]canon.Digest,
 		}
 		lo, hi := m.Elements(part)
 		leaves, state, err := m.Make(part, p.State, delta[lo:hi])
+		if errors.Is(err, codec.ErrPayload) { // not finite
+			return append(out, make([]canon.Digest, len(after)-len(out))...), progress{}, nil
+		}
 		if err != nil {
 			return nil, progress{}, err
 		}

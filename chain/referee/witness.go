@@ -9,7 +9,7 @@ import (
 	"github.com/starling-network/starling/compute/program"
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
-	"github.com/starling-network/starling/exchange/outer"
+	"github.com/starling-network/starling/exchange/codec"
 	"github.com/starling-network/starling/protocol/dispute"
 )
 
@@ -207,11 +207,17 @@ func (w *Witness) Update() (*canon.Tree, error) {
 	if err != nil {
 		return nil, err
 	}
-	u, err := outer.Commit(w.task.Spec, w.base.Round, w.unit, r)
-	if err != nil {
-		return nil, err
+	roots := make([]canon.Digest, len(r.Delta))
+	for i, delta := range r.Delta {
+		payload, err := codec.Encode(w.task.Spec.Exchange.Codec, delta)
+		switch {
+		case err == nil:
+			roots[i] = codec.PayloadTree(payload).Root()
+		case r.Diverged == nil:
+			return nil, err
+		}
 	}
-	w.payload = u.Tree()
+	w.payload = canon.NewTree(roots)
 	return w.payload, nil
 }
 

@@ -2,6 +2,7 @@ package train
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/compute/data"
@@ -132,8 +133,8 @@ func (s *Session) Trace(visit func(op int, value *tensor.Tensor)) (*canon.Tree, 
 	return canon.NewTree(leaves), nil
 }
 
-// DivergedError says that training came to a loss or a weight that is infinite or not a number: nothing can be learned from
-// there, and no update is made of it.
+// DivergedError says that training came to a weight that is infinite or not a number: nothing can be learned from there, and
+// no update can be made of it.
 type DivergedError struct {
 	Round uint32 // from 0
 	What  string // is not finite, and its value
@@ -150,10 +151,11 @@ type Result struct {
 	Delta    []*tensor.Tensor // base minus end, per parameter: the pseudo-gradient of DiLoCo (Douillard et al. 2023, algorithm 1)
 	Losses   []float32        // of every inner step
 	End      []*tensor.Tensor // the state at the end, in the order in which StateRoot takes it
+	Diverged *DivergedError   // the update is not finite; nil: it is
 }
 
-// Run executes a whole unit. After every step it calls observe, if given; an error from there ends the unit. So does a loss
-// or an update that is not finite, with a *DivergedError.
+// Run executes a whole unit. After every step it calls observe, if given; an error from there ends the unit. One whose numbers
+// are not finite is executed to its end like any other: every bit of it is specified, with one NaN for all.
 func (t *Task) Run(base *Checkpoint, unit uint32, observe func(step uint32, loss float32) error) (*Result, error) {
 	s, err := t.Begin(base, unit)
 	if err != nil {
@@ -164,9 +166,6 @@ func (t *Task) Run(base *Checkpoint, unit uint32, observe func(step uint32, loss
 		loss, err := s.Advance()
 		if err != nil {
 			return nil, err
-		}
-		if !finite(loss) {
-			return nil, &DivergedError{base.Round, fmt.Sprintf("the loss of step %d of unit %d is %v", s.step, unit, loss)}
 		}
 		r.Losses = append(r.Losses, loss)
 		if s.step%t.Spec.Segment == 0 || s.step == t.Spec.Steps {
@@ -180,12 +179,13 @@ func (t *Task) Run(base *Checkpoint, unit uint32, observe func(step uint32, loss
 	}
 	for i, n := range s.names {
 		delta := Difference(base.Params[i], s.in[Param+n])
-		for k, x := range delta.F32() {
-			if !finite(x) {
-				return nil, &DivergedError{base.Round, fmt.Sprintf("the update of unit %d to element %d of %q is %v", unit, k, n, x)}
-			}
+		if k := slices.IndexFunc(delta.F32(), func(x float32) bool { return !finite(x) }); k >= 0 && r.Diverged == nil {
+			r.Diverged = &DivergedError{base.Round, fmt.Sprintf("the update of unit %d to element %d of %q is %v", unit, k, n, delta.F32()[k])}
 		}
 		r.Delta = append(r.Delta, delta)
+	}
+	if k := slices.IndexFunc(r.Losses, func(x float32) bool { return !finite(x) }); k >= 0 && r.Diverged != nil {
+		r.Diverged.What = fmt.Sprintf("the loss of step %d of unit %d is %v", k+1, unit, r.Losses[k])
 	}
 	r.End = s.Tensors()
 	return r, nil

@@ -219,15 +219,23 @@ func TestObserverEndsAUnit(t *testing.T) {
 	}
 }
 
-// A unit ends where its numbers do: at a loss that is none, or at an update that is not finite though the losses were.
+// A unit whose numbers end is executed to its end, and says where: at a loss that is none, or at an update that is not finite
+// though the losses were.
 func TestDivergence(t *testing.T) {
 	task, base := newTask(t, tiny, 1)
 	base.Params[0].F32()[0] = float32(math.Inf(1))
 	for what, steps := range map[string]uint32{"the loss of step 1 of unit 1": 5, `the update of unit 1 to element 0 of "`: 0} {
 		task.Spec.Steps = steps // of none, the update is infinity minus infinity
-		_, err := task.Run(base, 1, nil)
-		if d := (*train.DivergedError)(nil); !errors.As(err, &d) || d.Round != 0 || !strings.HasPrefix(d.What, what) {
-			t.Errorf("%d steps: %v, want %s", steps, err, what)
+		r, err := task.Run(base, 1, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d := r.Diverged; d == nil || d.Round != 0 || !strings.HasPrefix(d.What, what) || len(r.Losses) != int(steps) {
+			t.Errorf("%d steps: %v after %d, want %s", steps, d, len(r.Losses), what)
+		}
+		again, err := task.Run(base, 1, nil)
+		if err != nil || !slices.Equal(again.Segments, r.Segments) {
+			t.Errorf("%d steps, again: %v, the roots differ", steps, err)
 		}
 	}
 }

@@ -47,8 +47,10 @@ func (g Game) play(height int64, m Move, r Referee) (Game, error) {
 		return g.showNodes(height, m.Nodes.Children)
 	case m.Bind != nil && g.binds():
 		return g.judge(height, g.claim(Binding, 0), m.Bind.Payload, r)
+	case m.Point != nil && g.Stage == ShowTree && g.unmade():
+		return g.point(height, *m.Point)
 	case m.Leaf != nil && g.Stage == ShowLeaf && m.Leaf.Index == 0:
-		return g.judge(height, g.claim(Start, 0), m.Leaf.Payload, r)
+		return g.judge(height, g.last(), m.Leaf.Payload, r)
 	case m.Leaf != nil && g.Stage == PickState && g.parted():
 		return g.partLeaf(height, *m.Leaf, r)
 	case m.Leaf != nil && g.Stage == PickNode:
@@ -58,6 +60,27 @@ func (g Game) play(height int64, m Move, r Referee) (Game, error) {
 }
 
 func (g Game) aboutUpdate() bool { return int(g.Segment) == len(g.Config.Segments) }
+
+// unmade reports whether the game is about an update of which the asserter says that it is not finite.
+func (g Game) unmade() bool { return g.aboutUpdate() && g.Config.Update.IsZero() }
+
+func (g Game) point(height int64, p Point) (Game, error) {
+	if p.Index >= g.Tree.Leaves || p.Part >= MaxParts {
+		return g, fmt.Errorf("%w: no part %d of parameter %d", ErrMove, p.Part, p.Index)
+	}
+	g.Tree.Node, g.Parts = p.Index, Interval{From: p.Part, To: p.Part + 1}
+	return g.moved(height, Asserter, ShowLeaf, "part %d of the update of parameter %d is not finite", p.Part, p.Index), nil
+}
+
+// last is the question of a game of which nothing is to be narrowed.
+func (g Game) last() Claim {
+	c := g.claim(Start, 0)
+	if g.unmade() {
+		c = g.claim(Update, g.Tree.Node)
+		c.Part = g.Parts.From
+	}
+	return c
+}
 
 // kind is that of what the leaves of the tree are about.
 func (g Game) kind() Kind {

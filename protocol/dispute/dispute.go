@@ -36,6 +36,7 @@ const (
 	MaxSegments  = 64
 	MaxSteps     = 1 << 20 // inner steps of a segment
 	MaxOperators = 1 << 20
+	MaxParts     = 1 << 40 // of an output or a payload
 	MaxLeaf      = 2 << 20 // bytes of a payload for the referee
 )
 
@@ -49,7 +50,7 @@ type Config struct {
 	Challenger string         `cbor:"6,keyasint"`  // account of the verifier
 	Base       canon.Digest   `cbor:"7,keyasint"`  // root of the checkpoint that the round starts from
 	Segments   []canon.Digest `cbor:"8,keyasint"`  // committed inner state roots: at the start, then after every segment
-	Update     canon.Digest   `cbor:"9,keyasint"`  // committed root over the payloads of the update, one per parameter
+	Update     canon.Digest   `cbor:"9,keyasint"`  // committed root over the payloads of the update, one per parameter; zero: it is not finite
 	Steps      []uint32       `cbor:"10,keyasint"` // inner steps of every segment: one fewer than Segments
 	Operators  uint32         `cbor:"11,keyasint"` // of the program of one step
 	Parameters uint32         `cbor:"12,keyasint"` // tensors of the update
@@ -110,10 +111,10 @@ type Stage uint8
 const (
 	ShowStates Stage = 1 // asserter: States, between the last agreed state and the disputed one
 	PickState  Stage = 2 // challenger: Pick, the first of them that differs; Leaf, if only one part is left
-	ShowTree   Stage = 3 // asserter: Tree, the top of the trace of one step or of the update
+	ShowTree   Stage = 3 // asserter: Tree, the top of the trace of one step or of the update; Point, if it says that there is none
 	PickNode   Stage = 4 // challenger: Pick, the first node that differs; Leaf, if it is made in one part; or at once Bind
 	ShowNodes  Stage = 5 // asserter: Nodes, what is below the picked node
-	ShowLeaf   Stage = 6 // challenger: Leaf, about the state at the start of the unit
+	ShowLeaf   Stage = 6 // challenger: Leaf, about the state at the start of the unit, or what the asserter has pointed at
 	Over       Stage = 7 // there is a verdict, or none is needed
 )
 

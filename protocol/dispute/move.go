@@ -14,6 +14,7 @@ type Move struct {
 	Pick   *Pick   `cbor:"4,keyasint,omitempty"` // by the challenger
 	Bind   *Bind   `cbor:"5,keyasint,omitempty"` // by the challenger, the last
 	Leaf   *Leaf   `cbor:"6,keyasint,omitempty"` // by the challenger, the last
+	Point  *Point  `cbor:"7,keyasint,omitempty"` // by the asserter
 }
 
 // States shows the states at the Boundaries of the interval under way: state roots after inner steps, or what is there
@@ -37,6 +38,13 @@ type Nodes struct {
 // Pick chooses the first that differs of what was shown last, from 0. After the states shown comes the disputed one.
 type Pick struct {
 	Index uint32 `cbor:"1,keyasint"`
+}
+
+// Point says where the update that was not committed to is not finite: part Part of the payload of parameter Index cannot be
+// made.
+type Point struct {
+	Index uint32 `cbor:"1,keyasint"`
+	Part  uint64 `cbor:"2,keyasint"`
 }
 
 // Bind says that the shown trace is right, and that it does not lead to the disputed state.
@@ -68,7 +76,7 @@ func Decode(b []byte) (Move, error) {
 		return Move{}, fmt.Errorf("%w: %w", ErrEncoding, err)
 	}
 	set := 0
-	for _, is := range []bool{m.States != nil, m.Tree != nil, m.Nodes != nil, m.Pick != nil, m.Bind != nil, m.Leaf != nil} {
+	for _, is := range []bool{m.States != nil, m.Tree != nil, m.Nodes != nil, m.Pick != nil, m.Bind != nil, m.Leaf != nil, m.Point != nil} {
 		if is {
 			set++
 		}

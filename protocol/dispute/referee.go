@@ -10,7 +10,7 @@ const (
 	Start   Kind = "start"   // the state After follows from the checkpoint Base
 	Tile    Kind = "tile"    // part Part of a tile of operator Index follows from the operators before it in Trace and from the state Prior
 	Binding Kind = "binding" // the state After follows from the outputs of all operators, Trace
-	Update  Kind = "update"  // part Part of the payload of parameter Index follows from the checkpoint Base and the last state, Prior
+	Update  Kind = "update"  // part Part of the payload of parameter Index follows from the checkpoint Base and the last state, Prior; or, if Output is zero, cannot be made since an element of it is not finite
 )
 
 // Claim is the one question that is left of a dispute.

@@ -14,12 +14,13 @@ type Oracle interface {
 	Steps(after []uint64) ([]canon.Digest, error)
 	// Trace returns the tree over the outputs of all operators of an inner step of the unit, from 0.
 	Trace(step uint32) (*canon.Tree, error)
-	// Update returns the tree over the payloads of the update.
+	// Update returns the tree over the payloads of the update. One that cannot be made, because an element of it is not
+	// finite, is the zero digest.
 	Update() (*canon.Tree, error)
 	// Parts returns what Referee.Parts does.
 	Parts(k Kind, index uint32) uint64
 	// Partial returns what there is of the output or payload of a claim after each of the given numbers of its parts,
-	// ascending; after all of them, its root.
+	// ascending; after all of them, its root. From a part on that cannot be made it is the zero digest.
 	Partial(c Claim, after []uint64) ([]canon.Digest, error)
 	// Leaf returns what the referee needs to answer the question. prove gives the proof of an earlier operator's output
 	// under the asserter's Trace.
@@ -40,6 +41,9 @@ func Answer(g Game, mine Oracle) (Move, error) {
 		if err != nil {
 			return Move{}, err
 		}
+		if g.unmade() {
+			return point(t, mine, g.claim(Update, 0))
+		}
 		level, first, n := g.Tree.next()
 		nodes, err := row(t, level, first, n)
 		switch {
@@ -53,11 +57,32 @@ func Answer(g Game, mine Oracle) (Move, error) {
 	return Move{}, fmt.Errorf("%w: the asserter has none", ErrMove)
 }
 
+// point finds the first part of an update that cannot be made.
+func point(update *canon.Tree, mine Oracle, c Claim) (Move, error) {
+	for ; int(c.Index) < update.Len(); c.Index++ {
+		if payload, err := update.Node(0, int(c.Index)); err != nil || !payload.IsZero() {
+			continue
+		}
+		n := mine.Parts(Update, c.Index)
+		after := make([]uint64, n)
+		for i := range after {
+			after[i] = uint64(i) + 1
+		}
+		states, err := mine.Partial(c, after)
+		if err != nil {
+			return Move{}, err
+		}
+		part := slices.IndexFunc(states, canon.Digest.IsZero)
+		return Move{Point: &Point{Index: c.Index, Part: uint64(max(part, 0))}}, nil
+	}
+	return Move{}, fmt.Errorf("%w: the update can be made", ErrMove)
+}
+
 // Press is the challenger's next move.
 func Press(g Game, mine Oracle) (Move, error) {
 	switch g.Stage {
 	case ShowLeaf:
-		payload, err := mine.Leaf(g.claim(Start, 0), nil)
+		payload, err := mine.Leaf(g.last(), nil)
 		return Move{Leaf: &Leaf{Payload: payload}}, err
 	case PickState:
 		return g.pressState(mine)

@@ -87,6 +87,7 @@ var because = map[string]string{
 	run.WhyNoWorkers:   "the run was halted: no active worker is left",
 	run.WhyNoVerifiers: "the run was halted: no active verifier is left",
 	run.WhyNoQuorum:    "the run was halted: its members do not agree on a checkpoint",
+	run.WhyDiverged:    "the training diverged: an audit confirmed that a unit comes to weights which are infinite or no numbers",
 }
 
 // fixes say what the one the receipt is about can do.
@@ -113,6 +114,7 @@ var fixes = map[string]string{
 	run.WhyNoWorkers:   "resume the job when workers offer themselves",
 	run.WhyNoVerifiers: "resume the job when verifiers offer themselves",
 	run.WhyNoQuorum:    "resume the job from its last checkpoint with other members",
+	run.WhyDiverged:    "order the job again with a lower training.learning_rate or strategy.outer_optimizer.lr, or with a longer warmup",
 }
 
 // Reason says the reason of a receipt, as the end of a sentence: "the work is verified".

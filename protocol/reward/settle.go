@@ -74,7 +74,7 @@ func (l *ledger) settle(e run.Event) {
 		l.drop(*e.Lap)
 	case run.RunHalted:
 		for _, lap := range l.state.Laps() {
-			l.abandon(lap, lap.Attested > 0, Verified)
+			l.abandon(lap, lap.Attested > 0 || e.Why == run.WhyDiverged, Verified)
 		}
 		for _, lap := range l.state.Void {
 			l.abandon(lap, true, RolledBack)
@@ -149,8 +149,8 @@ func (l *ledger) slash(e run.Event, loser, winner string) {
 }
 
 // abandon closes what a halted run leaves undone in a round. In an attested one the units about which nothing is open are
-// paid: the consumer has their work. So they are in one that was rolled back. Audits of members who left ended with an
-// event of their own.
+// paid: the consumer has their work. So they are in one that was rolled back, or that showed that the job diverges. Audits
+// of members who left ended with an event of their own.
 func (l *ledger) abandon(lap run.Lap, pays bool, reason string) {
 	for _, u := range lap.Units {
 		switch {

@@ -18,7 +18,7 @@ func (s State) Attest(env Env, round uint32, v Vote) (State, []Event, error) {
 	case s.Phase != Attest:
 		return s, nil, fmt.Errorf("%w: not every unit of round %d is committed, and every slice agreed", ErrWrongPhase, s.Round)
 	case !s.Attestable():
-		return s, nil, fmt.Errorf("%w: a tolerant round is attested when its audits are over", ErrWrongPhase)
+		return s, nil, fmt.Errorf("%w: a unit has diverged, or a tolerant round has audits that are not over", ErrWrongPhase)
 	case s.Voted(v.Member):
 		return s, nil, fmt.Errorf("%w: %s has attested round %d", ErrDuplicate, v.Member, s.Round)
 	case v.Next.Round != s.Round+1:

@@ -25,7 +25,7 @@ func (d *draft) draw() {
 			switch {
 			case len(d.Active(Verifier)) == 0 && d.Terms.AuditPPM > 0:
 				d.halt(WhyNoVerifiers)
-			case u.Audited || audit.Draw(d.env.Beacon, d.Terms.Job, l.Round, u.Index, u.Attempt, rate):
+			case u.Audited || u.Commit.Diverged() && len(d.Active(Verifier)) > 0 || audit.Draw(d.env.Beacon, d.Terms.Job, l.Round, u.Index, u.Attempt, rate):
 				d.audit(l, i)
 			default:
 				d.accept(l, i)

@@ -121,7 +121,7 @@ func (d *draft) follow() {
 	case d.Phase == Train && !open:
 		d.Closed = d.env.Height
 		d.enter(Attest)
-		if d.Terms.Sliced() {
+		if _, diverged := d.Diverged(); d.Terms.Sliced() && !diverged {
 			d.enter(Reduce)
 		}
 	case (d.Phase == Attest || d.Phase == Reduce) && open:

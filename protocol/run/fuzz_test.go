@@ -90,6 +90,8 @@ func move(s State, env Env, op, who, what byte) (State, []Event, error) {
 		switch {
 		case liar(u.Worker) && what&0x80 != 0:
 			c.Update = canon.Sum("a lie")
+		case liar(u.Worker) && what&0x60 == 0x60:
+			c = divergent(s.Lap, unit)
 		case liar(u.Worker) && what&0x40 != 0:
 			c = planted(s.Lap, unit)
 		}
@@ -229,13 +231,14 @@ func hold(t *testing.T, s State) {
 	}
 	dealt := s.Phase == Train || s.Phase == Attest || s.Phase == Reduce
 	undecided := slices.ContainsFunc(s.Slices, func(x Slice) bool { return x.Status != Agreed })
+	_, diverged := s.Diverged()
 	committing := len(s.Lap.units(func(u Unit) bool { return u.Status == Assigned })) > 0
 	switch {
 	case dealt != (len(s.Units) > 0) || dealt && len(s.Units) != int(s.Terms.Units):
 		t.Fatalf("%d units in phase %d", len(s.Units), s.Phase)
 	case dealt && committing != (s.Phase == Train):
 		t.Fatalf("phase %d, and units are to be committed: %v", s.Phase, committing)
-	case s.Phase == Attest && (undecided || len(s.Slices) != int(s.Terms.Slices)), s.Phase == Reduce && len(s.Slices) > 0 && !undecided:
+	case s.Phase == Attest && !diverged && (undecided || len(s.Slices) != int(s.Terms.Slices)), s.Phase == Reduce && len(s.Slices) > 0 && !undecided:
 		t.Fatalf("phase %d with slices %+v", s.Phase, s.Slices)
 	case len(s.Slices) > 0 && s.Phase != Reduce && s.Phase != Attest:
 		t.Fatalf("slices in phase %d", s.Phase)

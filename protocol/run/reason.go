@@ -48,4 +48,5 @@ const (
 	WhyNoVerifiers     = "no_verifiers"
 	WhyNoQuorum        = "no_quorum"        // members are left that do not agree, or nobody is left to attest
 	WhyBudgetExhausted = "budget_exhausted" // the escrow does not cover another round
+	WhyDiverged        = "diverged"         // the update of a unit is not finite, whoever computes it
 )

@@ -179,8 +179,8 @@ type Lap struct {
 // Commitment is what a worker is bound to before it may see anybody's update of the round.
 type Commitment struct {
 	Segments  []canon.Digest `cbor:"1,keyasint,omitempty"` // inner state roots: at the start, then at every segment boundary, then at the end
-	Update    canon.Digest   `cbor:"2,keyasint"`           // of the uncompressed update
-	UpdateCID string         `cbor:"3,keyasint"`           // of the compressed update, as it will be served
+	Update    canon.Digest   `cbor:"2,keyasint"`           // of the uncompressed update; zero: it is not finite, and cannot be made
+	UpdateCID string         `cbor:"3,keyasint"`           // of the compressed update, as it will be served; empty if there is none
 	Bytes     uint64         `cbor:"4,keyasint"`           // size of the compressed update
 	Loss      int64          `cbor:"5,keyasint"`           // mean training loss of the unit, in millionths
 	Log       string         `cbor:"6,keyasint"`           // CID of the losses of its inner steps; for people, nothing is decided by it

@@ -14,6 +14,7 @@ func (s State) Tick(env Env) (State, []Event) {
 	d.draw()
 	d.trials()
 	d.settle()
+	d.diverge()
 	switch d.Phase {
 	case Assign:
 		d.deal()

@@ -15,6 +15,9 @@ func (s State) Commit(env Env, from string, unit uint32, round uint32, attempt u
 	if err != nil {
 		return s, nil, err
 	}
+	if c.Diverged() && s.Tolerant(s.Units[unit]) {
+		return s, nil, fmt.Errorf("%w: no update of unit %d, which is not exact: nobody could check that", ErrBadCommitment, unit)
+	}
 	d := s.edit(env)
 	late := s.Units[unit].Attempt != attempt
 	if late {
@@ -50,12 +53,14 @@ func (t Terms) fits(c Commitment) error {
 		return fmt.Errorf("%w: %d state roots, wanted %d", ErrBadCommitment, len(c.Segments), t.Segments+1)
 	case c.Hidden.IsZero():
 		return fmt.Errorf("%w: no digest of hidden state roots", ErrBadCommitment)
+	case len(c.Log) > MaxCID:
+		return fmt.Errorf("%w: CID of a log of %d bytes, at most %d", ErrBadCommitment, len(c.Log), MaxCID)
+	case c.Diverged() && c.Update.IsZero() && c.Bytes == 0:
+		return nil
 	case c.Update.IsZero():
 		return fmt.Errorf("%w: no digest of the update", ErrBadCommitment)
 	case !validCID(c.UpdateCID):
 		return fmt.Errorf("%w: CID of %d bytes, wanted 1 to %d", ErrBadCommitment, len(c.UpdateCID), MaxCID)
-	case len(c.Log) > MaxCID:
-		return fmt.Errorf("%w: CID of a log of %d bytes, at most %d", ErrBadCommitment, len(c.Log), MaxCID)
 	case c.Bytes == 0:
 		return fmt.Errorf("%w: an update of no bytes", ErrBadCommitment)
 	}
@@ -84,6 +89,8 @@ func (s State) Missing(env Env, from string, round, unit, attempt, slice uint32)
 		return s, nil, fmt.Errorf("%w: round %d is attested", ErrStale, round)
 	case s.Phase != Attest && s.Phase != Reduce, u.Status == Disputed:
 		return s, nil, fmt.Errorf("%w: updates are fetched when every unit is committed, unless disputed", ErrWrongPhase)
+	case u.Commit.Diverged():
+		return s, nil, fmt.Errorf("%w: unit %d has no update", ErrWrongPhase, unit)
 	case u.Worker == from:
 		return s, nil, fmt.Errorf("%w: unit %d is the sender's own", ErrNotYours, unit)
 	case slices.Contains(u.Missing, from):

@@ -255,7 +255,11 @@ func (x *execution) Update() (*canon.Tree, error) {
 	if err != nil {
 		return nil, err
 	}
-	u, err := outer.Commit(x.deviant.Task().Spec, x.base.Round, x.unit, r)
+	return updateTree(x.deviant.Task().Spec, x.base, x.unit, r)
+}
+
+func updateTree(s *train.Spec, base *train.Checkpoint, unit uint32, r *train.Result) (*canon.Tree, error) {
+	u, err := outer.Commit(s, base.Round, unit, r)
 	if err != nil {
 		return nil, err
 	}

@@ -113,7 +113,7 @@ func (g *Aggregator) Duties(s run.State) []role.Action {
 		return append(actions, role.Load{Checkpoint: s.Base})
 	}
 	actions = append(actions, g.slices(s)...)
-	if s.Phase != run.Attest || slices.ContainsFunc(s.Votes, func(v run.Vote) bool { return v.Member == g.id }) {
+	if _, diverged := s.Diverged(); diverged || s.Phase != run.Attest || slices.ContainsFunc(s.Votes, func(v run.Vote) bool { return v.Member == g.id }) {
 		return actions
 	}
 	advance := role.Advance{Base: s.Base, Units: s.Units, Closed: s.Closed, Slices: s.Slices}

@@ -125,23 +125,25 @@ func (e *Engine) Train(ctx context.Context, name run.Checkpoint, unit uint32) (*
 	return e.NewWork(base, unit, r)
 }
 
-// NewWork is what is committed for the result of a unit of the round after base.
+// NewWork is what is committed for the result of a unit of the round after base. Of one that diverged there is no update.
 func (e *Engine) NewWork(base *train.Checkpoint, unit uint32, r *train.Result) (*Work, error) {
-	u, err := outer.Commit(e.task.Spec, base.Round, unit, r)
-	if err != nil {
-		return nil, err
+	log := train.EncodeLog(base.Round, unit, r.Losses)
+	w := &Work{Commit: run.Commitment{Segments: r.Segments, Log: blob.Of(log).String()}, Log: log, End: r.End}
+	if r.Diverged != nil {
+		return w, nil
 	}
 	var sum float64
 	for _, l := range r.Losses {
 		sum += float64(l)
 	}
-	log := train.EncodeLog(u.Round, u.Unit, r.Losses)
-	w := &Work{
-		Commit: run.Commitment{
-			Segments: r.Segments, Update: u.Root(), Loss: int64(sum / float64(len(r.Losses)) * 1e6), Log: blob.Of(log).String(),
-		},
-		Log: log, End: r.End,
+	if mean := sum / float64(len(r.Losses)) * 1e6; mean-mean == 0 && mean < 1<<62 {
+		w.Commit.Loss = int64(mean)
 	}
+	u, err := outer.Commit(e.task.Spec, base.Round, unit, r)
+	if err != nil {
+		return nil, err
+	}
+	w.Commit.Update = u.Root()
 	if w.Update, w.Pieces, err = pack(e.plan, u); err != nil {
 		return nil, err
 	}

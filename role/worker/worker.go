@@ -73,9 +73,13 @@ func (w *Worker) busy(s run.State) bool {
 	})
 }
 
-// forget drops what is about attempts at units that nobody asks for any more.
+// forget drops what is about attempts at units that nobody asks for any more. In the current round one that it was late with
+// may still count.
 func (w *Worker) forget(s run.State) {
-	final := func(k role.Work) bool { _, open := s.Find(k.Round, k.Unit, k.Attempt); return !open }
+	final := func(k role.Work) bool {
+		_, open := s.Find(k.Round, k.Unit, k.Attempt)
+		return !open && k.Round != s.Round
+	}
 	maps.DeleteFunc(w.computed, func(k role.Work, _ run.Commitment) bool { return final(k) })
 	maps.DeleteFunc(w.revealed, func(k role.Work, _ bool) bool { return final(k) })
 }
@@ -101,7 +105,7 @@ func (w *Worker) units(s run.State) (actions []role.Action) {
 				actions = append(actions, role.Train{Work: work, Base: l.Base})
 			case w.suspect(s, work, u) && answered(u) && !slices.Equal(commit.Segments, u.Commit.Segments):
 				actions = append(actions, role.Unmask{Work: work, Nonce: w.nonce(s, work), Segments: commit.Segments})
-			case (l.Round < s.Round || s.Phase != run.Train) && !w.revealed[work]:
+			case (l.Round < s.Round || s.Phase != run.Train) && !w.revealed[work] && !u.Commit.Diverged():
 				actions = append(actions, role.Reveal{Work: work, Base: l.Base, CID: u.Commit.UpdateCID})
 			}
 		}

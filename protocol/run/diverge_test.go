@@ -1,0 +1,81 @@
+package run
+
+import (
+	"testing"
+
+	"github.com/starling-network/starling/canon"
+)
+
+// divergent is the commitment to a unit of which no update can be made.
+func divergent(l Lap, unit uint32) Commitment {
+	c := commitment(l, unit)
+	c.Update, c.UpdateCID, c.Bytes = canon.Digest{}, "", 0
+	return c
+}
+
+func (g *stage) commitDivergent(unit uint32) {
+	g.t.Helper()
+	u := g.s.Units[unit]
+	g.must(func(s State) (State, []Event, error) {
+		return s.Commit(g.env(), u.Worker, unit, s.Round, u.Attempt, divergent(s.Lap, unit))
+	})
+}
+
+// A unit that diverged is audited for certain, holds the attestation up, and ends the run when the time for challenges is over.
+func TestDiverged(t *testing.T) {
+	rare := long()
+	rare.AuditPPM = 1
+	g := begin(t, rare, crew(3, 2))
+	for i := range g.s.Members {
+		g.s.Members[i].Passed = 30
+	}
+	g.round()
+	g.tick(1)
+	g.commitDivergent(1)
+	g.commitAll()
+	g.tick(2)
+	if u := g.s.Units[1]; u.Status != Auditing || g.s.Attestable() {
+		t.Fatalf("attestable: %v; %+v", g.s.Attestable(), u)
+	}
+	if err := g.do(func(s State) (State, []Event, error) { return s.Attest(g.env(), s.Round, vote(s, "w0")) }); Code(err) != "wrong_phase" {
+		t.Errorf("attested: %v", err)
+	}
+	if err := g.do(func(s State) (State, []Event, error) { return s.Missing(g.env(), "v0", s.Round, 1, 0, 0) }); Code(err) != "wrong_phase" {
+		t.Errorf("missing: %v", err)
+	}
+	g.passAll()
+	g.phase(Attest) // it may be challenged
+	for g.s.Phase == Attest && g.height < 200 {
+		g.tick(1)
+	}
+	if g.phase(Halted); g.s.Why != WhyDiverged || g.count(RoundFinal) != 1 || g.height < g.s.Closed+rare.Deadlines.Challenge {
+		t.Errorf("%s at height %d, closed at %d", g.s.Why, g.height, g.s.Closed)
+	}
+}
+
+// Who says so and is wrong is convicted, and the run goes on.
+func TestFalseClaimOfDivergence(t *testing.T) {
+	g := begin(t, long(), crew(3, 2))
+	g.tick(1)
+	g.commitDivergent(1)
+	g.commitAll()
+	g.tick(2)
+	g.dispute(1, true)
+	g.finish()
+}
+
+func TestDivergenceIsNoHalfCommitment(t *testing.T) {
+	for name, spoil := range map[string]func(c *Commitment){
+		"a CID":   func(c *Commitment) { c.UpdateCID = "bafy" },
+		"bytes":   func(c *Commitment) { c.Bytes = 1 },
+		"no root": func(c *Commitment) { c.Segments = c.Segments[1:] },
+	} {
+		g := begin(t, long(), crew(3, 2))
+		g.tick(1)
+		u, c := g.s.Units[0], divergent(g.s.Lap, 0)
+		spoil(&c)
+		if err := g.do(func(s State) (State, []Event, error) { return s.Commit(g.env(), u.Worker, 0, 0, 0, c) }); Code(err) != "bad_commitment" {
+			t.Errorf("with %s: %v", name, err)
+		}
+	}
+}

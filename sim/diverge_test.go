@@ -1,0 +1,70 @@
+package sim
+
+import (
+	"maps"
+	"slices"
+	"testing"
+
+	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/role/adversary"
+)
+
+// A job whose weights become no numbers ends with that reason, whatever its members do about it: who worked is paid, the rest
+// of the budget returns, and nobody is slashed but who denies it.
+func TestDivergingJob(t *testing.T) {
+	job, err := NewJob(Size{Rounds: 3, Units: 4, Steps: 30, Segment: 10, Rate: 1000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range []struct {
+		name            string
+		acts            map[string]adversary.Act
+		auditPPM        uint32
+		slices          uint32
+		slashed, unpaid []string
+	}{
+		{name: "nobody lies", auditPPM: 1_000_000},
+		{name: "few audits", auditPPM: 10_000},
+		{name: "no audits"},
+		{name: "a round in slices", auditPPM: 1_000_000, slices: 2},
+		{name: "a worker hides it", auditPPM: 1_000_000, acts: one(w1, adversary.HidesDivergence{}), slashed: []string{w1}, unpaid: []string{w1}},
+		{name: "a verifier denies it", auditPPM: 1_000_000, acts: one(v1, adversary.Accuses{Segment: 4}), slashed: []string{v1}, unpaid: []string{v1}},
+		{name: "a verifier denies a state", auditPPM: 1_000_000, acts: one(v1, adversary.Accuses{Segment: 2}), slashed: []string{v1}, unpaid: []string{v1}},
+	} {
+		t.Run(s.name, func(t *testing.T) {
+			c := small(t)
+			c.Job, c.Acts, c.AuditPPM, c.Slices = job, s.acts, s.auditPPM, s.slices
+			if testing.Verbose() {
+				c.Log = func(line string) { t.Log(line) }
+			}
+			guilty := slices.Collect(maps.Keys(s.acts))
+			w, err := New(c, Money{}, &Pay{Guilty: guilty}, Justice{Guilty: guilty}, &Lineage{Honest: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := w.Play(); err != nil {
+				t.Fatal(err)
+			}
+			o, err := w.Outcome()
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Logf("%+v", o)
+			var unpaid []string
+			for _, name := range c.Names()[:c.Workers] {
+				if o.Earned[name] == 0 {
+					unpaid = append(unpaid, name)
+				}
+			}
+			if s.acts[v1] != nil && o.Earned[v1] == 0 {
+				unpaid = append(unpaid, v1)
+			}
+			if o.Phase != run.Halted || o.Why != run.WhyDiverged || o.Rounds != 0 {
+				t.Errorf("the run ends in phase %d after %d rounds: %s", o.Phase, o.Rounds, o.Why)
+			}
+			if slashed := slices.Sorted(maps.Keys(o.Slashed)); !slices.Equal(slashed, s.slashed) || !slices.Equal(unpaid, s.unpaid) {
+				t.Errorf("slashed are %v, want %v; not paid are %v, want %v", slashed, s.slashed, unpaid, s.unpaid)
+			}
+		})
+	}
+}
