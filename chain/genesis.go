@@ -20,11 +20,11 @@ import (
 	banktypes "github.com/cosmos/cosmos-sdk/x/bank/types"
 	"github.com/cosmos/cosmos-sdk/x/genutil"
 	stakingtypes "github.com/cosmos/cosmos-sdk/x/staking/types"
+	"github.com/oasisprotocol/curve25519-voi/primitives/ed25519"
 
 	"github.com/starling-network/starling/chain/adapter"
 	"github.com/starling-network/starling/chain/app"
 	"github.com/starling-network/starling/chain/x/beacon"
-	"github.com/starling-network/starling/chain/x/beacon/beaconpb"
 )
 
 // Limits of a block. A leaf of a dispute has at most 8 MiB, and a transaction must hold one.
@@ -45,7 +45,7 @@ type Funded struct {
 // Genesis makes the first state of a chain: its validators, each with SelfStake, and accounts with coins. Every process
 // of the chain starts from the same document.
 func Genesis(chainID string, at time.Time, validators []Keys, accounts []Funded) (*cmttypes.GenesisDoc, error) {
-	a, err := app.New(log.NewNopLogger(), dbm.NewMemDB(), chainID, app.Validator{}, nil)
+	a, err := app.New(log.NewNopLogger(), dbm.NewMemDB(), app.Config{ChainID: chainID})
 	if err != nil {
 		return nil, fmt.Errorf("genesis: %w", err)
 	}
@@ -113,20 +113,21 @@ func fund(cdc codec.Codec, state map[string]json.RawMessage, accounts []Funded) 
 
 // validate makes the validators: a signed transaction of each, and its key for the beacon.
 func validate(a *app.App, state map[string]json.RawMessage, chainID string, validators []Keys) error {
-	var keys beaconpb.GenesisState
+	keys := map[string]ed25519.PublicKey{}
 	var txs []sdk.Tx
 	for i, v := range validators {
-		keys.Keys = append(keys.Keys, beaconpb.ValidatorKey{
-			Validator: v.Consensus.PubKey().Address(), PublicKey: v.VRF[32:],
-		})
+		keys[string(v.Consensus.PubKey().Address())] = v.VRF.Public().(ed25519.PublicKey)
 		signed, err := create(a, chainID, fmt.Sprintf("validator-%d", i), v)
 		if err != nil {
 			return fmt.Errorf("genesis: validator %d: %w", i, err)
 		}
 		txs = append(txs, signed)
 	}
-	state[beacon.Name] = a.Codec.MustMarshalJSON(&keys)
-	_, err := genutil.SetGenTxsInAppGenesisState(a.Codec, a.Tx.TxJSONEncoder(), state, txs)
+	var err error
+	if state[beacon.Name], err = beacon.Genesis(keys); err != nil {
+		return err
+	}
+	_, err = genutil.SetGenTxsInAppGenesisState(a.Codec, a.Tx.TxJSONEncoder(), state, txs)
 	return err
 }
 

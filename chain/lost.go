@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 
 	cmtcfg "github.com/cometbft/cometbft/config"
-	"github.com/cometbft/cometbft/state"
 	"github.com/cometbft/cometbft/store"
 )
 
@@ -23,13 +22,9 @@ func checkBlocks(cfg *cmtcfg.Config, application int64) error {
 		return fmt.Errorf("chain: %w", err)
 	}
 	height := store.NewBlockStore(blocks).Height()
-	states, err := cmtcfg.DefaultDBProvider(&cmtcfg.DBContext{ID: "state", Config: cfg})
-	if err != nil {
-		return errors.Join(fmt.Errorf("chain: %w", err), blocks.Close())
-	}
-	s, err := state.NewStore(states, state.StoreOptions{}).Load()
-	if err := errors.Join(err, blocks.Close(), states.Close()); err != nil {
-		return fmt.Errorf("chain: %w", err)
+	s, err := lastState(cfg)
+	if err := errors.Join(err, blocks.Close()); err != nil {
+		return err
 	}
 	if made := max(application, s.LastBlockHeight); made > height {
 		return fmt.Errorf("%w: it is of height %d, and the blocks end at %d: restore %s from a copy", ErrBlocksLost, made, height, cfg.DBDir())

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"cosmossdk.io/log/v2"
+	cmtdb "github.com/cometbft/cometbft-db"
 	cmtcfg "github.com/cometbft/cometbft/config"
 	cmtlog "github.com/cometbft/cometbft/libs/log"
 	"github.com/cometbft/cometbft/node"
@@ -54,6 +55,8 @@ type Config struct {
 	Listen  string               // host:port for other validators; "": a free port of the loopback
 	Peers   []string             // nodeID@host:port of other validators
 	RPC     string               // host:port of the HTTP interface of CometBFT; "": none
+	GRPC    string               // host:port of the gRPC interface of the application; "": none
+	REST    string               // host:port of the same over HTTP with JSON; "": none
 
 	Referee training.Referee // nil: the one that recomputes; all validators of a chain have the same
 }
@@ -64,6 +67,9 @@ type Validator struct {
 	node *node.Node
 	app  *app.App
 	rpc  *local.Local
+
+	services  *services  // nil: none
+	databases []cmtdb.DB // of the node
 
 	// CometBFT (v0.39.4) does not wait for what it does for every peer before it closes the files that this reads, and
 	// panics if it reads them then. linger is more than one turn of it; zero without peers.
@@ -127,6 +133,9 @@ func (v *Validator) Keys() Keys { return v.keys }
 // Stop ends the validator and closes its files. The client does not work after it.
 func (v *Validator) Stop() {
 	v.stop.Do(func() {
+		if err := v.services.stop(); err != nil {
+			v.app.Logger().Error("chain: closing the ports", "error", err)
+		}
 		if v.node.IsRunning() {
 			if v.linger > 0 {
 				_ = v.node.Switch().Stop()
@@ -136,10 +145,22 @@ func (v *Validator) Stop() {
 			_ = v.node.Stop()
 			v.node.Wait()
 		}
+		for _, db := range v.databases {
+			_ = db.Close() // most are closed already
+		}
 		if err := v.app.Close(); err != nil {
 			v.app.Logger().Error("chain: closing the application", "error", err)
 		}
 	})
+}
+
+// database opens a database of the node, which (v0.39.4) does not close that of its transactions.
+func (v *Validator) database(c *cmtcfg.DBContext) (cmtdb.DB, error) {
+	db, err := cmtcfg.DefaultDBProvider(c)
+	if err == nil {
+		v.databases = append(v.databases, db)
+	}
+	return db, err
 }
 
 // again starts a validator that has lost blocks from nothing: it fetches the chain from its peers.
@@ -162,7 +183,10 @@ func (v *Validator) open(c Config, doc *cmttypes.GenesisDoc) error {
 		return fmt.Errorf("chain: %w: is another process running over %s?", err, c.Home)
 	}
 	logger := log.NewLogger(c.Log, log.LevelOption(zerolog.ErrorLevel), log.ColorOption(false))
-	v.app, err = app.New(logger, db, doc.ChainID, app.Validator{Address: v.keys.Consensus.PubKey().Address(), VRF: v.keys.VRF}, c.Referee)
+	v.app, err = app.New(logger, db, app.Config{
+		ChainID: doc.ChainID, Validator: app.Validator{Address: v.keys.Consensus.PubKey().Address(), VRF: v.keys.VRF},
+		Referee: c.Referee, Home: c.Home,
+	})
 	if err != nil {
 		return errors.Join(fmt.Errorf("chain: %w", err), db.Close())
 	}
@@ -173,14 +197,22 @@ func (v *Validator) open(c Config, doc *cmttypes.GenesisDoc) error {
 	v.node, err = node.NewNode(cfg, c.signer(cfg, v.keys), &p2p.NodeKey{PrivKey: v.keys.Node},
 		proxy.NewLocalClientCreator(server.NewCometABCIWrapper(v.app)),
 		func() (*cmttypes.GenesisDoc, error) { return doc, nil },
-		cmtcfg.DefaultDBProvider, node.DefaultMetricsProvider(cfg.Instrumentation), comet)
+		v.database, node.DefaultMetricsProvider(cfg.Instrumentation), comet)
 	if err != nil {
 		return errors.Join(fmt.Errorf("chain: %w", err), v.app.Close())
 	}
 	v.rpc = local.New(v.node)
+	if err := v.prepare(c, doc.ChainID); err != nil {
+		v.Stop()
+		return fmt.Errorf("chain: %w", err)
+	}
 	if err := v.node.Start(); err != nil {
 		v.Stop()
 		return fmt.Errorf("chain: %w", err)
+	}
+	if err := v.serve(c, logger); err != nil {
+		v.Stop()
+		return err
 	}
 	return nil
 }
@@ -192,8 +224,12 @@ func (c Config) comet() *cmtcfg.Config {
 	cfg.RPC.ListenAddress = ""
 	if c.RPC != "" {
 		cfg.RPC.ListenAddress = "tcp://" + c.RPC
+		cfg.TxIndex.Indexer = "kv"
+	} else {
+		cfg.TxIndex.Indexer = "null"
 	}
-	cfg.RPC.MaxBodyBytes = 2 * MaxTxBytes // base64
+	cfg.RPC.CORSAllowedOrigins = []string{"*"} // wallets are pages of other origins
+	cfg.RPC.MaxBodyBytes = 2 * MaxTxBytes      // base64
 	cfg.P2P.ListenAddress = "tcp://127.0.0.1:0"
 	if c.Listen != "" {
 		cfg.P2P.ListenAddress = "tcp://" + c.Listen
@@ -208,7 +244,6 @@ func (c Config) comet() *cmtcfg.Config {
 	cfg.Mempool.Size = 50_000
 	cfg.Mempool.CacheSize = 100_000
 	cfg.Mempool.MaxTxBytes = MaxTxBytes
-	cfg.TxIndex.Indexer = "null"
 	cfg.Instrumentation.Prometheus = c.Metrics
 	cfg.Instrumentation.PrometheusListenAddr = "" // the process serves them with its own
 	return cfg
@@ -285,11 +320,7 @@ func (c Config) genesis(keys Keys) (*cmttypes.GenesisDoc, error) {
 			return nil, err
 		}
 	}
-	partial := file + ".partial"
-	if err := doc.SaveAs(partial); err != nil {
-		return nil, fmt.Errorf("chain: %w", err)
-	}
-	return doc, os.Rename(partial, file)
+	return doc, keep(doc, file)
 }
 
 // MakeKeys are the keys of the validator in a folder, made if there are none yet.

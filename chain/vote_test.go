@@ -25,7 +25,7 @@ func TestVoteExtensions(t *testing.T) {
 	votes := make([][]byte, len(keys))
 	for i, k := range keys {
 		v := app.Validator{Address: k.Consensus.PubKey().Address(), VRF: k.VRF}
-		if apps[i], err = app.New(log.NewNopLogger(), dbm.NewMemDB(), "test", v, nil); err != nil {
+		if apps[i], err = app.New(log.NewNopLogger(), dbm.NewMemDB(), app.Config{ChainID: "test", Validator: v}); err != nil {
 			t.Fatal(err)
 		}
 		_, err = apps[i].InitChain(&abci.RequestInitChain{

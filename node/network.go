@@ -27,6 +27,8 @@ const (
 type Network struct {
 	ChainID    string   `json:"chain_id"`
 	RPC        []string `json:"rpc"`        // of the validators, such as http://127.0.0.1:26601
+	GRPC       []string `json:"grpc"`       // of the validators, such as 127.0.0.1:26602
+	REST       []string `json:"rest"`       // of the validators, such as http://127.0.0.1:26603
 	Validators []string `json:"validators"` // folders, relative to that of this file
 	Workers    []string `json:"workers"`
 	Verifiers  []string `json:"verifiers"`
@@ -37,7 +39,9 @@ type Network struct {
 type validatorFile struct {
 	ChainID string   `json:"chain_id"`
 	Listen  string   `json:"listen"` // host:port for other validators
-	RPC     string   `json:"rpc"`    // host:port of the HTTP interface
+	RPC     string   `json:"rpc"`    // host:port of the HTTP interface of CometBFT
+	GRPC    string   `json:"grpc"`   // host:port of the gRPC interface of the application; "": none
+	REST    string   `json:"rest"`   // host:port of the same over HTTP with JSON; "": none
 	Peers   []string `json:"peers,omitempty"`
 	BlockMS int      `json:"block_ms"`
 }
@@ -49,7 +53,7 @@ type NetworkOptions struct {
 	Workers    int // accounts with coins
 	Verifiers  int
 	Hosts      []string // that everybody reaches the validators at: one for all, or one for each
-	Port       int      // first of the ports: validator i takes Port+10i for the others, and the next one for its HTTP interface
+	Port       int      // first of the ports: validator i takes Port+10i for the others, and the next for CometBFT, gRPC and REST
 	BlockTime  time.Duration
 }
 
@@ -122,7 +126,7 @@ func InitNetwork(dir string, o NetworkOptions) (*Network, error) {
 	for i, name := range n.Validators {
 		home := filepath.Join(dir, name)
 		f := o.validator(i, keys)
-		n.RPC = append(n.RPC, "http://"+f.RPC)
+		n.RPC, n.GRPC, n.REST = append(n.RPC, "http://"+f.RPC), append(n.GRPC, f.GRPC), append(n.REST, "http://"+f.REST)
 		if err := errors.Join(genesis.SaveAs(filepath.Join(home, "config", fileGenesis)), writeJSON(filepath.Join(home, fileValidator), f)); err != nil {
 			return nil, err
 		}
@@ -135,7 +139,7 @@ func (o NetworkOptions) validator(i int, keys []chain.Keys) validatorFile {
 	at := func(i, port int) string {
 		return net.JoinHostPort(o.Hosts[i%len(o.Hosts)], strconv.Itoa(o.Port+10*i+port))
 	}
-	f := validatorFile{ChainID: o.ChainID, Listen: at(i, 0), RPC: at(i, 1), BlockMS: int(o.BlockTime.Milliseconds())}
+	f := validatorFile{ChainID: o.ChainID, Listen: at(i, 0), RPC: at(i, 1), GRPC: at(i, 2), REST: at(i, 3), BlockMS: int(o.BlockTime.Milliseconds())}
 	for j, k := range keys {
 		if j != i {
 			f.Peers = append(f.Peers, k.NodeID()+"@"+at(j, 0))

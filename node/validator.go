@@ -7,6 +7,9 @@ import (
 	"path/filepath"
 	"time"
 
+	cmtjson "github.com/cometbft/cometbft/libs/json"
+	cmttypes "github.com/cometbft/cometbft/types"
+
 	"github.com/starling-network/starling/chain"
 	"github.com/starling-network/starling/client"
 )
@@ -25,9 +28,9 @@ type ValidatorOptions struct {
 // RunValidator runs a validator until the context ends.
 func RunValidator(ctx context.Context, o ValidatorOptions) error {
 	dir, say := o.Home, o.Say
-	var f validatorFile
-	if err := readJSON(filepath.Join(dir, fileValidator), &f); err != nil {
-		return fmt.Errorf("%w: %w", ErrNoValidator, err)
+	f, err := readValidator(dir)
+	if err != nil {
+		return err
 	}
 	_, log, err := openLog(filepath.Join(dir, fileValidatorLog))
 	if err != nil {
@@ -42,14 +45,14 @@ func RunValidator(ctx context.Context, o ValidatorOptions) error {
 	defer func() { _ = stop() }()
 	// It outlives the context, so that Stop ends it in order.
 	v, err := chain.Start(context.WithoutCancel(ctx), chain.Config{
-		Home: dir, ChainID: f.ChainID, Listen: f.Listen, Peers: f.Peers, RPC: f.RPC,
+		Home: dir, ChainID: f.ChainID, Listen: f.Listen, Peers: f.Peers, RPC: f.RPC, GRPC: f.GRPC, REST: f.REST,
 		BlockTime: time.Duration(f.BlockMS) * time.Millisecond, Log: log, Say: say, Metrics: o.Metrics != "",
 	})
 	if err != nil {
 		return err
 	}
 	defer v.Stop()
-	say(fmt.Sprintf("validator of %s: http://%s for everybody, %s for other validators", f.ChainID, f.RPC, f.Listen))
+	say(fmt.Sprintf("validator of %s: http://%s for everybody (gRPC %s, REST http://%s), %s for other validators", f.ChainID, f.RPC, f.GRPC, f.REST, f.Listen))
 	c := client.New(v.Client(), client.KeyFromSeed([32]byte{})) // it only listens
 	defer c.Close()
 	blocks, err := c.Blocks(ctx)
@@ -70,4 +73,36 @@ func RunValidator(ctx context.Context, o ValidatorOptions) error {
 			}
 		}
 	}
+}
+
+// ExportChain is the state of a stopped validator as the genesis, in JSON, of a chain that goes on with the next height.
+func ExportChain(dir string) ([]byte, error) {
+	if _, err := readValidator(dir); err != nil {
+		return nil, err
+	}
+	doc, err := chain.Export(dir)
+	if err != nil {
+		return nil, err
+	}
+	return cmtjson.MarshalIndent(doc, "", "  ")
+}
+
+// ImportChain puts the genesis of a file in the folder of a stopped validator, and returns where the chain is that was there;
+// "" if there was none.
+func ImportChain(dir, file string) (aside string, err error) {
+	if _, err := readValidator(dir); err != nil {
+		return "", err
+	}
+	doc, err := cmttypes.GenesisDocFromFile(file)
+	if err != nil {
+		return "", err
+	}
+	return chain.Import(dir, doc)
+}
+
+func readValidator(dir string) (f validatorFile, err error) {
+	if err := readJSON(filepath.Join(dir, fileValidator), &f); err != nil {
+		return f, fmt.Errorf("%w: %w", ErrNoValidator, err)
+	}
+	return f, nil
 }

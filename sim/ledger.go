@@ -41,6 +41,8 @@ import (
 // which agree at once. Every block passes PrepareProposal, ProcessProposal, FinalizeBlock and Commit, and carries the
 // signed vote extensions that make its beacon.
 type ledger struct {
+	db         dbm.DB
+	config     app.Config
 	app        *app.App
 	chainID    string
 	start      time.Time
@@ -55,12 +57,19 @@ type ledger struct {
 	events     []abci.Event // of block height
 	connection *connection
 	queries    *client.Client
+
+	decided *abci.RequestFinalizeBlock  // the latest
+	done    *abci.ResponseFinalizeBlock // of it
+	mend    func(error) error           // puts another application in the place of one that cannot execute a block; nil: nobody can
+	witness func()                      // told of every block that is executed; nil: nobody
 }
 
 // newLedger starts a chain at a virtual time.
 func newLedger(doc *cmttypes.GenesisDoc, validators []chain.Keys) (*ledger, error) {
 	first := validators[0]
-	a, err := app.New(log.NewNopLogger(), dbm.NewMemDB(), doc.ChainID, app.Validator{Address: first.Consensus.PubKey().Address(), VRF: first.VRF}, nil)
+	db := dbm.NewMemDB()
+	config := app.Config{ChainID: doc.ChainID, Validator: app.Validator{Address: first.Consensus.PubKey().Address(), VRF: first.VRF}}
+	a, err := app.New(log.NewNopLogger(), db, config)
 	if err != nil {
 		return nil, err
 	}
@@ -73,7 +82,7 @@ func newLedger(doc *cmttypes.GenesisDoc, validators []chain.Keys) (*ledger, erro
 	}
 	conn := &connection{app: a, known: map[string]*abci.ResponseQuery{}}
 	return &ledger{
-		connection: conn, app: a, chainID: doc.ChainID, start: doc.GenesisTime, validators: validators, withhold: map[int]bool{}, appHash: r.AppHash,
+		db: db, config: config, connection: conn, app: a, chainID: doc.ChainID, start: doc.GenesisTime, validators: validators, withhold: map[int]bool{}, appHash: r.AppHash,
 		queries: client.New(conn, client.KeyFromSeed([32]byte{})),
 	}, nil
 }
@@ -117,9 +126,15 @@ func (l *ledger) block(ctx context.Context, now time.Duration) ([]included, erro
 	if err != nil {
 		return nil, err
 	}
-	done, err := l.app.FinalizeBlock(&abci.RequestFinalizeBlock{
+	l.decided = &abci.RequestFinalizeBlock{
 		Txs: p.Txs, DecidedLastCommit: plain(l.commit), Hash: hash, Height: height, Time: at, ProposerAddress: proposer,
-	})
+	}
+	done, err := l.app.FinalizeBlock(l.decided)
+	if err != nil && l.mend != nil {
+		if err = l.mend(err); err == nil {
+			done, err = l.app.FinalizeBlock(l.decided)
+		}
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -127,7 +142,7 @@ func (l *ledger) block(ctx context.Context, now time.Duration) ([]included, erro
 		return nil, err
 	}
 	clear(l.connection.known)
-	l.height, l.commit, l.appHash = height, votes, done.AppHash
+	l.height, l.commit, l.appHash, l.done = height, votes, done.AppHash, done
 	if l.beacon, err = l.queries.Beacon(ctx, height); err != nil && !errors.Is(err, client.ErrNotFound) {
 		return nil, err
 	}
@@ -149,6 +164,9 @@ func (l *ledger) block(ctx context.Context, now time.Duration) ([]included, erro
 		in = append(in, included{tx, &abci.ExecTxResult{Code: r.Code, Codespace: r.Codespace, Log: r.Log}})
 		return true
 	})
+	if l.witness != nil {
+		l.witness()
+	}
 	return in, nil
 }
 

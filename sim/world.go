@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"time"
 
+	cmttypes "github.com/cometbft/cometbft/types"
+
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/chain"
 	"github.com/starling-network/starling/client"
@@ -45,6 +47,8 @@ type Config struct {
 	Goes       map[string]time.Duration // who drains from when on
 	MaxBlocks  int64                    // after which the run counts as stuck
 	Log        func(line string)        // nil: nowhere
+
+	genesis func(*cmttypes.GenesisDoc) error // changes it; nil: nobody
 }
 
 // Machine is what a party works with.
@@ -141,6 +145,11 @@ func New(c Config, checks ...Checker) (*World, error) {
 	doc, err := chain.Genesis("sim-"+strconv.FormatUint(c.Seed, 10), time.Unix(1_000_000_000, 0), keys, accounts)
 	if err != nil {
 		return nil, err
+	}
+	if c.genesis != nil {
+		if err := c.genesis(doc); err != nil {
+			return nil, err
+		}
 	}
 	if w.ledger, err = newLedger(doc, keys); err != nil {
 		return nil, err

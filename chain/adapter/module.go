@@ -4,20 +4,24 @@ import (
 	"context"
 	"fmt"
 
+	"cosmossdk.io/collections"
 	sdkmath "cosmossdk.io/math"
 	"github.com/cosmos/cosmos-sdk/client"
 	"github.com/cosmos/cosmos-sdk/codec"
 	"github.com/cosmos/cosmos-sdk/codec/types"
 	sdk "github.com/cosmos/cosmos-sdk/types"
 	"github.com/cosmos/cosmos-sdk/types/msgservice"
+	gogogrpc "github.com/cosmos/gogoproto/grpc"
 	"github.com/grpc-ecosystem/grpc-gateway/runtime"
 	"google.golang.org/grpc"
 )
 
 // Module is the part of a module that is the same for all: it is embedded, and the module adds its services and blocks.
 type Module struct {
-	ID       string            // name, key of the store, codespace
-	Messages *grpc.ServiceDesc // the Msg service
+	ID       string             // name, key of the store, codespace
+	Messages *grpc.ServiceDesc  // the Msg service
+	State    collections.Schema // all that the module stores, and so its genesis
+	Queries  Routes             // of the Query service
 }
 
 // Name implements module.HasName.
@@ -32,8 +36,22 @@ func (Module) IsOnePerModuleType() {}
 // RegisterLegacyAminoCodec registers nothing: there are no amino clients.
 func (Module) RegisterLegacyAminoCodec(*codec.LegacyAmino) {}
 
-// RegisterGRPCGatewayRoutes registers nothing: the HTTP interface is web/.
-func (Module) RegisterGRPCGatewayRoutes(client.Context, *runtime.ServeMux) {}
+// Routes serves the queries of a module over HTTP.
+type Routes func(client.Context, *runtime.ServeMux) error
+
+// NewRoutes makes the routes of a module from the two functions that are generated for them.
+func NewRoutes[C any](connect func(gogogrpc.ClientConn) C, register func(context.Context, *runtime.ServeMux, C) error) Routes {
+	return func(c client.Context, mux *runtime.ServeMux) error {
+		return register(context.Background(), mux, connect(c))
+	}
+}
+
+// RegisterGRPCGatewayRoutes serves the queries over HTTP.
+func (m Module) RegisterGRPCGatewayRoutes(c client.Context, mux *runtime.ServeMux) {
+	if err := m.Queries(c, mux); err != nil {
+		panic(err) // two routes of the program itself collide
+	}
+}
 
 // RegisterInterfaces makes the messages of the module known.
 func (m Module) RegisterInterfaces(r types.InterfaceRegistry) {

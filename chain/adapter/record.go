@@ -1,7 +1,9 @@
 package adapter
 
 import (
+	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"cosmossdk.io/collections/codec"
@@ -21,7 +23,25 @@ func (record[T]) Decode(b []byte) (v T, err error) {
 	return v, err
 }
 
-func (record[T]) EncodeJSON(v T) ([]byte, error) { return json.Marshal(v) }
+// EncodeJSON writes a value for a genesis, and checks that it can be read again with nothing lost.
+func (r record[T]) EncodeJSON(v T) ([]byte, error) {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return nil, err
+	}
+	again, err := r.DecodeJSON(text)
+	if err != nil {
+		return nil, fmt.Errorf("adapter: %T as JSON cannot be read again: %w", v, err)
+	}
+	before, err := r.Encode(v)
+	if err != nil {
+		return nil, err
+	}
+	if after, err := r.Encode(again); err != nil || !bytes.Equal(before, after) {
+		return nil, errors.Join(fmt.Errorf("adapter: %T loses something as JSON", v), err)
+	}
+	return text, nil
+}
 
 func (record[T]) DecodeJSON(b []byte) (v T, err error) {
 	err = json.Unmarshal(b, &v)

@@ -12,11 +12,12 @@ import (
 	dbm "github.com/cosmos/cosmos-db"
 	"github.com/cosmos/cosmos-sdk/baseapp"
 	pruning "github.com/cosmos/cosmos-sdk/store/v2/pruning/types"
+	"github.com/cosmos/cosmos-sdk/store/v2/snapshots"
+	snapshottypes "github.com/cosmos/cosmos-sdk/store/v2/snapshots/types"
 	storetypes "github.com/cosmos/cosmos-sdk/store/v2/types"
 	sdk "github.com/cosmos/cosmos-sdk/types"
 	"github.com/cosmos/cosmos-sdk/types/module"
 	"github.com/cosmos/cosmos-sdk/x/auth"
-	"github.com/cosmos/cosmos-sdk/x/auth/ante"
 	authtypes "github.com/cosmos/cosmos-sdk/x/auth/types"
 	"github.com/cosmos/cosmos-sdk/x/bank"
 	banktypes "github.com/cosmos/cosmos-sdk/x/bank/types"
@@ -24,6 +25,10 @@ import (
 	consensustypes "github.com/cosmos/cosmos-sdk/x/consensus/types"
 	"github.com/cosmos/cosmos-sdk/x/distribution"
 	distrtypes "github.com/cosmos/cosmos-sdk/x/distribution/types"
+	"github.com/cosmos/cosmos-sdk/x/evidence"
+	evidencetypes "github.com/cosmos/cosmos-sdk/x/evidence/types"
+	"github.com/cosmos/cosmos-sdk/x/feegrant"
+	feegrantmodule "github.com/cosmos/cosmos-sdk/x/feegrant/module"
 	"github.com/cosmos/cosmos-sdk/x/genutil"
 	genutiltypes "github.com/cosmos/cosmos-sdk/x/genutil/types"
 	"github.com/cosmos/cosmos-sdk/x/gov"
@@ -32,6 +37,12 @@ import (
 	slashingtypes "github.com/cosmos/cosmos-sdk/x/slashing/types"
 	"github.com/cosmos/cosmos-sdk/x/staking"
 	stakingtypes "github.com/cosmos/cosmos-sdk/x/staking/types"
+	upgradetypes "github.com/cosmos/cosmos-sdk/x/upgrade/types"
+	"github.com/cosmos/ibc-go/v11/modules/apps/transfer"
+	transfertypes "github.com/cosmos/ibc-go/v11/modules/apps/transfer/types"
+	ibc "github.com/cosmos/ibc-go/v11/modules/core"
+	ibcexported "github.com/cosmos/ibc-go/v11/modules/core/exported"
+	tendermint "github.com/cosmos/ibc-go/v11/modules/light-clients/07-tendermint"
 	"github.com/oasisprotocol/curve25519-voi/primitives/ed25519"
 
 	"github.com/starling-network/starling/canon"
@@ -42,6 +53,7 @@ import (
 	"github.com/starling-network/starling/chain/x/market"
 	"github.com/starling-network/starling/chain/x/registry"
 	"github.com/starling-network/starling/chain/x/training"
+	"github.com/starling-network/starling/chain/x/upgrade"
 	"github.com/starling-network/starling/compute/kernel"
 )
 
@@ -50,6 +62,23 @@ import (
 type Validator struct {
 	Address []byte             // consensus address, 20 bytes
 	VRF     ed25519.PrivateKey // of the beacon
+}
+
+// Config says what an application is opened for.
+type Config struct {
+	ChainID   string           // must be that of the genesis
+	Validator Validator        // zero: it executes the chain and adds nothing
+	Referee   training.Referee // part of the rules: all validators of a chain have the same; nil: the one that recomputes
+	Home      string           // folder in which an application that is too old notes what upgrade it waits for
+	Snapshots *Snapshots       // for nodes that come later; nil: none are taken
+	Upgrades  []Upgrade        // nil: Upgrades
+}
+
+// Snapshots say how often the state is kept whole, and where.
+type Snapshots struct {
+	Store    *snapshots.Store
+	Interval uint64 // blocks
+	Keep     uint32
 }
 
 // Version is what a validator says of its application: the numerics by which it judges. It takes no part in consensus.
@@ -65,33 +94,41 @@ type App struct {
 	basics  module.BasicManager
 }
 
-// New opens the application over its database, which closes with it. The referee is part of the rules: all validators of a
-// chain have the same. nil is the one that recomputes.
-func New(logger log.Logger, db dbm.DB, chainID string, v Validator, judge training.Referee) (*App, error) {
+// New opens the application over its database, which closes with it.
+func New(logger log.Logger, db dbm.DB, c Config) (*App, error) {
 	e, err := wire.NewEncoding()
 	if err != nil {
 		return nil, err
 	}
-	a := &App{Encoding: e, BaseApp: baseapp.NewBaseApp(wire.Name, logger, db, e.Tx.TxDecoder(),
-		baseapp.SetChainID(chainID), baseapp.SetMinGasPrices("0"+adapter.Denom),
-		baseapp.SetPruning(pruning.NewCustomPruningOptions(100, 100)))}
+	options := []func(*baseapp.BaseApp){
+		baseapp.SetChainID(c.ChainID), baseapp.SetMinGasPrices("0" + adapter.Denom),
+		baseapp.SetPruning(pruning.NewCustomPruningOptions(100, 100)),
+	}
+	if s := c.Snapshots; s != nil {
+		options = append(options, baseapp.SetSnapshot(s.Store, snapshottypes.NewSnapshotOptions(s.Interval, s.Keep)))
+	}
+	a := &App{Encoding: e, BaseApp: baseapp.NewBaseApp(wire.Name, logger, db, e.Tx.TxDecoder(), options...)}
 	a.SetVersion(Version)
 	a.SetInterfaceRegistry(e.Registry)
 	a.SetTxEncoder(e.Tx.TxEncoder())
-	if judge == nil {
-		judge = recompute
+	if c.Referee == nil {
+		c.Referee = recompute
 	}
 	stores := storetypes.NewKVStoreKeys(storeNames...)
-	if a.keepers, err = newKeepers(a, stores, logger, judge); err != nil {
+	if a.keepers, err = newKeepers(a, stores, logger, c); err != nil {
 		return nil, err
 	}
 	a.SetParamStore(a.keepers.consensus.ParamsStore)
 	a.MountKVStores(stores)
 	a.arrange()
-	if err := a.modules.RegisterServices(module.NewConfigurator(e.Codec, a.MsgServiceRouter(), a.GRPCQueryRouter())); err != nil {
+	configurator := module.NewConfigurator(e.Codec, a.MsgServiceRouter(), a.GRPCQueryRouter())
+	if err := a.modules.RegisterServices(configurator); err != nil {
 		return nil, err
 	}
-	if err := a.handle(v, stores); err != nil {
+	if err := a.handle(c.Validator, stores); err != nil {
+		return nil, err
+	}
+	if err := a.upgrades(c, configurator); err != nil {
 		return nil, err
 	}
 	return a, a.LoadLatestVersion()
@@ -116,6 +153,10 @@ func (a *App) arrange() {
 		slashing.NewAppModule(cdc, k.slashing, k.accounts, k.bank, k.staking, nil, a.Registry),
 		gov.NewAppModule(cdc, k.gov, k.accounts, k.bank, nil),
 		consensus.NewAppModule(cdc, k.consensus),
+		feegrantmodule.NewAppModule(cdc, k.accounts, k.bank, k.feegrant, a.Registry),
+		evidence.NewAppModule(*k.evidence),
+		upgrade.NewModule(k.upgrade),
+		ibc.NewAppModule(k.ibc), transfer.NewAppModule(k.transfer), tendermint.NewAppModule(k.tendermint),
 		genutil.NewAppModule(k.accounts, k.staking, a, a.Tx),
 		beacon.NewModule(k.beacon), registry.NewModule(k.registry), market.NewModule(k.market), training.NewModule(k.training),
 	)
@@ -123,21 +164,23 @@ func (a *App) arrange() {
 		genutiltypes.ModuleName: genutil.NewAppModuleBasic(genutiltypes.DefaultMessageValidator),
 	})
 	a.basics.RegisterInterfaces(a.Registry)
-	a.modules.SetOrderPreBlockers(authtypes.ModuleName)
-	a.modules.SetOrderBeginBlockers(distrtypes.ModuleName, slashingtypes.ModuleName, stakingtypes.ModuleName)
+	// The rules of a new version hold from its first block on.
+	a.modules.SetOrderPreBlockers(upgradetypes.ModuleName, authtypes.ModuleName)
+	a.modules.SetOrderBeginBlockers(distrtypes.ModuleName, slashingtypes.ModuleName, evidencetypes.ModuleName, stakingtypes.ModuleName, ibcexported.ModuleName)
 	// The SDK asks for bank first. A run starts in the block in which its order is matched.
-	a.modules.SetOrderEndBlockers(banktypes.ModuleName, govtypes.ModuleName, stakingtypes.ModuleName, market.Name, training.Name)
+	a.modules.SetOrderEndBlockers(banktypes.ModuleName, govtypes.ModuleName, stakingtypes.ModuleName, feegrant.ModuleName, market.Name, training.Name)
 	// Genesis transactions need everything else.
-	a.modules.SetOrderInitGenesis(authtypes.ModuleName, banktypes.ModuleName, distrtypes.ModuleName, stakingtypes.ModuleName,
-		slashingtypes.ModuleName, govtypes.ModuleName, consensustypes.ModuleName, beacon.Name, genutiltypes.ModuleName)
+	order := []string{authtypes.ModuleName, banktypes.ModuleName, distrtypes.ModuleName, stakingtypes.ModuleName,
+		slashingtypes.ModuleName, govtypes.ModuleName, consensustypes.ModuleName, feegrant.ModuleName, evidencetypes.ModuleName, upgradetypes.ModuleName,
+		ibcexported.ModuleName, transfertypes.ModuleName, tendermint.ModuleName,
+		beacon.Name, registry.Name, market.Name, training.Name, genutiltypes.ModuleName}
+	a.modules.SetOrderInitGenesis(order...)
+	a.modules.SetOrderExportGenesis(order...)
 }
 
 // handle sets what CometBFT calls.
 func (a *App) handle(v Validator, stores map[string]*storetypes.KVStoreKey) error {
-	check, err := ante.NewAnteHandler(ante.HandlerOptions{
-		AccountKeeper: a.keepers.accounts, BankKeeper: a.keepers.bank,
-		SignModeHandler: a.Tx.SignModeHandler(), SigGasConsumer: ante.DefaultSigVerificationGasConsumer,
-	})
+	check, err := a.ante()
 	if err != nil {
 		return err
 	}
@@ -147,9 +190,12 @@ func (a *App) handle(v Validator, stores map[string]*storetypes.KVStoreKey) erro
 		if err := json.Unmarshal(req.AppStateBytes, &state); err != nil {
 			return nil, fmt.Errorf("genesis: %w", err)
 		}
-		// A store that was never written cannot be queried (iavl v1.2.8): each begins with the version of its form.
-		for _, name := range []string{beacon.Name, registry.Name, market.Name, training.Name} {
+		// A store that holds nothing cannot be opened again (iavl v1.2.8): those that may be empty hold the version of their form.
+		for _, name := range []string{feegrant.StoreKey, evidencetypes.StoreKey, beacon.Name, registry.Name, market.Name, training.Name} {
 			ctx.KVStore(stores[name]).Set([]byte("format"), []byte{1})
+		}
+		if err := a.keepers.upgrade.SetModuleVersionMap(ctx, a.modules.GetVersionMap()); err != nil {
+			return nil, err
 		}
 		return a.modules.InitGenesis(ctx, a.Codec, state)
 	})
@@ -167,6 +213,3 @@ func (a *App) handle(v Validator, stores map[string]*storetypes.KVStoreKey) erro
 	a.SetProcessProposal(a.keepers.beacon.ProcessProposal)
 	return nil
 }
-
-// DefaultGenesis is the state before the first block, of every module.
-func (a *App) DefaultGenesis() map[string]json.RawMessage { return a.basics.DefaultGenesis(a.Codec) }

@@ -15,12 +15,27 @@ import (
 	consensustypes "github.com/cosmos/cosmos-sdk/x/consensus/types"
 	distrkeeper "github.com/cosmos/cosmos-sdk/x/distribution/keeper"
 	distrtypes "github.com/cosmos/cosmos-sdk/x/distribution/types"
+	evidencekeeper "github.com/cosmos/cosmos-sdk/x/evidence/keeper"
+	evidencetypes "github.com/cosmos/cosmos-sdk/x/evidence/types"
+	"github.com/cosmos/cosmos-sdk/x/feegrant"
+	feegrantkeeper "github.com/cosmos/cosmos-sdk/x/feegrant/keeper"
 	govkeeper "github.com/cosmos/cosmos-sdk/x/gov/keeper"
 	govtypes "github.com/cosmos/cosmos-sdk/x/gov/types"
 	slashingkeeper "github.com/cosmos/cosmos-sdk/x/slashing/keeper"
 	slashingtypes "github.com/cosmos/cosmos-sdk/x/slashing/types"
 	stakingkeeper "github.com/cosmos/cosmos-sdk/x/staking/keeper"
 	stakingtypes "github.com/cosmos/cosmos-sdk/x/staking/types"
+	upgradekeeper "github.com/cosmos/cosmos-sdk/x/upgrade/keeper"
+	upgradetypes "github.com/cosmos/cosmos-sdk/x/upgrade/types"
+	"github.com/cosmos/ibc-go/v11/modules/apps/transfer"
+	transferkeeper "github.com/cosmos/ibc-go/v11/modules/apps/transfer/keeper"
+	transfertypes "github.com/cosmos/ibc-go/v11/modules/apps/transfer/types"
+	transferv2 "github.com/cosmos/ibc-go/v11/modules/apps/transfer/v2"
+	porttypes "github.com/cosmos/ibc-go/v11/modules/core/05-port/types"
+	ibcapi "github.com/cosmos/ibc-go/v11/modules/core/api"
+	ibcexported "github.com/cosmos/ibc-go/v11/modules/core/exported"
+	ibckeeper "github.com/cosmos/ibc-go/v11/modules/core/keeper"
+	tendermint "github.com/cosmos/ibc-go/v11/modules/light-clients/07-tendermint"
 
 	"github.com/starling-network/starling/chain/referee"
 	"github.com/starling-network/starling/chain/wire"
@@ -33,7 +48,8 @@ import (
 // storeNames are the stores of the application; the name of a store is the name of its module.
 var storeNames = []string{
 	authtypes.StoreKey, banktypes.StoreKey, stakingtypes.StoreKey, distrtypes.StoreKey, slashingtypes.StoreKey,
-	govtypes.StoreKey, consensustypes.StoreKey, beacon.Name, registry.Name, market.Name, training.Name,
+	govtypes.StoreKey, consensustypes.StoreKey, feegrant.StoreKey, evidencetypes.StoreKey, upgradetypes.StoreKey,
+	ibcexported.StoreKey, transfertypes.StoreKey, beacon.Name, registry.Name, market.Name, training.Name,
 }
 
 // permissions of the module accounts over the coins that they hold.
@@ -43,8 +59,9 @@ var permissions = map[string][]string{
 	stakingtypes.BondedPoolName:    {authtypes.Burner, authtypes.Staking},
 	stakingtypes.NotBondedPoolName: {authtypes.Burner, authtypes.Staking},
 	govtypes.ModuleName:            {authtypes.Burner},
-	registry.Name:                  nil, // all stakes of participants
-	market.Name:                    nil, // all budgets of jobs
+	transfertypes.ModuleName:       {authtypes.Minter, authtypes.Burner}, // vouchers for coins of other chains
+	registry.Name:                  nil,                                  // all stakes of participants
+	market.Name:                    nil,                                  // all budgets of jobs
 }
 
 // keepers of all modules.
@@ -56,6 +73,12 @@ type keepers struct {
 	slashing     slashingkeeper.Keeper
 	gov          *govkeeper.Keeper
 	consensus    consensuskeeper.Keeper
+	feegrant     feegrantkeeper.Keeper
+	evidence     *evidencekeeper.Keeper
+	upgrade      *upgradekeeper.Keeper
+	ibc          *ibckeeper.Keeper
+	transfer     *transferkeeper.Keeper
+	tendermint   tendermint.LightClientModule
 
 	beacon   *beacon.Keeper
 	registry *registry.Keeper
@@ -63,27 +86,53 @@ type keepers struct {
 	training *training.Keeper
 }
 
-func newKeepers(a *App, stores map[string]*storetypes.KVStoreKey, logger log.Logger, judge training.Referee) (k keepers, err error) {
+// closed are the accounts that nobody can send coins to: what they hold is what their modules say that they hold.
+func closed() map[string]bool {
+	accounts := map[string]bool{}
+	for name := range permissions {
+		// The government receives: it may order work and offer it like anybody else.
+		if name != govtypes.ModuleName {
+			accounts[authtypes.NewModuleAddress(name).String()] = true
+		}
+	}
+	return accounts
+}
+
+func newKeepers(a *App, stores map[string]*storetypes.KVStoreKey, logger log.Logger, c Config) (k keepers, err error) {
 	cdc := a.Codec
 	store := func(name string) corestore.KVStoreService { return runtime.NewKVStoreService(stores[name]) }
 	government := authtypes.NewModuleAddress(govtypes.ModuleName).String()
 
 	k.consensus = consensuskeeper.NewKeeper(cdc, store(consensustypes.StoreKey), government, runtime.EventService{})
 	k.accounts = authkeeper.NewAccountKeeper(cdc, store(authtypes.StoreKey), authtypes.ProtoBaseAccount, permissions, a.Accounts, wire.Name, government)
-	// No account is closed to payments: an amount that cannot be paid out would hold up a run.
-	k.bank = bankkeeper.NewBaseKeeper(cdc, store(banktypes.StoreKey), k.accounts, nil, government, logger)
+	k.bank = bankkeeper.NewBaseKeeper(cdc, store(banktypes.StoreKey), k.accounts, closed(), government, logger)
 	k.staking = stakingkeeper.NewKeeper(cdc, store(stakingtypes.StoreKey), k.accounts, k.bank, government, a.Validators, a.Consensus)
 	k.distribution = distrkeeper.NewKeeper(cdc, store(distrtypes.StoreKey), k.accounts, k.bank, k.staking, authtypes.FeeCollectorName, government)
 	k.slashing = slashingkeeper.NewKeeper(cdc, nil, store(slashingtypes.StoreKey), k.staking, government)
+	k.feegrant = feegrantkeeper.NewKeeper(cdc, store(feegrant.StoreKey), k.accounts).SetBankKeeper(k.bank)
+	k.evidence = evidencekeeper.NewKeeper(cdc, store(evidencetypes.StoreKey), k.staking, k.slashing, a.Accounts, runtime.ProvideCometInfoService())
+	k.upgrade = upgradekeeper.NewKeeper(nil, store(upgradetypes.StoreKey), cdc, c.Home, a.BaseApp, government)
 	k.staking.SetHooks(stakingtypes.NewMultiStakingHooks(k.distribution.Hooks(), k.slashing.Hooks()))
 	k.gov = govkeeper.NewKeeper(cdc, store(govtypes.StoreKey), k.accounts, k.bank, k.distribution, a.MsgServiceRouter(),
 		govtypes.DefaultConfig(), government, govkeeper.NewDefaultCalculateVoteResultsAndVotingPower(k.staking))
+
+	k.connect(a, store, government)
 
 	var errs [4]error
 	k.beacon, errs[0] = beacon.NewKeeper(store(beacon.Name), k.staking)
 	k.registry, errs[1] = registry.NewKeeper(store(registry.Name), authtypes.NewModuleAddress(registry.Name), k.bank, k.distribution)
 	k.market, errs[2] = market.NewKeeper(store(market.Name), authtypes.NewModuleAddress(market.Name), k.bank, k.distribution, k.registry, k.beacon)
-	k.training, errs[3] = training.NewKeeper(store(training.Name), k.market, k.registry, k.beacon, k.accounts, judge, referee.Rooting{})
+	k.training, errs[3] = training.NewKeeper(store(training.Name), k.market, k.registry, k.beacon, k.accounts, c.Referee, referee.Rooting{})
 	k.market.Connect(k.training)
 	return k, errors.Join(errs[:]...)
+}
+
+// connect makes what speaks with other chains: light clients of CometBFT, connections, channels, and transfers of coins.
+func (k *keepers) connect(a *App, store func(string) corestore.KVStoreService, government string) {
+	k.ibc = ibckeeper.NewKeeper(a.Codec, store(ibcexported.StoreKey), k.upgrade, government)
+	k.transfer = transferkeeper.NewKeeper(a.Codec, a.Accounts, store(transfertypes.StoreKey), k.ibc.ChannelKeeper, a.MsgServiceRouter(), k.accounts, k.bank, government)
+	k.ibc.SetRouter(porttypes.NewRouter().AddRoute(transfertypes.ModuleName, transfer.NewIBCModule(k.transfer)))
+	k.ibc.SetRouterV2(ibcapi.NewRouter().AddRoute(transfertypes.PortID, transferv2.NewIBCModule(k.transfer)))
+	k.tendermint = tendermint.NewLightClientModule(a.Codec, k.ibc.ClientKeeper.GetStoreProvider())
+	k.ibc.ClientKeeper.AddRoute(tendermint.ModuleName, &k.tendermint)
 }

@@ -40,7 +40,7 @@ func networkFlags(cmd *cobra.Command, o *node.NetworkOptions) {
 	f.IntVar(&o.Workers, "workers", 4, "number of worker accounts that have coins")
 	f.IntVar(&o.Verifiers, "verifiers", 1, "number of verifier accounts that have coins")
 	f.StringSliceVar(&o.Hosts, "host", []string{"127.0.0.1"}, "address at which everybody reaches the validators: one for all, or one for each")
-	f.IntVar(&o.Port, "port", 26600, "first port: validator i takes this + 10 i, and the next one for its HTTP interface")
+	f.IntVar(&o.Port, "port", 26600, "first port: validator i takes this + 10 i, and the three after it for CometBFT's RPC, gRPC and REST")
 	f.DurationVar(&o.BlockTime, "block-time", time.Second, "time between two blocks")
 }
 

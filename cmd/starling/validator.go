@@ -12,7 +12,7 @@ import (
 
 func (c *cli) validator() *cobra.Command {
 	return group("validator", "Run a validator", `Run a validator: one of those who decide together what the chain says. A chain goes on while fewer than a
-third of them are down.`, c.validatorUp(), c.validatorStatus())
+third of them are down.`, c.validatorUp(), c.validatorStatus(), c.validatorExport(), c.validatorImport())
 }
 
 func (c *cli) validatorUp() *cobra.Command {
@@ -44,5 +44,45 @@ func metricsFlag(cmd *cobra.Command, address *string) {
 func (c *cli) say(text string) {
 	if !c.quiet {
 		fmt.Fprintf(os.Stderr, "%s %s\n", time.Now().Format(time.TimeOnly), text)
+	}
+}
+
+func (c *cli) validatorExport() *cobra.Command {
+	return &cobra.Command{
+		Use:   "export HOME",
+		Short: "Print the whole state of a stopped validator as a genesis",
+		Long: `Print the genesis of a chain that goes on where the stopped validator of a folder is, with the next height:
+accounts, stakes, offers, orders, runs and disputes, everything but old blocks and transactions.`,
+		Example: `  starling validator export net/validator-0 > genesis.json`,
+		Args:    exactly("HOME"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			doc, err := node.ExportChain(args[0])
+			if err != nil {
+				return networkError(err)
+			}
+			_, err = fmt.Println(string(doc))
+			return err
+		},
+	}
+}
+
+func (c *cli) validatorImport() *cobra.Command {
+	return &cobra.Command{
+		Use:   "import HOME GENESIS",
+		Short: "Begin the chain of a genesis in the folder of a stopped validator",
+		Long: `Put a genesis, such as validator export prints, in the folder of a stopped validator. The chain that the folder
+holds is set aside in it; keys stay. Every validator of the chain imports the same file.`,
+		Example: `  starling validator import net/validator-0 genesis.json`,
+		Args:    exactly("HOME", "GENESIS"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			aside, err := node.ImportChain(args[0], args[1])
+			if err != nil {
+				return networkError(err)
+			}
+			if aside != "" {
+				c.say("the chain that was there is in " + aside)
+			}
+			return nil
+		},
 	}
 }

@@ -75,7 +75,10 @@ type Module struct {
 
 // NewModule returns the module of a keeper.
 func NewModule(k *Keeper) Module {
-	return Module{Module: adapter.Module{ID: Name, Messages: &marketpb.Msg_serviceDesc}, keeper: k}
+	return Module{Module: adapter.Module{
+		ID: Name, Messages: &marketpb.Msg_serviceDesc, State: k.Schema,
+		Queries: adapter.NewRoutes(marketpb.NewQueryClient, marketpb.RegisterQueryHandlerClient),
+	}, keeper: k}
 }
 
 // RegisterServices registers messages and queries.

@@ -230,7 +230,10 @@ type Module struct {
 
 // NewModule returns the module of a keeper.
 func NewModule(k *Keeper) Module {
-	return Module{Module: adapter.Module{ID: Name, Messages: &registrypb.Msg_serviceDesc}, keeper: k}
+	return Module{Module: adapter.Module{
+		ID: Name, Messages: &registrypb.Msg_serviceDesc, State: k.Schema,
+		Queries: adapter.NewRoutes(registrypb.NewQueryClient, registrypb.RegisterQueryHandlerClient),
+	}, keeper: k}
 }
 
 // RegisterServices registers messages and queries.

@@ -88,7 +88,10 @@ type Module struct {
 
 // NewModule returns the module of a keeper.
 func NewModule(k *Keeper) Module {
-	return Module{Module: adapter.Module{ID: Name, Messages: &trainingpb.Msg_serviceDesc}, keeper: k}
+	return Module{Module: adapter.Module{
+		ID: Name, Messages: &trainingpb.Msg_serviceDesc, State: k.Schema,
+		Queries: adapter.NewRoutes(trainingpb.NewQueryClient, trainingpb.RegisterQueryHandlerClient),
+	}, keeper: k}
 }
 
 // RegisterServices registers messages and queries.

@@ -5,7 +5,6 @@ package beaconpb
 
 import (
 	fmt "fmt"
-	_ "github.com/cosmos/gogoproto/gogoproto"
 	proto "github.com/cosmos/gogoproto/proto"
 	io "io"
 	math "math"
@@ -23,106 +22,6 @@ var _ = math.Inf
 // proto package needs to be updated.
 const _ = proto.GoGoProtoPackageIsVersion3 // please upgrade the proto package
 
-// GenesisState holds the keys of the first validators.
-type GenesisState struct {
-	Keys []ValidatorKey `protobuf:"bytes,1,rep,name=keys,proto3" json:"keys"`
-}
-
-func (m *GenesisState) Reset()         { *m = GenesisState{} }
-func (m *GenesisState) String() string { return proto.CompactTextString(m) }
-func (*GenesisState) ProtoMessage()    {}
-func (*GenesisState) Descriptor() ([]byte, []int) {
-	return fileDescriptor_852d4809e2f1b251, []int{0}
-}
-func (m *GenesisState) XXX_Unmarshal(b []byte) error {
-	return m.Unmarshal(b)
-}
-func (m *GenesisState) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
-	if deterministic {
-		return xxx_messageInfo_GenesisState.Marshal(b, m, deterministic)
-	} else {
-		b = b[:cap(b)]
-		n, err := m.MarshalToSizedBuffer(b)
-		if err != nil {
-			return nil, err
-		}
-		return b[:n], nil
-	}
-}
-func (m *GenesisState) XXX_Merge(src proto.Message) {
-	xxx_messageInfo_GenesisState.Merge(m, src)
-}
-func (m *GenesisState) XXX_Size() int {
-	return m.Size()
-}
-func (m *GenesisState) XXX_DiscardUnknown() {
-	xxx_messageInfo_GenesisState.DiscardUnknown(m)
-}
-
-var xxx_messageInfo_GenesisState proto.InternalMessageInfo
-
-func (m *GenesisState) GetKeys() []ValidatorKey {
-	if m != nil {
-		return m.Keys
-	}
-	return nil
-}
-
-// ValidatorKey is the VRF key of one validator.
-type ValidatorKey struct {
-	// Consensus address, 20 bytes.
-	Validator []byte `protobuf:"bytes,1,opt,name=validator,proto3" json:"validator,omitempty"`
-	// 32 bytes.
-	PublicKey []byte `protobuf:"bytes,2,opt,name=public_key,json=publicKey,proto3" json:"public_key,omitempty"`
-}
-
-func (m *ValidatorKey) Reset()         { *m = ValidatorKey{} }
-func (m *ValidatorKey) String() string { return proto.CompactTextString(m) }
-func (*ValidatorKey) ProtoMessage()    {}
-func (*ValidatorKey) Descriptor() ([]byte, []int) {
-	return fileDescriptor_852d4809e2f1b251, []int{1}
-}
-func (m *ValidatorKey) XXX_Unmarshal(b []byte) error {
-	return m.Unmarshal(b)
-}
-func (m *ValidatorKey) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
-	if deterministic {
-		return xxx_messageInfo_ValidatorKey.Marshal(b, m, deterministic)
-	} else {
-		b = b[:cap(b)]
-		n, err := m.MarshalToSizedBuffer(b)
-		if err != nil {
-			return nil, err
-		}
-		return b[:n], nil
-	}
-}
-func (m *ValidatorKey) XXX_Merge(src proto.Message) {
-	xxx_messageInfo_ValidatorKey.Merge(m, src)
-}
-func (m *ValidatorKey) XXX_Size() int {
-	return m.Size()
-}
-func (m *ValidatorKey) XXX_DiscardUnknown() {
-	xxx_messageInfo_ValidatorKey.DiscardUnknown(m)
-}
-
-var xxx_messageInfo_ValidatorKey proto.InternalMessageInfo
-
-func (m *ValidatorKey) GetValidator() []byte {
-	if m != nil {
-		return m.Validator
-	}
-	return nil
-}
-
-func (m *ValidatorKey) GetPublicKey() []byte {
-	if m != nil {
-		return m.PublicKey
-	}
-	return nil
-}
-
 // EventBeacon: the beacon of a block.
 type EventBeacon struct {
 	Height int64 `protobuf:"varint,1,opt,name=height,proto3" json:"height,omitempty"`
@@ -136,7 +35,7 @@ func (m *EventBeacon) Reset()         { *m = EventBeacon{} }
 func (m *EventBeacon) String() string { return proto.CompactTextString(m) }
 func (*EventBeacon) ProtoMessage()    {}
 func (*EventBeacon) Descriptor() ([]byte, []int) {
-	return fileDescriptor_852d4809e2f1b251, []int{2}
+	return fileDescriptor_852d4809e2f1b251, []int{0}
 }
 func (m *EventBeacon) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -187,109 +86,26 @@ func (m *EventBeacon) GetOutputs() uint32 {
 }
 
 func init() {
-	proto.RegisterType((*GenesisState)(nil), "starling.beacon.v1.GenesisState")
-	proto.RegisterType((*ValidatorKey)(nil), "starling.beacon.v1.ValidatorKey")
 	proto.RegisterType((*EventBeacon)(nil), "starling.beacon.v1.EventBeacon")
 }
 
 func init() { proto.RegisterFile("starling/beacon/v1/state.proto", fileDescriptor_852d4809e2f1b251) }
 
 var fileDescriptor_852d4809e2f1b251 = []byte{
-	// 307 bytes of a gzipped FileDescriptorProto
-	0x1f, 0x8b, 0x08, 0x00, 0x00, 0x00, 0x00, 0x00, 0x02, 0xff, 0x64, 0x90, 0x41, 0x4b, 0xfb, 0x30,
-	0x18, 0xc6, 0x9b, 0xff, 0xf6, 0x9f, 0x2c, 0x9b, 0x97, 0x30, 0xa4, 0x88, 0xc6, 0xb2, 0xd3, 0x2e,
-	0x36, 0x4c, 0x6f, 0xe2, 0x69, 0x20, 0x82, 0xbb, 0x55, 0xdc, 0xc1, 0x8b, 0xa4, 0xf5, 0xa5, 0x0d,
-	0xab, 0x49, 0x69, 0xd2, 0x6a, 0xbf, 0x85, 0x1f, 0x6b, 0xc7, 0x1d, 0x3d, 0x89, 0x6c, 0x5f, 0x44,
-	0x96, 0x58, 0x15, 0x3c, 0x25, 0xcf, 0xf3, 0xcb, 0xfb, 0x84, 0xf7, 0xc1, 0x54, 0x1b, 0x5e, 0xe6,
-	0x42, 0xa6, 0x2c, 0x06, 0x9e, 0x28, 0xc9, 0xea, 0x29, 0xd3, 0x86, 0x1b, 0x08, 0x8b, 0x52, 0x19,
-	0x45, 0x48, 0xcb, 0x43, 0xc7, 0xc3, 0x7a, 0x7a, 0x38, 0x4a, 0x55, 0xaa, 0x2c, 0x66, 0xbb, 0x9b,
-	0x7b, 0x39, 0xbe, 0xc1, 0xc3, 0x6b, 0x90, 0xa0, 0x85, 0xbe, 0xdd, 0xcd, 0x93, 0x0b, 0xdc, 0x5d,
-	0x42, 0xa3, 0x7d, 0x14, 0x74, 0x26, 0x83, 0xb3, 0x20, 0xfc, 0x1b, 0x14, 0x2e, 0x78, 0x2e, 0x1e,
-	0xb9, 0x51, 0xe5, 0x1c, 0x9a, 0x59, 0x77, 0xf5, 0x7e, 0xe2, 0x45, 0x76, 0x66, 0x3c, 0xc7, 0xc3,
-	0xdf, 0x8c, 0x1c, 0xe1, 0x7e, 0xdd, 0x6a, 0x1f, 0x05, 0x68, 0x32, 0x8c, 0x7e, 0x0c, 0x72, 0x8c,
-	0x71, 0x51, 0xc5, 0xb9, 0x48, 0x1e, 0x96, 0xd0, 0xf8, 0xff, 0x1c, 0x76, 0xce, 0x1c, 0x9a, 0xf1,
-	0x1d, 0x1e, 0x5c, 0xd5, 0x20, 0xcd, 0xcc, 0xfe, 0x4b, 0x0e, 0x70, 0x2f, 0x03, 0x91, 0x66, 0xc6,
-	0x06, 0x75, 0xa2, 0x2f, 0x45, 0x46, 0xf8, 0x7f, 0xcd, 0xf3, 0x0a, 0x6c, 0x40, 0x3f, 0x72, 0x82,
-	0xf8, 0x78, 0x4f, 0x55, 0xa6, 0xa8, 0x8c, 0xf6, 0x3b, 0x01, 0x9a, 0xec, 0x47, 0xad, 0x9c, 0x2d,
-	0x56, 0x1b, 0x8a, 0xd6, 0x1b, 0x8a, 0x3e, 0x36, 0x14, 0xbd, 0x6e, 0xa9, 0xb7, 0xde, 0x52, 0xef,
-	0x6d, 0x4b, 0xbd, 0xfb, 0xcb, 0x54, 0x98, 0xac, 0x8a, 0xc3, 0x44, 0x3d, 0xb1, 0x76, 0xeb, 0x53,
-	0x09, 0xe6, 0x59, 0x95, 0xcb, 0x6f, 0x83, 0x25, 0x19, 0x17, 0x92, 0xbd, 0xb4, 0xbd, 0xbb, 0xa3,
-	0x88, 0xe3, 0x9e, 0xad, 0xf3, 0xfc, 0x33, 0x00, 0x00, 0xff, 0xff, 0x10, 0x58, 0xfb, 0x0e, 0x9a,
-	0x01, 0x00, 0x00,
-}
-
-func (m *GenesisState) Marshal() (dAtA []byte, err error) {
-	size := m.Size()
-	dAtA = make([]byte, size)
-	n, err := m.MarshalToSizedBuffer(dAtA[:size])
-	if err != nil {
-		return nil, err
-	}
-	return dAtA[:n], nil
-}
-
-func (m *GenesisState) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *GenesisState) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	_ = i
-	var l int
-	_ = l
-	if len(m.Keys) > 0 {
-		for iNdEx := len(m.Keys) - 1; iNdEx >= 0; iNdEx-- {
-			{
-				size, err := m.Keys[iNdEx].MarshalToSizedBuffer(dAtA[:i])
-				if err != nil {
-					return 0, err
-				}
-				i -= size
-				i = encodeVarintState(dAtA, i, uint64(size))
-			}
-			i--
-			dAtA[i] = 0xa
-		}
-	}
-	return len(dAtA) - i, nil
-}
-
-func (m *ValidatorKey) Marshal() (dAtA []byte, err error) {
-	size := m.Size()
-	dAtA = make([]byte, size)
-	n, err := m.MarshalToSizedBuffer(dAtA[:size])
-	if err != nil {
-		return nil, err
-	}
-	return dAtA[:n], nil
-}
-
-func (m *ValidatorKey) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *ValidatorKey) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	_ = i
-	var l int
-	_ = l
-	if len(m.PublicKey) > 0 {
-		i -= len(m.PublicKey)
-		copy(dAtA[i:], m.PublicKey)
-		i = encodeVarintState(dAtA, i, uint64(len(m.PublicKey)))
-		i--
-		dAtA[i] = 0x12
-	}
-	if len(m.Validator) > 0 {
-		i -= len(m.Validator)
-		copy(dAtA[i:], m.Validator)
-		i = encodeVarintState(dAtA, i, uint64(len(m.Validator)))
-		i--
-		dAtA[i] = 0xa
-	}
-	return len(dAtA) - i, nil
+	// 206 bytes of a gzipped FileDescriptorProto
+	0x1f, 0x8b, 0x08, 0x00, 0x00, 0x00, 0x00, 0x00, 0x02, 0xff, 0xe2, 0x92, 0x2b, 0x2e, 0x49, 0x2c,
+	0xca, 0xc9, 0xcc, 0x4b, 0xd7, 0x4f, 0x4a, 0x4d, 0x4c, 0xce, 0xcf, 0xd3, 0x2f, 0x33, 0xd4, 0x2f,
+	0x2e, 0x49, 0x2c, 0x49, 0xd5, 0x2b, 0x28, 0xca, 0x2f, 0xc9, 0x17, 0x12, 0x82, 0xc9, 0xeb, 0x41,
+	0xe4, 0xf5, 0xca, 0x0c, 0x95, 0x42, 0xb9, 0xb8, 0x5d, 0xcb, 0x52, 0xf3, 0x4a, 0x9c, 0xc0, 0x22,
+	0x42, 0x62, 0x5c, 0x6c, 0x19, 0xa9, 0x99, 0xe9, 0x19, 0x25, 0x12, 0x8c, 0x0a, 0x8c, 0x1a, 0xcc,
+	0x41, 0x50, 0x9e, 0x90, 0x08, 0x17, 0x6b, 0x59, 0x62, 0x4e, 0x69, 0xaa, 0x04, 0x93, 0x02, 0xa3,
+	0x06, 0x67, 0x10, 0x84, 0x23, 0x24, 0xc1, 0xc5, 0x9e, 0x5f, 0x5a, 0x52, 0x50, 0x5a, 0x52, 0x2c,
+	0xc1, 0xac, 0xc0, 0xa8, 0xc1, 0x1b, 0x04, 0xe3, 0x3a, 0x85, 0x9d, 0x78, 0x24, 0xc7, 0x78, 0xe1,
+	0x91, 0x1c, 0xe3, 0x83, 0x47, 0x72, 0x8c, 0x13, 0x1e, 0xcb, 0x31, 0x5c, 0x78, 0x2c, 0xc7, 0x70,
+	0xe3, 0xb1, 0x1c, 0x43, 0x94, 0x4d, 0x7a, 0x66, 0x49, 0x46, 0x69, 0x92, 0x5e, 0x72, 0x7e, 0xae,
+	0x3e, 0xcc, 0x3d, 0xba, 0x79, 0xa9, 0x25, 0xe5, 0xf9, 0x45, 0xd9, 0x70, 0x01, 0xfd, 0xe4, 0x8c,
+	0xc4, 0xcc, 0x3c, 0xfd, 0x0a, 0x98, 0x47, 0x20, 0x54, 0x41, 0x52, 0x12, 0x1b, 0xd8, 0x27, 0xc6,
+	0x80, 0x00, 0x00, 0x00, 0xff, 0xff, 0x90, 0x3b, 0xc9, 0xe4, 0xeb, 0x00, 0x00, 0x00,
 }
 
 func (m *EventBeacon) Marshal() (dAtA []byte, err error) {
@@ -343,38 +159,6 @@ func encodeVarintState(dAtA []byte, offset int, v uint64) int {
 	dAtA[offset] = uint8(v)
 	return base
 }
-func (m *GenesisState) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	if len(m.Keys) > 0 {
-		for _, e := range m.Keys {
-			l = e.Size()
-			n += 1 + l + sovState(uint64(l))
-		}
-	}
-	return n
-}
-
-func (m *ValidatorKey) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	l = len(m.Validator)
-	if l > 0 {
-		n += 1 + l + sovState(uint64(l))
-	}
-	l = len(m.PublicKey)
-	if l > 0 {
-		n += 1 + l + sovState(uint64(l))
-	}
-	return n
-}
-
 func (m *EventBeacon) Size() (n int) {
 	if m == nil {
 		return 0
@@ -399,208 +183,6 @@ func sovState(x uint64) (n int) {
 }
 func sozState(x uint64) (n int) {
 	return sovState(uint64((x << 1) ^ uint64((int64(x) >> 63))))
-}
-func (m *GenesisState) Unmarshal(dAtA []byte) error {
-	l := len(dAtA)
-	iNdEx := 0
-	for iNdEx < l {
-		preIndex := iNdEx
-		var wire uint64
-		for shift := uint(0); ; shift += 7 {
-			if shift >= 64 {
-				return ErrIntOverflowState
-			}
-			if iNdEx >= l {
-				return io.ErrUnexpectedEOF
-			}
-			b := dAtA[iNdEx]
-			iNdEx++
-			wire |= uint64(b&0x7F) << shift
-			if b < 0x80 {
-				break
-			}
-		}
-		fieldNum := int32(wire >> 3)
-		wireType := int(wire & 0x7)
-		if wireType == 4 {
-			return fmt.Errorf("proto: GenesisState: wiretype end group for non-group")
-		}
-		if fieldNum <= 0 {
-			return fmt.Errorf("proto: GenesisState: illegal tag %d (wire type %d)", fieldNum, wire)
-		}
-		switch fieldNum {
-		case 1:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Keys", wireType)
-			}
-			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowState
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			if msglen < 0 {
-				return ErrInvalidLengthState
-			}
-			postIndex := iNdEx + msglen
-			if postIndex < 0 {
-				return ErrInvalidLengthState
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			m.Keys = append(m.Keys, ValidatorKey{})
-			if err := m.Keys[len(m.Keys)-1].Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
-				return err
-			}
-			iNdEx = postIndex
-		default:
-			iNdEx = preIndex
-			skippy, err := skipState(dAtA[iNdEx:])
-			if err != nil {
-				return err
-			}
-			if (skippy < 0) || (iNdEx+skippy) < 0 {
-				return ErrInvalidLengthState
-			}
-			if (iNdEx + skippy) > l {
-				return io.ErrUnexpectedEOF
-			}
-			iNdEx += skippy
-		}
-	}
-
-	if iNdEx > l {
-		return io.ErrUnexpectedEOF
-	}
-	return nil
-}
-func (m *ValidatorKey) Unmarshal(dAtA []byte) error {
-	l := len(dAtA)
-	iNdEx := 0
-	for iNdEx < l {
-		preIndex := iNdEx
-		var wire uint64
-		for shift := uint(0); ; shift += 7 {
-			if shift >= 64 {
-				return ErrIntOverflowState
-			}
-			if iNdEx >= l {
-				return io.ErrUnexpectedEOF
-			}
-			b := dAtA[iNdEx]
-			iNdEx++
-			wire |= uint64(b&0x7F) << shift
-			if b < 0x80 {
-				break
-			}
-		}
-		fieldNum := int32(wire >> 3)
-		wireType := int(wire & 0x7)
-		if wireType == 4 {
-			return fmt.Errorf("proto: ValidatorKey: wiretype end group for non-group")
-		}
-		if fieldNum <= 0 {
-			return fmt.Errorf("proto: ValidatorKey: illegal tag %d (wire type %d)", fieldNum, wire)
-		}
-		switch fieldNum {
-		case 1:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Validator", wireType)
-			}
-			var byteLen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowState
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				byteLen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			if byteLen < 0 {
-				return ErrInvalidLengthState
-			}
-			postIndex := iNdEx + byteLen
-			if postIndex < 0 {
-				return ErrInvalidLengthState
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			m.Validator = append(m.Validator[:0], dAtA[iNdEx:postIndex]...)
-			if m.Validator == nil {
-				m.Validator = []byte{}
-			}
-			iNdEx = postIndex
-		case 2:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field PublicKey", wireType)
-			}
-			var byteLen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowState
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				byteLen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			if byteLen < 0 {
-				return ErrInvalidLengthState
-			}
-			postIndex := iNdEx + byteLen
-			if postIndex < 0 {
-				return ErrInvalidLengthState
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			m.PublicKey = append(m.PublicKey[:0], dAtA[iNdEx:postIndex]...)
-			if m.PublicKey == nil {
-				m.PublicKey = []byte{}
-			}
-			iNdEx = postIndex
-		default:
-			iNdEx = preIndex
-			skippy, err := skipState(dAtA[iNdEx:])
-			if err != nil {
-				return err
-			}
-			if (skippy < 0) || (iNdEx+skippy) < 0 {
-				return ErrInvalidLengthState
-			}
-			if (iNdEx + skippy) > l {
-				return io.ErrUnexpectedEOF
-			}
-			iNdEx += skippy
-		}
-	}
-
-	if iNdEx > l {
-		return io.ErrUnexpectedEOF
-	}
-	return nil
 }
 func (m *EventBeacon) Unmarshal(dAtA []byte) error {
 	l := len(dAtA)

@@ -1,0 +1,139 @@
+package chain_test
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"testing"
+	"time"
+
+	"github.com/cosmos/cosmos-sdk/crypto/hd"
+	"github.com/cosmos/cosmos-sdk/crypto/keys/secp256k1"
+	sdk "github.com/cosmos/cosmos-sdk/types"
+	banktypes "github.com/cosmos/cosmos-sdk/x/bank/types"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+	reflection "google.golang.org/grpc/reflection/grpc_reflection_v1alpha"
+
+	"github.com/starling-network/starling/chain"
+)
+
+const mnemonic = "abandon abandon abandon abandon abandon abandon abandon abandon abandon abandon abandon about"
+
+// open is a validator with all its interfaces, and an account with coins.
+func open(t *testing.T) (c chain.Config, address string) {
+	t.Helper()
+	secret, err := hd.Secp256k1.Derive()(mnemonic, "", sdk.GetConfig().GetFullBIP44Path())
+	if err != nil {
+		t.Fatal(err)
+	}
+	address = sdk.AccAddress((&secp256k1.PrivKey{Key: secret}).PubKey().Address()).String()
+	c = config(t.TempDir())
+	c.Accounts = []chain.Funded{{Address: address, Amount: 1_000_000_000}}
+	c.Log = t.Output()
+	for _, port := range []*string{&c.RPC, &c.GRPC, &c.REST} {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		*port = l.Addr().String()
+		defer l.Close()
+	}
+	return c, address
+}
+
+// TestOrdinaryClients runs the JavaScript client of the ecosystem against a validator.
+func TestOrdinaryClients(t *testing.T) {
+	for _, program := range []string{"node", "npm"} {
+		if _, err := exec.LookPath(program); err != nil {
+			t.Skipf("%s is not installed", program)
+		}
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	defer cancel()
+	dir := t.TempDir()
+	if err := os.CopyFS(dir, os.DirFS("testdata/cosmjs")); err != nil {
+		t.Fatal(err)
+	}
+	do := func(program string, args ...string) {
+		t.Helper()
+		cmd := exec.CommandContext(ctx, program, args...)
+		cmd.Dir = dir
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%s: %v\n%s", program, err, out)
+		}
+	}
+	do("npm", "ci", "--silent")
+	c, _ := open(t)
+	v, err := chain.Start(ctx, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer v.Stop()
+	do("node", "check.mjs", "http://"+c.RPC, "http://"+c.REST, mnemonic)
+}
+
+func TestGRPC(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	c, address := open(t)
+	v, err := chain.Start(ctx, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer v.Stop()
+	conn, err := grpc.NewClient(c.GRPC, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	r, err := banktypes.NewQueryClient(conn).Balance(ctx, &banktypes.QueryBalanceRequest{Address: address, Denom: "uzen"})
+	if err != nil || r.Balance.Amount.Int64() != 1_000_000_000 {
+		t.Errorf("%v (%v)", r, err)
+	}
+	stream, err := reflection.NewServerReflectionClient(conn).ServerReflectionInfo(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := stream.Send(&reflection.ServerReflectionRequest{MessageRequest: &reflection.ServerReflectionRequest_ListServices{}}); err != nil {
+		t.Fatal(err)
+	}
+	list, err := stream.Recv()
+	if err != nil {
+		t.Fatal(err)
+	}
+	known := map[string]bool{}
+	for _, s := range list.GetListServicesResponse().GetService() {
+		known[s.Name] = true
+	}
+	for _, name := range []string{"cosmos.bank.v1beta1.Query", "cosmos.tx.v1beta1.Service", "cosmos.base.tendermint.v1beta1.Service", "ibc.applications.transfer.v1.Query", "starling.training.v1.Query"} {
+		if !known[name] {
+			t.Errorf("%s is not served", name)
+		}
+	}
+	v.Stop()
+	if _, err := net.DialTimeout("tcp", c.GRPC, time.Second); err == nil {
+		t.Error("the port is open after the end")
+	}
+}
+
+// A port that is taken is said, and nothing is left running.
+func TestPortTaken(t *testing.T) {
+	c, _ := open(t)
+	l, err := net.Listen("tcp", c.REST)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	if _, err := chain.Start(t.Context(), c); err == nil {
+		t.Fatal(fmt.Sprintf("%s is taken", c.REST))
+	}
+	c.REST = ""
+	v, err := chain.Start(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v.Stop()
+}

@@ -1,0 +1,168 @@
+// Package upgrade changes the rules of the running chain at a height that the government chose: the keeper of the SDK's
+// module of that name, and the moment at which it acts. The SDK's own wiring is left out for what it imports: downloaders of
+// programs for several clouds, half as much again as this whole program, which nothing here would call.
+package upgrade
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"cosmossdk.io/core/appmodule"
+	sdkclient "github.com/cosmos/cosmos-sdk/client"
+	"github.com/cosmos/cosmos-sdk/codec"
+	codectypes "github.com/cosmos/cosmos-sdk/codec/types"
+	storetypes "github.com/cosmos/cosmos-sdk/store/v2/types"
+	sdk "github.com/cosmos/cosmos-sdk/types"
+	"github.com/cosmos/cosmos-sdk/x/upgrade/keeper"
+	"github.com/cosmos/cosmos-sdk/x/upgrade/types"
+	"github.com/grpc-ecosystem/grpc-gateway/runtime"
+	"google.golang.org/grpc"
+)
+
+// Errors that stop a node at its next block. A node of the right version goes on from there.
+var (
+	ErrTooOld = errors.New("upgrade: this version does not know the upgrade that is due")
+	ErrTooNew = errors.New("upgrade: this version knows an upgrade that is not due yet")
+)
+
+// Module wires the keeper into the application.
+type Module struct{ keeper *keeper.Keeper }
+
+var (
+	_ appmodule.HasPreBlocker = Module{}
+	_ appmodule.HasGenesis    = Module{}
+)
+
+// NewModule returns the module of a keeper.
+func NewModule(k *keeper.Keeper) Module { return Module{k} }
+
+// Name implements module.HasName.
+func (Module) Name() string { return types.ModuleName }
+
+// IsAppModule marks a module of the SDK.
+func (Module) IsAppModule() {}
+
+// IsOnePerModuleType marks a module of the SDK.
+func (Module) IsOnePerModuleType() {}
+
+// RegisterLegacyAminoCodec makes the messages of the module known to hardware wallets.
+func (Module) RegisterLegacyAminoCodec(c *codec.LegacyAmino) { types.RegisterLegacyAminoCodec(c) }
+
+// RegisterInterfaces makes the messages of the module known.
+func (Module) RegisterInterfaces(r codectypes.InterfaceRegistry) { types.RegisterInterfaces(r) }
+
+// RegisterGRPCGatewayRoutes serves the queries over HTTP.
+func (Module) RegisterGRPCGatewayRoutes(c sdkclient.Context, mux *runtime.ServeMux) {
+	if err := types.RegisterQueryHandlerClient(context.Background(), mux, types.NewQueryClient(c)); err != nil {
+		panic(err) // two routes of the program itself collide
+	}
+}
+
+// RegisterServices registers messages and queries.
+func (m Module) RegisterServices(r grpc.ServiceRegistrar) error {
+	types.RegisterMsgServer(r, keeper.NewMsgServerImpl(m.keeper))
+	types.RegisterQueryServer(r, m.keeper)
+	return nil
+}
+
+// PreBlock carries out the upgrade that is due. A version that does not know it stops before it executes anything, and notes
+// on disk what it waits for.
+func (m Module) PreBlock(ctx context.Context) (appmodule.ResponsePreBlock, error) {
+	height := sdk.UnwrapSDKContext(ctx).BlockHeight()
+	plan, err := m.keeper.GetUpgradePlan(ctx)
+	if errors.Is(err, types.ErrNoUpgradePlanFound) {
+		return unchanged, m.settled(ctx)
+	}
+	if err != nil {
+		return nil, err
+	}
+	known := m.keeper.HasHandler(plan.Name)
+	switch due := plan.ShouldExecute(height); {
+	case !due && known:
+		return nil, fmt.Errorf("%w: %s is for height %d, the chain is at %d: run the version before it until then", ErrTooNew, plan.Name, plan.Height, height)
+	case !due:
+		return unchanged, m.settled(ctx)
+	case !known:
+		err := m.keeper.DumpUpgradeInfoToDisk(height, plan)
+		return nil, errors.Join(fmt.Errorf("%w: %s at height %d: install the version that has it and start again; %s", ErrTooOld, plan.Name, plan.Height, plan.Info), err)
+	}
+	free := sdk.UnwrapSDKContext(ctx).WithBlockGasMeter(storetypes.NewInfiniteGasMeter())
+	return &sdk.ResponsePreBlock{ConsensusParamsChanged: true}, m.keeper.ApplyUpgrade(free, plan)
+}
+
+var unchanged = &sdk.ResponsePreBlock{}
+
+// settled refuses, once for every start, to go on with a version that lacks the last upgrade which was carried out.
+func (m Module) settled(ctx context.Context) error {
+	if m.keeper.DowngradeVerified() {
+		return nil
+	}
+	last, height, err := m.keeper.GetLastCompletedUpgrade(ctx)
+	if err != nil {
+		return err
+	}
+	if last != "" && !m.keeper.HasHandler(last) {
+		return fmt.Errorf("%w: %s was carried out at height %d: install the version that has it", ErrTooOld, last, height)
+	}
+	m.keeper.SetDowngradeVerified(true)
+	return nil
+}
+
+// fieldPlan is the genesis of the module: the upgrade that is waited for, or nothing.
+const fieldPlan = "plan"
+
+// DefaultGenesis implements appmodule.HasGenesis: nothing is planned.
+func (Module) DefaultGenesis(to appmodule.GenesisTarget) error { return write(to, nil) }
+
+// ValidateGenesis implements appmodule.HasGenesis.
+func (Module) ValidateGenesis(from appmodule.GenesisSource) error {
+	plan, err := read(from)
+	if err != nil || plan == nil {
+		return err
+	}
+	return plan.ValidateBasic()
+}
+
+// InitGenesis implements appmodule.HasGenesis.
+func (m Module) InitGenesis(ctx context.Context, from appmodule.GenesisSource) error {
+	plan, err := read(from)
+	if err != nil || plan == nil {
+		return err
+	}
+	return m.keeper.ScheduleUpgrade(ctx, *plan)
+}
+
+// ExportGenesis implements appmodule.HasGenesis.
+func (m Module) ExportGenesis(ctx context.Context, to appmodule.GenesisTarget) error {
+	plan, err := m.keeper.GetUpgradePlan(ctx)
+	if errors.Is(err, types.ErrNoUpgradePlanFound) {
+		return write(to, nil)
+	}
+	if err != nil {
+		return err
+	}
+	return write(to, &plan)
+}
+
+func write(to appmodule.GenesisTarget, plan *types.Plan) error {
+	w, err := to(fieldPlan)
+	if err != nil {
+		return err
+	}
+	return errors.Join(json.NewEncoder(w).Encode(plan), w.Close())
+}
+
+func read(from appmodule.GenesisSource) (plan *types.Plan, err error) {
+	r, err := from(fieldPlan)
+	if err != nil || r == nil {
+		return nil, err
+	}
+	raw, err := io.ReadAll(r)
+	if err := errors.Join(err, r.Close()); err != nil {
+		return nil, err
+	}
+	return plan, json.Unmarshal(raw, &plan)
+}
