@@ -1,0 +1,106 @@
+package sim
+
+import (
+	"bytes"
+	"encoding/json"
+	"testing"
+
+	"cosmossdk.io/log/v2"
+	abci "github.com/cometbft/cometbft/abci/types"
+	dbm "github.com/cosmos/cosmos-db"
+
+	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/chain/app"
+)
+
+// imported is an application that begins with the exported state of another, at its next height.
+func imported(t *testing.T, l *ledger) *app.App {
+	t.Helper()
+	state := must(l.app.Export())(t)
+	a := must(app.New(log.NewNopLogger(), dbm.NewMemDB(), l.config))(t)
+	params := l.app.GetConsensusParams(must(l.app.CreateQueryContext(l.height, false))(t))
+	_, err := a.InitChain(&abci.RequestInitChain{
+		ChainId: l.chainID, Time: l.decided.Time, InitialHeight: l.height + 1, ConsensusParams: &params, AppStateBytes: state,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+func must[T any](v T, err error) func(*testing.T) T {
+	return func(t *testing.T) T {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+}
+
+// modules are the exported states of the modules of an application.
+func modules(t *testing.T, a *app.App) (m map[string]json.RawMessage) {
+	t.Helper()
+	state := must(a.Export())(t)
+	if err := json.Unmarshal(state, &m); err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// A chain whose state is exported and imported again at any height of a run goes on as if nothing had happened: it executes the
+// same blocks to the same results, and what it then exports is the same.
+func TestExportLosesNothing(t *testing.T) {
+	for _, at := range []int64{2, 9, 22} {
+		w := must(New(small(t), Money{}))(t)
+		l := w.ledger
+		var other *app.App
+		l.witness = func() {
+			if l.height < at {
+				return
+			}
+			if l.height == at {
+				other = imported(t, l)
+				return
+			}
+			r := must(other.FinalizeBlock(l.decided))(t)
+			must(other.Commit())(t)
+			if !bytes.Equal(canon.MustMarshal(outcomes(r)), canon.MustMarshal(outcomes(l.done))) {
+				t.Errorf("imported after block %d: block %d has other results", at, l.height)
+			}
+			if l.height != at+1 && l.height%9 != 0 {
+				return
+			}
+			before, after := modules(t, l.app), modules(t, other)
+			for name := range before {
+				if !bytes.Equal(before[name], after[name]) {
+					t.Errorf("imported after block %d: %s differs after block %d:\n%s\n%s", at, name, l.height, before[name], after[name])
+				}
+			}
+		}
+		if _, err := w.Play(); err != nil {
+			t.Fatal(err)
+		}
+		if other == nil || l.height < at+10 {
+			t.Errorf("the run was over too early, at block %d", l.height)
+		}
+	}
+}
+
+// outcomes are what transactions came to, and the events of the block.
+func outcomes(r *abci.ResponseFinalizeBlock) (list [][]byte) {
+	for _, tx := range r.TxResults {
+		list = append(list, must1(tx.Marshal()))
+	}
+	for _, e := range r.Events {
+		list = append(list, must1(e.Marshal()))
+	}
+	return list
+}
+
+func must1(b []byte, err error) []byte {
+	if err != nil {
+		panic(err)
+	}
+	return b
+}

@@ -1,0 +1,133 @@
+package sim
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"testing"
+	"time"
+
+	"cosmossdk.io/log/v2"
+	cmttypes "github.com/cometbft/cometbft/types"
+	sdk "github.com/cosmos/cosmos-sdk/types"
+	authtypes "github.com/cosmos/cosmos-sdk/x/auth/types"
+	govtypes "github.com/cosmos/cosmos-sdk/x/gov/types"
+	govv1 "github.com/cosmos/cosmos-sdk/x/gov/types/v1"
+	upgradetypes "github.com/cosmos/cosmos-sdk/x/upgrade/types"
+
+	"github.com/starling-network/starling/chain"
+	"github.com/starling-network/starling/chain/adapter"
+	"github.com/starling-network/starling/chain/app"
+	"github.com/starling-network/starling/chain/wire"
+	"github.com/starling-network/starling/chain/x/upgrade"
+	"github.com/starling-network/starling/client"
+	"github.com/starling-network/starling/protocol/run"
+)
+
+// operator signs as the account that created a validator.
+type operator struct{ chain.Keys }
+
+func (o operator) PublicKey() []byte                   { return o.Operator.PubKey().Bytes() }
+func (o operator) Sign(message []byte) ([]byte, error) { return o.Operator.Sign(message) }
+
+// hasty lets the government decide within seconds.
+func hasty(doc *cmttypes.GenesisDoc) error {
+	e, err := wire.NewEncoding()
+	if err != nil {
+		return err
+	}
+	var state map[string]json.RawMessage
+	if err := json.Unmarshal(doc.AppState, &state); err != nil {
+		return err
+	}
+	var gov govv1.GenesisState
+	e.Codec.MustUnmarshalJSON(state[govtypes.ModuleName], &gov)
+	period, shorter := 5*time.Second, 4*time.Second
+	gov.Params.VotingPeriod, gov.Params.ExpeditedVotingPeriod = &period, &shorter
+	state[govtypes.ModuleName] = e.Codec.MustMarshalJSON(&gov)
+	doc.AppState, err = json.Marshal(state)
+	return err
+}
+
+// sign makes the transaction that an account sends next.
+func (l *ledger) sign(t *testing.T, s client.Signer, msgs ...sdk.Msg) []byte {
+	t.Helper()
+	account, sequence, err := client.New(l.connection, s).Sequence(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return must(client.Sign(t.Context(), s, client.Account{ChainID: l.chainID, Number: account, Sequence: sequence}, 0, msgs...))(t)
+}
+
+// send delivers a transaction of an account, which must be executed.
+func (w *World) send(t *testing.T, s client.Signer, msgs ...sdk.Msg) {
+	t.Helper()
+	w.deliver(w.ledger.sign(t, s, msgs...), func(_ client.Result, err error) {
+		if err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// The government changes the rules at a height in the middle of a run. The old version stops there, and cannot go on; the new
+// one opens the same state, changes it and goes on: so does the run, to the state root that it has without the upgrade.
+func TestUpgradeInTheMiddleOfARun(t *testing.T) {
+	const name, at = "v2", 20
+	government := authtypes.NewModuleAddress(govtypes.ModuleName).String()
+	c := small(t)
+	c.genesis = hasty
+	c.Comes = []Newcomer{{Name: "citizen", Role: run.Worker, At: 24 * time.Hour}} // never; but it has coins
+	w := must(New(c, Money{}, &Pay{}, Justice{}, &Lineage{Honest: true}))(t)
+	l := w.ledger
+	l.config.Home = t.TempDir()
+	t.Chdir(l.config.Home) // where the first application, which has no folder, writes what it waits for
+	open := func(upgrades ...app.Upgrade) {
+		config := l.config
+		config.Upgrades = upgrades
+		l.app = must(app.New(log.NewNopLogger(), l.db, config))(t)
+		l.connection.app = l.app
+	}
+	applied := int64(0)
+	v2 := app.Upgrade{Name: name, Apply: func(ctx context.Context, _ *app.App) error {
+		applied = sdk.UnwrapSDKContext(ctx).BlockHeight()
+		return nil
+	}}
+	l.mend = func(err error) error {
+		if !errors.Is(err, upgrade.ErrTooOld) || l.height != at-1 || applied != 0 {
+			return err
+		}
+		open()
+		if _, err := l.app.FinalizeBlock(l.decided); !errors.Is(err, upgrade.ErrTooOld) {
+			t.Errorf("the old version started again says %v", err)
+		}
+		open(v2)
+		return nil
+	}
+	l.witness = func() {
+		switch l.height {
+		case 3:
+			plan := &upgradetypes.MsgSoftwareUpgrade{Authority: government, Plan: upgradetypes.Plan{Name: name, Height: at, Info: "changes nothing"}}
+			deposit := adapter.Coins(10_000_000)
+			w.send(t, keyOf("citizen"), must(govv1.NewMsgSubmitProposal([]sdk.Msg{plan}, deposit, keyOf("citizen").Address(), "", "v2", "The next version.", false))(t))
+		case 4:
+			for _, v := range l.validators {
+				w.send(t, operator{v}, govv1.NewMsgVote(sdk.AccAddress(v.Operator.PubKey().Address()), 1, govv1.OptionYes, ""))
+			}
+		}
+	}
+	if _, err := w.Play(); err != nil {
+		t.Fatal(err)
+	}
+	if applied != at {
+		t.Errorf("the upgrade was applied at height %d", applied)
+	}
+	if o := must(w.Outcome())(t); o.Phase != run.Done || !o.Honest || o.Blocks < at+10 {
+		t.Errorf("%+v", o)
+	}
+	// A version that does not know what was carried out does not go on either.
+	open()
+	l.mend = nil
+	if _, err := l.block(t.Context(), w.clock.now+c.BlockTime); !errors.Is(err, upgrade.ErrTooOld) {
+		t.Errorf("the old version over the new state says %v", err)
+	}
+}
