@@ -1,6 +1,8 @@
 // Package folder reads and writes a model as the folder that Hugging Face libraries use: config.json, and the tensors in
 // model.safetensors or, cut by size, in model-00001-of-00002.safetensors and so on with an index of which is where.
 //
+// An adapter is read as PEFT writes it: adapter_config.json and adapter_model.safetensors.
+//
 // Reading takes an fs.FS and writing gives files that write themselves to an io.Writer; where they come from and go to,
 // and that none is left half-written, is the caller's business. The tokenizer's files are compute/data/tokenizer's.
 package folder
@@ -54,12 +56,13 @@ func (e *Error) Unwrap() error { return e.Err }
 
 // What may be wrong with a folder, besides what packages model and safetensors find in one file.
 var (
-	ErrJSON      = errors.New("not the JSON object that belongs here")
-	ErrTooLarge  = errors.New("the file is too large")
-	ErrIndex     = errors.New("the index and the files contradict each other")
-	ErrMissing   = errors.New("the tensor is missing")
-	ErrUnknown   = errors.New("the model has no such tensor")
-	ErrShape     = errors.New("the tensor has another shape than config.json says")
-	ErrNotFinite = errors.New("a weight is infinite or not a number")
-	ErrNotTied   = errors.New("config.json says that it is the token embedding, and it differs")
+	ErrJSON        = errors.New("not the JSON object that belongs here")
+	ErrTooLarge    = errors.New("the file is too large")
+	ErrIndex       = errors.New("the index and the files contradict each other")
+	ErrMissing     = errors.New("the tensor is missing")
+	ErrUnknown     = errors.New("the model has no such tensor")
+	ErrShape       = errors.New("the tensor has another shape than config.json says")
+	ErrNotFinite   = errors.New("a weight is infinite or not a number")
+	ErrAdapterKind = errors.New("an adapter of another kind")
+	ErrNotTied     = errors.New("config.json says that it is the token embedding, and it differs")
 )

@@ -176,15 +176,9 @@ func (r *reader) tensor(f *safetensors.File, fileName string) error {
 	case !ok:
 		return ErrUnknown
 	}
-	t, err := f.Tensor(fileName)
+	t, err := finiteTensor(f, fileName, shape)
 	if err != nil {
 		return err
-	}
-	if !t.Shape.Equal(shape) {
-		return fmt.Errorf("%w: %v in the file, %v in the model", ErrShape, t.Shape.Dims, shape.Dims)
-	}
-	if i := slices.IndexFunc(t.F32(), func(x float32) bool { return math.Float32bits(x)>>23&255 == 255 }); i >= 0 {
-		return fmt.Errorf("%w: element %d is %v", ErrNotFinite, i, t.F32()[i])
 	}
 	switch {
 	case tiedHead:
@@ -195,6 +189,24 @@ func (r *reader) tensor(f *safetensors.File, fileName string) error {
 		r.model.Tensors[name], r.model.DTypes[name] = t, f.DType(fileName)
 	}
 	return nil
+}
+
+// finiteTensor reads a tensor of the given shape in which every element is finite.
+func finiteTensor(f *safetensors.File, name string, shape tensor.Shape) (*tensor.Tensor, error) {
+	if f.DType(name) == "" {
+		return nil, ErrMissing
+	}
+	t, err := f.Tensor(name)
+	if err != nil {
+		return nil, err
+	}
+	if !t.Shape.Equal(shape) {
+		return nil, fmt.Errorf("%w: %v in the file, %v in the model", ErrShape, t.Shape.Dims, shape.Dims)
+	}
+	if i := slices.IndexFunc(t.F32(), func(x float32) bool { return math.Float32bits(x)>>23&255 == 255 }); i >= 0 {
+		return nil, fmt.Errorf("%w: element %d is %v", ErrNotFinite, i, t.F32()[i])
+	}
+	return t, nil
 }
 
 // isBuffer reports whether a tensor is one that transformers used to save and computes anew: the causal mask of GPT-2,
