@@ -2,17 +2,13 @@ package node
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"os"
-	"path/filepath"
 	"runtime"
-	"unicode/utf8"
 
 	"github.com/starling-network/starling/compute/data/tokenizer"
 	"github.com/starling-network/starling/compute/generate"
+	"github.com/starling-network/starling/compute/generate/text"
 	"github.com/starling-network/starling/compute/model"
-	"github.com/starling-network/starling/compute/model/folder"
+	"github.com/starling-network/starling/node/pretrained"
 )
 
 // GenerateOptions say how text is continued.
@@ -37,7 +33,7 @@ const (
 )
 
 // ErrModel wraps every reason why a folder is not a model that can be run.
-var ErrModel = errors.New("not a model that can be run")
+var ErrModel = pretrained.ErrModel
 
 // Generator continues text with a model.
 type Generator struct {
@@ -50,34 +46,17 @@ type Generator struct {
 // OpenModel loads a model folder in Hugging Face form: config.json, tokenizer.json and the tensors. The error wraps
 // ErrModel and names the file.
 func OpenModel(dir string) (*Generator, error) {
-	text, err := os.ReadFile(filepath.Join(dir, fileTokenizer))
+	m, err := pretrained.Load(dir)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrModel, err)
+		return nil, err
 	}
-	tok, err := tokenizer.Parse(text)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %s: %w", ErrModel, fileTokenizer, err)
-	}
-	m, err := folder.Read(os.DirFS(dir))
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrModel, err)
-	}
-	if tok.VocabSize() > m.Config.VocabSize() {
-		return nil, fmt.Errorf("%w: %s has %d ids, %s only %d", ErrModel, fileTokenizer, tok.VocabSize(), fileConfig, m.Config.VocabSize())
-	}
-	g := newGenerator(m.Config, tok)
+	g := newGenerator(m.Config, m.Tokenizer)
 	return g, g.reader.SetWeights(m.Tensors)
 }
 
 // newGenerator returns a generator without weights.
 func newGenerator(c model.Config, tok *tokenizer.Tokenizer) *Generator {
-	g := &Generator{tok: tok, reader: generate.NewReader(c, runtime.GOMAXPROCS(0)), vocab: tok.VocabSize(), end: -1}
-	if id, ok := c.End(); ok {
-		g.end = id
-	} else if id, ok := tok.EndOfText(); ok {
-		g.end = int(id)
-	}
-	return g
+	return &Generator{tok: tok, reader: generate.NewReader(c, runtime.GOMAXPROCS(0)), vocab: tok.VocabSize(), end: int(pretrained.End(c, tok))}
 }
 
 // Generate continues the prompt and calls emit with every piece of text. The same model and options give the same text on
@@ -90,7 +69,7 @@ func (g *Generator) Generate(ctx context.Context, opt GenerateOptions, emit func
 	ids := g.tokens(opt.Prompt)
 	out := &Generated{PromptTokens: len(ids), Finish: FinishLength}
 	g.reader.Reset()
-	var held []uint32 // tokens whose text ends within a character
+	w := text.NewWriter(g.tok)
 	for next := ids; out.Tokens < opt.Tokens; next = ids[len(ids)-1:] {
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -110,18 +89,18 @@ func (g *Generator) Generate(ctx context.Context, opt GenerateOptions, emit func
 		}
 		ids = append(ids, id)
 		out.Tokens++
-		held = append(held, uint32(id))
-		if text := g.tok.Decode(held); complete(text) {
-			if err := emit(text); err != nil {
-				return nil, err
-			}
-			held = held[:0]
+		piece, _ := w.Add(id)
+		if piece == "" {
+			continue
+		}
+		if err := emit(piece); err != nil {
+			return nil, err
 		}
 	}
-	if len(held) == 0 {
-		return out, nil
+	if rest := w.Close(); rest != "" {
+		return out, emit(rest)
 	}
-	return out, emit(g.tok.Decode(held))
+	return out, nil
 }
 
 // tokens are those of a prompt; an empty one is the token that ends the text before.
@@ -134,14 +113,4 @@ func (g *Generator) tokens(prompt string) []int32 {
 		ids = append(ids, int32(max(g.end, 0)))
 	}
 	return ids
-}
-
-// complete reports whether a text does not end within a character.
-func complete(text string) bool {
-	for i := len(text) - 1; i >= max(0, len(text)-utf8.UTFMax+1); i-- {
-		if utf8.RuneStart(text[i]) {
-			return utf8.FullRuneInString(text[i:])
-		}
-	}
-	return true
 }

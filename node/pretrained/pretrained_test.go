@@ -1,0 +1,105 @@
+package pretrained
+
+import (
+	"errors"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/starling-network/starling/compute/data/tokenizer"
+	"github.com/starling-network/starling/compute/generate"
+	"github.com/starling-network/starling/compute/model"
+)
+
+func small(t *testing.T) *Model {
+	t.Helper()
+	c, err := model.Parse(model.GPT2, map[string]any{"vocab_size": 256, "n_positions": 12, "n_embd": 8, "n_layer": 1, "n_head": 2, "initializer_range": 0.5})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &Model{Config: c, Tensors: c.Init(2), Tokenizer: tokenizer.Bytes()}
+}
+
+// TestEvaluateIsTheMeanOfThePredictions reads a text token by token, and begins anew where a window does.
+func TestEvaluateIsTheMeanOfThePredictions(t *testing.T) {
+	m := small(t)
+	const text = "héllo, this is a text of some length"
+	ids := m.Tokenizer.Encode(text)
+	for _, window := range []int{1, 5, 12, 0} {
+		got, err := m.Evaluate(t.Context(), text, window, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		length := window
+		if length == 0 {
+			length = m.Config.Context()
+		}
+		r := generate.NewReader(m.Config, 1)
+		if err := r.SetWeights(m.Tensors); err != nil {
+			t.Fatal(err)
+		}
+		want := 0.0
+		for i := range len(ids) - 1 {
+			if i%length == 0 {
+				r.Reset()
+			}
+			logits, err := r.Read([]int32{int32(ids[i])})
+			if err != nil {
+				t.Fatal(err)
+			}
+			sum := 0.0
+			for _, x := range logits {
+				sum += math.Exp(float64(x))
+			}
+			want += math.Log(sum) - float64(logits[ids[i+1]])
+		}
+		bytes := len(text) - 1
+		if n := float64(len(ids) - 1); got.Tokens != len(ids)-1 || got.Bytes != bytes || got.Window != length || math.Abs(got.Loss-want/n) > 1e-4 ||
+			math.Abs(got.Perplexity-math.Exp(got.Loss)) > 1e-9 || math.Abs(got.BitsPerByte-want/math.Ln2/float64(bytes)) > 1e-4 {
+			t.Errorf("window %d: %+v; the loss is %v", window, got, want/n)
+		}
+	}
+}
+
+func TestEvaluateRefusals(t *testing.T) {
+	m := small(t)
+	if _, err := m.Evaluate(t.Context(), "a", 0, 1); !errors.Is(err, ErrText) {
+		t.Error(err)
+	}
+	for _, window := range []int{-1, 13} {
+		if _, err := m.Evaluate(t.Context(), "abc", window, 1); !errors.Is(err, model.ErrStep) {
+			t.Errorf("window %d: %v", window, err)
+		}
+	}
+}
+
+func TestLoadNamesWhatIsWrong(t *testing.T) {
+	dir := t.TempDir()
+	check := func(say string) {
+		t.Helper()
+		if _, err := Load(dir); !errors.Is(err, ErrModel) || !strings.Contains(err.Error(), say) {
+			t.Errorf("%v does not say %s", err, say)
+		}
+	}
+	check("tokenizer.json")
+	if err := os.WriteFile(filepath.Join(dir, "tokenizer.json"), tokenizer.Bytes().JSON(), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	check("config.json")
+}
+
+func TestEnd(t *testing.T) {
+	m := small(t)
+	if id := End(m.Config, m.Tokenizer); id != -1 {
+		t.Errorf("nothing ends a text, and %d does", id)
+	}
+	tok, err := tokenizer.TrainBPE(func(yield func(string) bool) { yield("some text") }, 300)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if id, ok := tok.EndOfText(); ok && End(m.Config, tok) != int32(id) {
+		t.Error("the tokenizer's end does not count")
+	}
+}
