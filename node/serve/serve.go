@@ -1,0 +1,348 @@
+// Package serve keeps a model in memory and continues the texts that many ask for at the same time: an Engine is the goroutine
+// that steps a generate.Scheduler, with a tokenizer before it and a text.Writer behind it. It is an openai.Model.
+//
+// It reads model folders and knows no HTTP, no network and no chain.
+package serve
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"github.com/starling-network/starling/compute/data/tokenizer"
+	"github.com/starling-network/starling/compute/generate"
+	"github.com/starling-network/starling/compute/generate/text"
+	"github.com/starling-network/starling/compute/model"
+	"github.com/starling-network/starling/compute/model/folder"
+	"github.com/starling-network/starling/node/pretrained"
+	"github.com/starling-network/starling/web/openai"
+)
+
+// ErrFolder wraps every reason why a folder is not a model, or not an adapter of it.
+var ErrFolder = errors.New("not a model that can be served")
+
+// errClosed is what those hear who still wait for text.
+var errClosed = errors.New("the server stops")
+
+// Options say what an engine serves and how much at once. Zero values are defaults.
+type Options struct {
+	Name     string    // of the model; "": the name of its folder
+	Adapters []Adapter // of the model
+	Threads  int       // 1
+	Texts    int       // written at once: 16
+	Waiting  int       // that may wait beside them: 64
+	Memory   int64     // bytes of keys and values: 1 GiB
+}
+
+// Adapter is a folder of an adapter, and the name of the model that it makes of the one served.
+type Adapter struct{ Name, Dir string }
+
+// Engine is an openai.Model.
+type Engine struct {
+	tok     *tokenizer.Tokenizer
+	infos   []openai.Info // of the model, then of its adapters
+	chats   []template
+	context int
+	end     int32
+	waiting int // that may wait
+
+	mu        sync.Mutex
+	wake      *sync.Cond
+	scheduler *generate.Scheduler
+	readers   map[*generate.Text]chan<- generate.Token
+	closed    error
+	done      chan struct{}
+}
+
+// Open loads the model in a folder in Hugging Face form, and its adapters, and begins to wait for requests. The error wraps
+// ErrFolder.
+func Open(dir string, o Options) (*Engine, error) {
+	m, err := pretrained.Load(dir)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %s: %w", ErrFolder, dir, err)
+	}
+	if o.Name == "" {
+		absolute, err := filepath.Abs(dir)
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrFolder, err)
+		}
+		o.Name = filepath.Base(absolute)
+	}
+	e := &Engine{tok: m.Tokenizer, context: m.Config.Context(), end: pretrained.End(m.Config, m.Tokenizer), waiting: positive(o.Waiting, 64),
+		readers: map[*generate.Text]chan<- generate.Token{}, done: make(chan struct{})}
+	e.wake = sync.NewCond(&e.mu)
+	if err := e.add(o.Name, dir, "model.safetensors"); err != nil {
+		return nil, err
+	}
+	adapters, err := e.adapters(m.Config, o.Adapters)
+	if err != nil {
+		return nil, err
+	}
+	batch := generate.NewBatch(m.Config, positive(o.Threads, 1))
+	if err := batch.SetWeights(m.Tensors, adapters...); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrFolder, err)
+	}
+	memory := o.Memory
+	if memory == 0 {
+		memory = 1 << 30
+	}
+	e.scheduler = generate.NewScheduler(batch, generate.Limits{Texts: positive(o.Texts, 16), Memory: memory})
+	go e.run()
+	return e, nil
+}
+
+func positive(n, fallback int) int {
+	if n < 1 {
+		return fallback
+	}
+	return n
+}
+
+// adapters reads the folders of adapters.
+func (e *Engine) adapters(c model.Config, list []Adapter) (adapters []generate.Adapter, err error) {
+	for _, a := range list {
+		for _, known := range e.infos {
+			if a.Name == "" || known.Name == a.Name {
+				return nil, fmt.Errorf("%w: two models are called %q", ErrFolder, a.Name)
+			}
+		}
+		read, err := folder.ReadAdapter(os.DirFS(a.Dir), c)
+		if err != nil {
+			return nil, fmt.Errorf("%w: %s: %w", ErrFolder, a.Dir, err)
+		}
+		if err := e.add(a.Name, a.Dir, "adapter_model.safetensors"); err != nil {
+			return nil, err
+		}
+		adapters = append(adapters, generate.Adapter{Config: read.Config, Tensors: read.Tensors})
+	}
+	return adapters, nil
+}
+
+// add lists a model by the file of its weights. An adapter without a template of its own has that of the model.
+func (e *Engine) add(name, dir, file string) error {
+	info := openai.Info{Name: name}
+	if at, err := os.Stat(filepath.Join(dir, file)); err == nil {
+		info.Created = at.ModTime()
+	}
+	if raw, err := os.ReadFile(filepath.Join(dir, file)); err == nil { // a model in several files has no state
+		sum := sha256.Sum256(raw)
+		info.State = "fp_" + hex.EncodeToString(sum[:8])
+	}
+	c, err := readChat(dir)
+	if err != nil {
+		return fmt.Errorf("%w: %s: %w", ErrFolder, dir, err)
+	}
+	if c == nil && len(e.chats) > 0 {
+		c = e.chats[0]
+	} else if c == nil {
+		c = plainChat{}
+	}
+	e.infos, e.chats = append(e.infos, info), append(e.chats, c)
+	return nil
+}
+
+// Close ends the engine. Those who wait for text get an error.
+func (e *Engine) Close() {
+	e.mu.Lock()
+	e.stop(errClosed)
+	e.mu.Unlock()
+	<-e.done
+}
+
+func (e *Engine) stop(err error) {
+	if e.closed == nil {
+		e.closed = err
+	}
+	e.wake.Signal()
+}
+
+// run steps the scheduler while there is something to do.
+func (e *Engine) run() {
+	defer close(e.done)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for e.closed == nil {
+		if waiting, running := e.scheduler.Load(); waiting+running == 0 {
+			e.wake.Wait()
+			continue
+		}
+		tokens, err := e.scheduler.Step()
+		if err != nil {
+			e.stop(err)
+			break
+		}
+		for _, t := range tokens {
+			e.readers[t.Text] <- t
+			if t.Finish != "" || t.Err != nil {
+				close(e.readers[t.Text])
+				delete(e.readers, t.Text)
+			}
+		}
+		e.mu.Unlock() // those who wait for the lock come in here
+		e.mu.Lock()
+	}
+	for _, reader := range e.readers {
+		close(reader)
+	}
+}
+
+// Models lists the model and its adapters.
+func (e *Engine) Models() []openai.Info { return e.infos }
+
+// Prompt renders a conversation by the chat template of a model.
+func (e *Engine) Prompt(name string, conversation []openai.Message) (string, []string, error) {
+	i, err := e.number(name)
+	if err != nil {
+		return "", nil, err
+	}
+	return e.chats[i].render(conversation)
+}
+
+func (e *Engine) number(name string) (int, error) {
+	for i, info := range e.infos {
+		if info.Name == name {
+			return i, nil
+		}
+	}
+	return 0, fmt.Errorf("%w as %q", openai.ErrModel, name)
+}
+
+// Generate continues a prompt. The same model, prompt and options give the same text, whatever else is written meanwhile.
+func (e *Engine) Generate(ctx context.Context, r openai.Request, emit func(openai.Piece) error) (openai.Result, error) {
+	var out openai.Result
+	g, err := e.request(r)
+	if err != nil {
+		return out, err
+	}
+	tokens := make(chan generate.Token, g.Tokens)
+	t, err := e.submit(g, tokens)
+	if err != nil {
+		return out, err
+	}
+	defer e.cancel(t)
+	out.PromptTokens = len(g.Prompt)
+	w := text.NewWriter(e.tok, r.Stops...)
+	var logs []openai.Token
+	send := func(piece string) error {
+		if piece == "" {
+			return nil
+		}
+		p := openai.Piece{Text: piece, Tokens: logs}
+		logs = nil
+		return emit(p)
+	}
+	for {
+		var token generate.Token
+		var ok bool
+		select {
+		case <-ctx.Done():
+			return out, ctx.Err()
+		case token, ok = <-tokens:
+		}
+		if !ok {
+			return out, e.reason()
+		}
+		if token.Err != nil {
+			return out, token.Err
+		}
+		if token.Finish == generate.FinishEnd {
+			out.Finish = string(generate.FinishEnd)
+			return out, send(w.Close())
+		}
+		out.Tokens++
+		if r.Likely >= 0 {
+			logs = append(logs, e.logs(token))
+		}
+		piece, stopped := w.Add(token.ID)
+		if err := send(piece); err != nil {
+			return out, err
+		}
+		switch {
+		case stopped:
+			out.Finish = string(generate.FinishEnd)
+			return out, nil
+		case token.Finish != "":
+			out.Finish = string(token.Finish)
+			return out, send(w.Close())
+		}
+	}
+}
+
+func (e *Engine) logs(t generate.Token) openai.Token {
+	one := func(id int32, log float64) openai.Token {
+		return openai.Token{Text: e.tok.Decode([]uint32{uint32(id)}), Log: log}
+	}
+	out := one(t.ID, t.Log)
+	for _, c := range t.Likely {
+		out.Likely = append(out.Likely, one(c.ID, c.Log))
+	}
+	return out
+}
+
+// request is what a scheduler needs to know.
+func (e *Engine) request(r openai.Request) (g generate.Request, err error) {
+	g = generate.Request{Prompt: r.Tokens, End: e.end, Vocab: e.tok.VocabSize(), Likely: max(r.Likely, 0),
+		Sampling: generate.Sampling{Temperature: r.Temperature, TopP: r.TopP, Seed: r.Seed}}
+	if g.Adapter, err = e.number(r.Model); err != nil {
+		return g, err
+	}
+	if g.Prompt == nil {
+		for _, id := range e.tok.Encode(r.Prompt) {
+			g.Prompt = append(g.Prompt, int32(id))
+		}
+	}
+	if len(g.Prompt) == 0 {
+		g.Prompt = []int32{max(e.end, 0)}
+	}
+	// The last token that fits is drawn after a full context.
+	room := e.context - len(g.Prompt) + 1
+	if room < 1 {
+		return g, fmt.Errorf("%w: it has %d tokens, the context holds %d", openai.ErrTooLong, len(g.Prompt), e.context)
+	}
+	g.Tokens = room
+	if r.Max > 0 {
+		g.Tokens = min(r.Max, room)
+	}
+	return g, nil
+}
+
+func (e *Engine) submit(g generate.Request, tokens chan<- generate.Token) (*generate.Text, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.enqueue(g, tokens)
+}
+
+// enqueue needs the lock. tokens has room for every token of the text.
+func (e *Engine) enqueue(g generate.Request, tokens chan<- generate.Token) (*generate.Text, error) {
+	if e.closed != nil {
+		return nil, e.closed
+	}
+	if waiting, _ := e.scheduler.Load(); waiting >= e.waiting {
+		return nil, openai.ErrBusy
+	}
+	t, err := e.scheduler.Submit(g)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", openai.ErrRequest, err)
+	}
+	e.readers[t] = tokens
+	e.wake.Signal()
+	return t, nil
+}
+
+func (e *Engine) cancel(t *generate.Text) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.scheduler.Cancel(t)
+	delete(e.readers, t)
+}
+
+func (e *Engine) reason() error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.closed
+}

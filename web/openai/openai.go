@@ -1,0 +1,185 @@
+// Package openai answers the part of OpenAI's HTTP interface that generates text: /v1/models, /v1/completions and
+// /v1/chat/completions, whole or as a stream of events, so that programs written for it talk to a model of ours.
+//
+// It knows the interface and no model: a Model continues prompts. What the interface has and a Model has not, such as tools
+// or penalties, is refused by name, not left out.
+package openai
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"time"
+)
+
+// Model is one or several models that continue texts. It is used by many goroutines.
+type Model interface {
+	// Models lists what requests may name; the first is the default.
+	Models() []Info
+	// Prompt renders a conversation as the text that the assistant continues, and the strings that end its turn.
+	Prompt(model string, conversation []Message) (prompt string, stops []string, err error)
+	// Generate continues a prompt and gives emit the text piece by piece. It ends when ctx does. The error wraps ErrModel,
+	// ErrBusy, ErrTooLong or ErrRequest if the request is to blame, or is that of emit or ctx.
+	Generate(ctx context.Context, r Request, emit func(Piece) error) (Result, error)
+}
+
+// Errors of a Model.
+var (
+	ErrModel   = errors.New("there is no such model")
+	ErrBusy    = errors.New("too many requests wait")
+	ErrTooLong = errors.New("the prompt is longer than the model's context")
+	ErrRequest = errors.New("the request has no meaning")
+)
+
+// Info is a model that requests may name.
+type Info struct {
+	Name    string
+	Created time.Time
+	State   string // identifies the weights: the same request with the same seed gives the same text while it stays
+}
+
+// Message is one turn of a conversation.
+type Message struct {
+	Role    string // system, user or assistant
+	Content string
+}
+
+// Request is one text to be continued.
+type Request struct {
+	Model       string
+	Prompt      string
+	Tokens      []int32 // the prompt, if it was given as tokens
+	Max         int     // tokens to add; 0 is as many as the context holds
+	Temperature float64
+	TopP        float64
+	Seed        uint64
+	Stops       []string
+	Likely      int // likeliest tokens that are wanted with each token; -1: no probabilities
+}
+
+// Piece is what a text has more: whole characters, and the tokens behind them if probabilities are wanted.
+type Piece struct {
+	Text   string
+	Tokens []Token
+}
+
+// Token is a token and how likely it was.
+type Token struct {
+	Text   string
+	Log    float64
+	Likely []Token // without their own Likely
+}
+
+// Result is what became of a text.
+type Result struct {
+	PromptTokens int
+	Tokens       int
+	Finish       string // stop or length
+}
+
+// Config says who may ask, and how much.
+type Config struct {
+	Token    string        // bearer token that requests must carry; "" is none
+	Hosts    []string      // names, besides those of the loopback, that a browser may know the server by; nil with a Token: any
+	Rest     http.Handler  // answers what is not of this interface, behind the same guard; nil is nobody
+	Patience time.Duration // with a client that does not read what it asked for
+}
+
+// Limits of a request.
+const (
+	maxBody    = 1 << 20
+	maxPrompts = 16
+	maxChoices = 8
+	maxStops   = 4
+	maxLikely  = 20
+)
+
+// Server is the handler. It is made by New.
+type Server struct {
+	model  Model
+	config Config
+	mux    *http.ServeMux
+}
+
+// New returns a handler of the paths under /v1 that this package names.
+func New(m Model, c Config) *Server {
+	s := &Server{model: m, config: c, mux: http.NewServeMux()}
+	if s.config.Patience == 0 {
+		s.config.Patience = 30 * time.Second
+	}
+	s.mux.HandleFunc("GET /v1/models", s.models)
+	s.mux.HandleFunc("GET /v1/models/{name...}", s.oneModel)
+	s.mux.HandleFunc("POST /v1/completions", s.completions)
+	s.mux.HandleFunc("POST /v1/chat/completions", s.chat)
+	if c.Rest != nil {
+		s.mux.Handle("/", c.Rest)
+	}
+	s.mux.HandleFunc("/v1/", func(w http.ResponseWriter, r *http.Request) {
+		refuse(w, &refusal{status: http.StatusNotFound, Code: "unknown_url", Message: "Unknown request URL: " + r.Method + " " + r.URL.Path +
+			". There are GET /v1/models, POST /v1/completions and POST /v1/chat/completions."})
+	})
+	return s
+}
+
+// ServeHTTP answers a request.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if err := s.admit(r); err != nil {
+		refuse(w, err)
+		return
+	}
+	r.Body = http.MaxBytesReader(w, r.Body, maxBody)
+	s.mux.ServeHTTP(w, r)
+}
+
+type modelObject struct {
+	ID      string `json:"id"`
+	Object  string `json:"object"`
+	Created int64  `json:"created"`
+	OwnedBy string `json:"owned_by"`
+}
+
+func object(i Info) modelObject {
+	return modelObject{ID: i.Name, Object: "model", Created: i.Created.Unix(), OwnedBy: "starling"}
+}
+
+func (s *Server) models(w http.ResponseWriter, _ *http.Request) {
+	list := struct {
+		Object string        `json:"object"`
+		Data   []modelObject `json:"data"`
+	}{Object: "list", Data: []modelObject{}}
+	for _, m := range s.model.Models() {
+		list.Data = append(list.Data, object(m))
+	}
+	reply(w, http.StatusOK, list)
+}
+
+func (s *Server) oneModel(w http.ResponseWriter, r *http.Request) {
+	info, err := s.named(r.PathValue("name"))
+	if err != nil {
+		refuse(w, err)
+		return
+	}
+	reply(w, http.StatusOK, object(info))
+}
+
+// named is the model that a request names; "" is the first.
+func (s *Server) named(name string) (Info, error) {
+	all := s.model.Models()
+	if name == "" {
+		return all[0], nil
+	}
+	for _, m := range all {
+		if m.Name == name {
+			return m, nil
+		}
+	}
+	return Info{}, &refusal{status: http.StatusNotFound, Code: "model_not_found", Param: "model",
+		Message: "The model `" + name + "` does not exist. GET /v1/models lists those that do."}
+}
+
+func reply(w http.ResponseWriter, status int, body any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(body) // a client that is gone hears nothing
+}
