@@ -1,0 +1,321 @@
+// Package card writes a model card: the README.md of a model's folder, with the front matter that Hugging Face reads, saying
+// what the model is, on which data and by whom it was trained, and how anybody can check it. It takes all of it from the files
+// of the folder and adds nothing.
+package card
+
+import (
+	"bufio"
+	"bytes"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math"
+	"slices"
+	"strings"
+	"text/template"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/starling-network/starling/client/job"
+	"github.com/starling-network/starling/compute/model"
+	"github.com/starling-network/starling/compute/model/folder"
+	"github.com/starling-network/starling/protocol/reward"
+)
+
+// File is the name of a card.
+const File = "README.md"
+
+// ErrFolder wraps the reason why no card can be made of a folder.
+var ErrFolder = errors.New("the folder is not one of a finished run")
+
+// Card is what is known of a model.
+type Card struct {
+	Name       string
+	Job        string
+	Model      model.Config
+	Parameters int
+	Adapter    bool
+	License    string
+	BaseModel  string
+	Data       []job.Dataset
+	Manifest   string   // CID of the list of the data's shards
+	Shards     []string // CIDs
+	Summary    Summary
+	Perplexity float64 // 0 if nothing was held out
+	Lineage    []Checkpoint
+	People     []Contributor
+	Verified   *Verification
+}
+
+// Summary is what is taken of summary.json.
+type Summary struct {
+	Job           string  `json:"job"`
+	Name          string  `json:"name"`
+	Rounds        int     `json:"rounds"`
+	Workers       int     `json:"workers"`
+	Steps         int     `json:"steps"`
+	Tokens        uint64  `json:"tokens"`
+	FirstEvalLoss float64 `json:"first_eval_loss"`
+	FinalEvalLoss float64 `json:"final_eval_loss"`
+	Diverged      string  `json:"diverged"`
+	Audits        struct {
+		Drawn  int `json:"drawn"`
+		Passed int `json:"passed"`
+		Failed int `json:"failed"`
+	} `json:"audits"`
+	Disputes  []json.RawMessage `json:"disputes"`
+	PaidUzen  uint64            `json:"paid_uzen"`
+	StateRoot string            `json:"state_root"`
+}
+
+// Checkpoint is one line of the lineage.
+type Checkpoint struct {
+	Round      uint32 `json:"round"`
+	StateRoot  string `json:"state_root"`
+	Checkpoint string `json:"checkpoint"`
+	Signers    []struct {
+		ID string `json:"id"`
+	} `json:"signers"`
+}
+
+// Contributor is an account that was paid for work on the model, or signed a checkpoint of it.
+type Contributor struct {
+	ID       string
+	Units    int    // trained and paid
+	Audits   int    // of units of others, paid
+	Uzen     uint64 // earned by both
+	Attested int    // checkpoints signed
+}
+
+// Verification is the result of `starling verify`.
+type Verification struct {
+	Rounds    int
+	Units     int
+	StateRoot string
+}
+
+// Limits of the files of a folder, which may be a stranger's.
+const (
+	maxFile = 64 << 20
+	maxLine = 1 << 20
+)
+
+// Read collects what the folder of a finished run says. The error wraps ErrFolder.
+func Read(fsys fs.FS) (*Card, error) {
+	c := &Card{}
+	var run struct {
+		ID        string   `json:"id"`
+		Overrides []string `json:"overrides"`
+		Blobs     struct {
+			Manifest string   `json:"manifest"`
+			Shards   []string `json:"shards"`
+		} `json:"blobs"`
+	}
+	for name, into := range map[string]any{"run.json": &run, "summary.json": &c.Summary} {
+		if err := readJSON(fsys, name, into); err != nil {
+			return nil, fmt.Errorf("%w: %s: %w", ErrFolder, name, err)
+		}
+	}
+	source, err := readFile(fsys, "job.yaml")
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrFolder, err)
+	}
+	j, err := job.Parse(source, "job.yaml", run.Overrides...)
+	if err != nil {
+		return nil, fmt.Errorf("%w: job.yaml: %w", ErrFolder, err)
+	}
+	if c.Model, err = folder.ReadConfig(fsys); err != nil {
+		return nil, fmt.Errorf("%w: config.json: %w", ErrFolder, err)
+	}
+	c.Name, c.Job, c.Parameters, c.Manifest, c.Shards = j.Name, run.ID, c.Model.Parameters(), run.Blobs.Manifest, run.Blobs.Shards
+	c.License, c.BaseModel, c.Data, c.Adapter = j.Output.License, j.Model.BaseModel, j.Datasets, j.Model.Adapter != nil
+	if c.Summary.FinalEvalLoss > 0 {
+		c.Perplexity = math.Exp(c.Summary.FinalEvalLoss)
+	}
+	if c.Lineage, err = readLines[Checkpoint](fsys, "lineage.jsonl"); err != nil {
+		return nil, fmt.Errorf("%w: lineage.jsonl: %w", ErrFolder, err)
+	}
+	if err := c.contributors(fsys); err != nil {
+		return nil, fmt.Errorf("%w: receipts.jsonl: %w", ErrFolder, err)
+	}
+	return c, nil
+}
+
+// contributors adds up the receipts and the signatures, who earned most first.
+func (c *Card) contributors(fsys fs.FS) error {
+	receipts, err := readLines[struct {
+		Who    string      `json:"who"`
+		Kind   reward.Kind `json:"kind"`
+		Amount uint64      `json:"amount"`
+	}](fsys, "receipts.jsonl")
+	if err != nil {
+		return err
+	}
+	people := map[string]*Contributor{}
+	of := func(id string) *Contributor {
+		if people[id] == nil {
+			people[id] = &Contributor{ID: id}
+		}
+		return people[id]
+	}
+	for _, r := range receipts {
+		if r.Who == "" { // what goes to the pool, or back
+			continue
+		}
+		p := of(r.Who)
+		switch {
+		case r.Kind == reward.Work && r.Amount > 0:
+			p.Units++
+			p.Uzen += r.Amount
+		case r.Kind == reward.Audit && r.Amount > 0:
+			p.Audits++
+			p.Uzen += r.Amount
+		}
+	}
+	for _, l := range c.Lineage {
+		for _, s := range l.Signers {
+			of(s.ID).Attested++
+		}
+	}
+	for _, p := range people {
+		if p.Uzen > 0 || p.Attested > 0 {
+			c.People = append(c.People, *p)
+		}
+	}
+	slices.SortFunc(c.People, func(a, b Contributor) int {
+		if a.Uzen != b.Uzen {
+			if a.Uzen > b.Uzen {
+				return -1
+			}
+			return 1
+		}
+		return strings.Compare(a.ID, b.ID)
+	})
+	return nil
+}
+
+func readFile(fsys fs.FS, name string) ([]byte, error) {
+	f, err := fsys.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	if err == nil && len(text) > maxFile {
+		err = fmt.Errorf("%s is larger than %d bytes", name, maxFile)
+	}
+	return text, err
+}
+
+func readJSON(fsys fs.FS, name string, into any) error {
+	text, err := readFile(fsys, name)
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(text, into)
+}
+
+// readLines reads a file of one object a line; a missing one has none.
+func readLines[T any](fsys fs.FS, name string) (all []T, err error) {
+	text, err := readFile(fsys, name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	s := bufio.NewScanner(bytes.NewReader(text))
+	s.Buffer(nil, maxLine)
+	for s.Scan() {
+		var one T
+		if err := json.Unmarshal(s.Bytes(), &one); err != nil {
+			return nil, err
+		}
+		all = append(all, one)
+	}
+	return all, s.Err()
+}
+
+//go:embed card.md
+var page string
+
+var card = template.Must(template.New(File).Funcs(template.FuncMap{"code": code, "zen": zen}).Parse(page))
+
+// Write writes the card: front matter in YAML, then Markdown. The same card gives the same bytes.
+func (c *Card) Write(w io.Writer) error {
+	front, err := yaml.Marshal(c.front())
+	if err != nil {
+		return err
+	}
+	if _, err := fmt.Fprintf(w, "---\n%s---\n\n", front); err != nil {
+		return err
+	}
+	return card.Execute(w, c)
+}
+
+// front is the front matter, in the terms of Hugging Face.
+func (c *Card) front() any {
+	type metric struct {
+		Type  string  `yaml:"type"`
+		Value float64 `yaml:"value"`
+	}
+	type named struct {
+		Name string `yaml:"name"`
+		Type string `yaml:"type"`
+	}
+	type result struct {
+		Task    named    `yaml:"task"`
+		Dataset named    `yaml:"dataset"`
+		Metrics []metric `yaml:"metrics"`
+	}
+	type index struct {
+		Name    string   `yaml:"name"`
+		Results []result `yaml:"results"`
+	}
+	front := struct {
+		License   string   `yaml:"license,omitempty"`
+		BaseModel string   `yaml:"base_model,omitempty"`
+		Library   string   `yaml:"library_name"`
+		Pipeline  string   `yaml:"pipeline_tag"`
+		Tags      []string `yaml:"tags"`
+		Index     []index  `yaml:"model-index,omitempty"`
+	}{License: c.License, BaseModel: c.BaseModel, Library: "transformers", Pipeline: "text-generation", Tags: []string{"starling", c.Model.Architecture()}}
+	if c.Adapter {
+		front.Tags = append(front.Tags, "lora")
+	}
+	if c.Perplexity > 0 {
+		front.Index = []index{{c.Name, []result{{named{"Text generation", "text-generation"}, named{"held-out text of the job", c.Job},
+			[]metric{{"loss", c.Summary.FinalEvalLoss}, {"perplexity", c.Perplexity}}}}}}
+	}
+	return front
+}
+
+// code puts text of strangers into Markdown as code, where it can be nothing else.
+func code(s string) string {
+	s = strings.Map(func(r rune) rune {
+		if r == '`' || r == '|' || r < ' ' {
+			return ' '
+		}
+		return r
+	}, s)
+	return "`" + s + "`"
+}
+
+// zen is an amount for people.
+func zen(uzen uint64) string { return fmt.Sprintf("%d.%06d ZEN", uzen/1e6, uzen%1e6) }
+
+// First is the first checkpoint after the initial one, if there is any; Last the last.
+func (c *Card) First() *Checkpoint { return c.at(0) }
+
+// Last is the checkpoint that the model is.
+func (c *Card) Last() *Checkpoint { return c.at(len(c.Lineage) - 1) }
+
+func (c *Card) at(i int) *Checkpoint {
+	if i < 0 || i >= len(c.Lineage) {
+		return nil
+	}
+	return &c.Lineage[i]
+}

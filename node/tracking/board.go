@@ -1,0 +1,108 @@
+package tracking
+
+import (
+	"errors"
+	"os"
+	"time"
+
+	"github.com/starling-network/starling/client/api"
+)
+
+// Board writes a folder of TensorBoard beside a run: nobody ever waits for it. What comes while its disk is behind by more
+// than a queue is left out and counted. The methods of a nil Board do nothing.
+type Board struct {
+	queue   chan entry
+	done    chan struct{}
+	dropped int // metrics
+	failed  func(err error, dropped int)
+}
+
+// An entry is metrics to write, or the step from which what was written counts no more.
+type entry struct {
+	metrics []api.Metric
+	restart bool
+	step    uint32
+	at      time.Time
+}
+
+const (
+	boardQueue    = 256 // entries
+	boardPatience = 2 * time.Second
+)
+
+// OpenBoard begins to write a file in a folder for what comes from the given step on. failed is called once at most: with the
+// error that ended the writing, if there was one, and the number of metrics that were left out.
+func OpenBoard(dir string, step uint32, failed func(err error, dropped int)) *Board {
+	b := &Board{queue: make(chan entry, boardQueue), done: make(chan struct{}), failed: failed}
+	at := time.Now()
+	go func() {
+		defer close(b.done)
+		err := b.write(dir, step, at)
+		lost := 0
+		for e := range b.queue { // after an error
+			lost += len(e.metrics)
+		}
+		if lost += b.dropped; err != nil || lost > 0 {
+			failed(err, lost)
+		}
+	}()
+	return b
+}
+
+func (b *Board) write(dir string, step uint32, at time.Time) (err error) {
+	var f *os.File
+	if f, err = CreateEvents(dir, at); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	events, err := NewEvents(f, step, at)
+	if err != nil {
+		return err
+	}
+	for e := range b.queue {
+		if e.restart {
+			err = events.Restart(e.step, e.at)
+		}
+		for _, m := range e.metrics {
+			err = errors.Join(err, events.Add(m, e.at))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Add writes metrics some time.
+func (b *Board) Add(metrics []api.Metric) {
+	if b != nil {
+		b.put(entry{metrics: metrics, at: time.Now()})
+	}
+}
+
+// Restart makes what was written about the given step and later ones count no more.
+func (b *Board) Restart(step uint32) {
+	if b != nil {
+		b.put(entry{restart: true, step: step, at: time.Now()})
+	}
+}
+
+func (b *Board) put(e entry) {
+	select {
+	case b.queue <- e:
+	default:
+		b.dropped += len(e.metrics)
+	}
+}
+
+// Close gives the writer a moment to come to an end. Nothing may be added any more.
+func (b *Board) Close() {
+	if b == nil {
+		return
+	}
+	close(b.queue)
+	select {
+	case <-b.done:
+	case <-time.After(boardPatience): // its disk hangs
+	}
+}

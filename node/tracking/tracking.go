@@ -1,0 +1,142 @@
+// Package tracking writes the metrics of a run in the forms that other tools read: event files of TensorBoard, CSV, the
+// trainer_state.json of Hugging Face's Trainer, and the text of Prometheus.
+//
+// It formats and measures nothing. That a full disk or a hanging one does not hold a run up is its callers' business.
+package tracking
+
+import (
+	"bufio"
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/starling-network/starling/client/api"
+)
+
+// maxLine bounds a line of metrics.jsonl.
+const maxLine = 1 << 20
+
+// Read reads the metrics.jsonl of a run. A last line that a crash cut off is left out.
+func Read(r io.Reader) (metrics []api.Metric, err error) {
+	lines := bufio.NewScanner(r)
+	lines.Buffer(nil, maxLine)
+	for lines.Scan() {
+		if err != nil {
+			return nil, err
+		}
+		var m api.Metric
+		if err = json.Unmarshal(lines.Bytes(), &m); err == nil {
+			metrics = append(metrics, m)
+		}
+	}
+	return metrics, lines.Err()
+}
+
+// A scalar is one number of a metric under the name that TensorBoard shows.
+type scalar struct {
+	tag   string
+	value float64
+}
+
+// scalars are the numbers that a metric has.
+func scalars(m api.Metric) (all []scalar) {
+	add := func(tag string, value float64) { all = append(all, scalar{tag, value}) }
+	if m.Kind == "step" {
+		add("train/loss", m.Loss)
+		add("train/learning_rate", m.LearningRate)
+		return all
+	}
+	if m.EvalLoss != nil {
+		add("eval/loss", *m.EvalLoss)
+		add("eval/perplexity", math.Exp(*m.EvalLoss))
+	}
+	add("train/tokens", float64(m.Tokens))
+	add("run/workers", float64(m.Workers))
+	if m.Round > 0 {
+		add("run/tokens_per_second", m.TokensPerSecond)
+		add("run/round_seconds", m.Seconds)
+		add("run/bytes_up", float64(m.BytesUp))
+		add("run/bytes_down", float64(m.BytesDown))
+		add("run/paid_zen", float64(m.PaidUzen)/1e6)
+	}
+	return all
+}
+
+// CSV writes a line of names and one of each metric. What a metric does not have is empty.
+func CSV(w io.Writer, metrics []api.Metric) error {
+	out := csv.NewWriter(w)
+	_ = out.Write([]string{"kind", "round", "step", "loss", "eval_loss", "learning_rate", "tokens", "tokens_per_second", // Error tells
+		"bytes_up", "bytes_down", "workers", "seconds", "paid_uzen"})
+	for _, m := range metrics {
+		eval := ""
+		if m.EvalLoss != nil {
+			eval = number(*m.EvalLoss)
+		}
+		_ = out.Write([]string{m.Kind, fmt.Sprint(m.Round), fmt.Sprint(m.Step), number(m.Loss), eval, number(m.LearningRate), fmt.Sprint(m.Tokens),
+			number(m.TokensPerSecond), fmt.Sprint(m.BytesUp), fmt.Sprint(m.BytesDown), fmt.Sprint(m.Workers), number(m.Seconds), fmt.Sprint(m.PaidUzen)})
+	}
+	out.Flush()
+	return out.Error()
+}
+
+func number(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
+
+// TrainerState writes what the Trainer of Hugging Face's transformers leaves behind: log_history has the loss of every step,
+// and every measured eval loss.
+func TrainerState(w io.Writer, metrics []api.Metric) error {
+	type entry map[string]any
+	state := struct {
+		BestMetric *float64 `json:"best_metric"`
+		BestStep   int      `json:"best_global_step"`
+		GlobalStep int      `json:"global_step"`
+		MaxSteps   int      `json:"max_steps"`
+		Tokens     uint64   `json:"num_input_tokens_seen"`
+		Local      bool     `json:"is_local_process_zero"`
+		World      bool     `json:"is_world_process_zero"`
+		History    []entry  `json:"log_history"`
+	}{Local: true, World: true, History: []entry{}}
+	for _, m := range metrics {
+		state.GlobalStep, state.Tokens = max(state.GlobalStep, int(m.Step)), max(state.Tokens, m.Tokens)
+		if m.Kind == "step" {
+			state.History = append(state.History, entry{"step": m.Step, "loss": m.Loss, "learning_rate": m.LearningRate})
+		}
+		if m.EvalLoss != nil {
+			state.History = append(state.History, entry{"step": m.Step, "eval_loss": *m.EvalLoss})
+			if state.BestMetric == nil || *m.EvalLoss < *state.BestMetric {
+				state.BestMetric, state.BestStep = m.EvalLoss, int(m.Step)
+			}
+		}
+	}
+	state.MaxSteps = state.GlobalStep
+	enc := json.NewEncoder(w)
+	enc.SetIndent("", "  ")
+	return enc.Encode(state)
+}
+
+// Prometheus writes the latest numbers of a run in the text format of Prometheus, version 0.0.4, with the job as label.
+func Prometheus(w io.Writer, jobID string, metrics []api.Metric) error {
+	latest := map[string]float64{}
+	var order []string
+	for _, m := range metrics {
+		for _, s := range append(scalars(m), scalar{"train/step", float64(m.Step)}) {
+			if _, known := latest[s.tag]; !known {
+				order = append(order, s.tag)
+			}
+			latest[s.tag] = s.value
+		}
+	}
+	var b strings.Builder
+	for _, tag := range order {
+		name := "starling_" + strings.ReplaceAll(tag, "/", "_")
+		fmt.Fprintf(&b, "# TYPE %s gauge\n%s{job=\"%s\"} %s\n", name, name, label.Replace(jobID), number(latest[tag]))
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// label writes what a label may hold.
+var label = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`)
