@@ -9,11 +9,13 @@ import (
 	"time"
 
 	"github.com/starling-network/starling/client"
+	"github.com/starling-network/starling/client/api"
 	"github.com/starling-network/starling/compute/program"
 	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/network/blob"
 	"github.com/starling-network/starling/network/peer"
 	"github.com/starling-network/starling/node/home"
+	"github.com/starling-network/starling/node/tracking"
 	"github.com/starling-network/starling/protocol/dispute"
 	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/run"
@@ -34,6 +36,7 @@ type collector struct {
 	eval      *program.Exec
 	log       *slog.Logger
 	generator *Generator                     // of samples, made with the first
+	board     *tracking.Board                // of TensorBoard, if the job asks for one
 	moved     func() (sent, received uint64) // bytes of all workers so far
 	took      func(dispute.Game) float64     // milliseconds of the referee for the leaf of a dispute, 0 if not known
 
@@ -76,6 +79,11 @@ func newCollector(with collector, h home.Home) (*collector, error) {
 		return nil, errors.Join(err, host.Close())
 	}
 	c.mark = mark{at: time.Now(), step: len(c.lines) * int(b.Spec.Steps)}
+	if dir := b.Job.Tracking.Tensorboard; dir != "" {
+		c.board = tracking.OpenBoard(dir, uint32(min(c.mark.step, 1)+c.mark.step), func(err error, dropped int) {
+			c.log.Warn("TensorBoard does not have all metrics", "left out", dropped, "err", err)
+		})
+	}
 	c.progress = Progress{
 		Job: b.JobID(), Step: c.mark.step, Steps: int(b.Spec.Rounds * b.Spec.Steps), Round: len(c.lines), Rounds: int(b.Spec.Rounds),
 		Loss: math.NaN(), EvalLoss: math.NaN(), LearningRate: math.NaN(), TokensPerSecond: math.NaN(),
@@ -118,6 +126,7 @@ func (c *collector) order(ctx context.Context, o market.Order) error {
 
 // run collects rounds until the books are closed.
 func (c *collector) run(ctx context.Context, duty *consumer.Consumer) (*Summary, error) {
+	defer c.board.Close()
 	blocks, err := c.chain.Blocks(ctx)
 	if err != nil {
 		return nil, err
@@ -314,6 +323,7 @@ func (c *collector) rewind(ctx context.Context, round uint32) error {
 		return err
 	}
 	c.torn = false
+	c.board.Restart(round*c.b.Spec.Steps + 1)
 	c.lines, c.last, c.pruned = kept, nil, min(c.pruned, len(kept))
 	c.mark = c.marks[round]
 	if c.mark.at.IsZero() { // collected before a restart
@@ -362,9 +372,19 @@ func (c *collector) record(ctx context.Context, round uint32, ckpt *train.Checkp
 		c.lines = append(c.lines, *line)
 	}
 	c.torn, c.last = false, ckpt
+	c.board.Add(tracked(metrics))
 	c.mark, c.marks[round] = after, after
 	c.advanceProgress(metrics[len(metrics)-1])
 	return nil
+}
+
+// tracked are metrics as package tracking writes them.
+func tracked(metrics []Metric) []api.Metric {
+	out := make([]api.Metric, len(metrics))
+	for i, m := range metrics {
+		out[i] = api.Metric(m)
+	}
+	return out
 }
 
 func (c *collector) holders(ctx context.Context) ([]string, error) {

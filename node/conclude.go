@@ -1,9 +1,11 @@
 package node
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 
 	"github.com/starling-network/starling/canon"
@@ -11,6 +13,8 @@ import (
 	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/network/blob"
 	"github.com/starling-network/starling/network/checkpoint"
+	"github.com/starling-network/starling/node/card"
+	"github.com/starling-network/starling/node/tracking"
 	"github.com/starling-network/starling/protocol/dispute"
 	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/reward"
@@ -131,7 +135,27 @@ func (c *collector) conclude(ctx context.Context) (*Summary, error) {
 	if err := e.writeReport(c.out, s); err != nil {
 		return nil, err
 	}
-	return s, errors.Join(c.prune(ctx, c.keep()), c.out.writeJSON(fileSummary, s))
+	var state bytes.Buffer
+	if err := tracking.TrainerState(&state, tracked(metrics)); err != nil {
+		return nil, err
+	}
+	if err := errors.Join(c.out.write(fileTrainerState, state.Bytes()), c.prune(ctx, c.keep()), c.out.writeJSON(fileSummary, s)); err != nil {
+		return s, err
+	}
+	return s, c.out.writeCard()
+}
+
+// writeCard describes the model by the other files of the folder.
+func (o *OutDir) writeCard() error {
+	about, err := card.Read(os.DirFS(o.Path))
+	if err != nil {
+		return err
+	}
+	var text bytes.Buffer
+	if err := about.Write(&text); err != nil {
+		return err
+	}
+	return o.write(card.File, text.Bytes())
 }
 
 // abandon writes what a run that ended with a *train.DivergedError leaves behind: the model and the receipts of the rounds

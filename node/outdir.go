@@ -16,18 +16,19 @@ import (
 
 // Files of an output folder.
 const (
-	fileRun      = "run.json"
-	fileJob      = "job.yaml"
-	fileLineage  = "lineage.jsonl"
-	fileMetrics  = "metrics.jsonl"
-	fileReceipts = "receipts.jsonl"
-	fileDisputes = "disputes.jsonl"
-	fileSamples  = "samples.jsonl"
-	fileReport   = "report.html"
-	fileSummary  = "summary.json"
-	fileLog      = "starling.log"
-	dirBlobs     = "blobs"
-	dirNetwork   = "network"
+	fileRun          = "run.json"
+	fileJob          = "job.yaml"
+	fileLineage      = "lineage.jsonl"
+	fileMetrics      = "metrics.jsonl"
+	fileReceipts     = "receipts.jsonl"
+	fileDisputes     = "disputes.jsonl"
+	fileSamples      = "samples.jsonl"
+	fileReport       = "report.html"
+	fileSummary      = "summary.json"
+	fileTrainerState = "trainer_state.json" // the metrics, for tools of Hugging Face's Trainer
+	fileLog          = "starling.log"
+	dirBlobs         = "blobs"
+	dirNetwork       = "network"
 )
 
 // runFile is run.json: what a later command must know to find the job again.

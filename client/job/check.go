@@ -270,7 +270,6 @@ func (c *checker) notes() {
 	}{
 		{c.Given("resources"), "resources", "not used to choose workers in this version"},
 		{c.Training.GradientCheckpointing, "training.gradient_checkpointing", "memory is planned without it; the result is the same"},
-		{c.Tracking.Tensorboard != "", "tracking.tensorboard", "no TensorBoard file is written; metrics.jsonl in the output folder has everything"},
 		{c.Tracking.MLflow.URI != "", "tracking.mlflow.uri", "nothing is sent to MLflow; metrics.jsonl in the output folder has everything"},
 		{c.Tracking.JSONL != "", "tracking.jsonl", "metrics are written to metrics.jsonl in the output folder"},
 		{c.Output.Push != "", "output.push", "the model is left in the output folder and pushed nowhere"},

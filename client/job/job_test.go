@@ -244,12 +244,12 @@ func TestProblemPointsAtTheKey(t *testing.T) {
 }
 
 func TestNotes(t *testing.T) {
-	j := parse(t, minimal, "tracking.tensorboard=./tb", "strategy.aggregation.rule=trimmed_mean", "output.push=ipfs")
+	j := parse(t, minimal, "tracking.jsonl=x", "strategy.aggregation.rule=trimmed_mean", "output.push=ipfs")
 	var got []string
 	for _, n := range j.Notes {
 		got = append(got, strings.SplitN(n.Text, ":", 2)[0])
 	}
-	if want := []string{"tracking.tensorboard", "output.push", "strategy.aggregation"}; !slices.Equal(got, want) {
+	if want := []string{"tracking.jsonl", "output.push", "strategy.aggregation"}; !slices.Equal(got, want) {
 		t.Errorf("notes of %v, want %v", got, want)
 	}
 	if n := parse(t, minimal, "strategy.aggregation.rule=krum").Notes; len(n) != 1 || !strings.Contains(n[0].Text, "2f+3") {

@@ -209,7 +209,7 @@ type Eval struct {
 // Tracking says where metrics go besides the output folder.
 type Tracking struct {
 	JSONL                 string   `job:"jsonl,null"`
-	Tensorboard           string   `job:"tensorboard,null"`
+	Tensorboard           string   `job:"tensorboard,null"` // folder of event files, relative to the current folder
 	MLflow                MLflow   `job:"mlflow,null"`
 	SystemMetricsInterval Duration `job:"system_metrics_interval,null"`
 }

@@ -158,11 +158,13 @@ func (c *cli) benchGenerate() *cobra.Command {
 		Use:   "generate",
 		Short: "Measure the generation of text",
 		Long: `Measure how fast a model with random weights reads a prompt and continues it, token by token, in float32.
-The fastest of the repetitions counts. --gguf also writes the model, a Llama, to a file for llama.cpp.
+The fastest of the repetitions counts. --batch adds how fast it continues so many texts at once: of all together.
+--gguf also writes the model, a Llama, to a file for llama.cpp.
 
 With -o json: {"preset","tokens_per_second","prompt_tokens_per_second","tokens_per_cpu_second","prompt_tokens",
-"tokens","peak_mib","parameters","threads","kernels"}.`,
+"tokens","peak_mib","parameters","threads","kernels","batches":[{"texts","tokens_per_second","tokens_per_cpu_second"}]}.`,
 		Example: `  starling bench generate
+  starling bench generate --preset llama-10m --batch 4,16
   starling bench generate --preset llama-125m --threads 1 --tokens 64
   starling bench generate --preset llama-10m --gguf llama-10m.gguf -o json`,
 		Args: exactly(),
@@ -180,12 +182,16 @@ With -o json: {"preset","tokens_per_second","prompt_tokens_per_second","tokens_p
 			w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 			fmt.Fprintf(w, "PRESET\tPARAMETERS\tTHREADS\tTOKENS/S\tPROMPT TOKENS/S\tPEAK MIB\n%s\t%s\t%d\t%.1f\t%.1f\t%d\n",
 				r.Preset, terminal.Number(float64(r.Parameters)), r.Threads, r.TokensPerSecond, r.PromptTokensPerSecond, r.PeakMiB)
+			for _, b := range r.Batches {
+				fmt.Fprintf(w, "%d texts at once\t\t\t%.1f\t\t\n", b.Texts, b.TokensPerSecond)
+			}
 			return w.Flush()
 		},
 	}
 	f := cmd.Flags()
 	presetFlag(cmd, &name)
 	threadsFlag(cmd, &o.Threads)
+	f.IntSliceVar(&o.Batches, "batch", nil, "numbers of texts to continue at once, such as 4,16")
 	f.IntVar(&o.Prompt, "prompt-tokens", 32, "tokens of the prompt")
 	f.IntVar(&o.Tokens, "tokens", 128, "tokens to generate")
 	f.IntVar(&o.Repeat, "repeat", 3, "repetitions that count")

@@ -187,12 +187,12 @@ func write(t *testing.T, path string, data []byte) {
 func TestGenerateMeasures(t *testing.T) {
 	o := GenerateOptions{Preset: Preset{"small", model.Llama, map[string]any{
 		"num_hidden_layers": 1, "hidden_size": 16, "num_attention_heads": 2, "intermediate_size": 24, "max_position_embeddings": 16, "vocab_size": 256,
-	}, 1, 16}, Threads: 2, Prompt: 3, Tokens: 5, Repeat: 1, GGUF: filepath.Join(t.TempDir(), "small.gguf")}
+	}, 1, 16}, Threads: 2, Prompt: 3, Tokens: 5, Repeat: 1, Batches: []int{3}, GGUF: filepath.Join(t.TempDir(), "small.gguf")}
 	r, err := Generate(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !(r.TokensPerSecond > 0 && r.PromptTokensPerSecond > 0) || r.Parameters == 0 || r.Tokens != 5 {
+	if !(r.TokensPerSecond > 0 && r.PromptTokensPerSecond > 0) || r.Parameters == 0 || r.Tokens != 5 || len(r.Batches) != 1 || !(r.Batches[0].TokensPerSecond > 0) {
 		t.Errorf("the report is %+v", r)
 	}
 	if raw, err := os.ReadFile(o.GGUF); err != nil || !bytes.HasPrefix(raw, []byte("GGUF")) {

@@ -12,6 +12,7 @@ import (
 	"github.com/starling-network/starling/compute/kernel"
 	"github.com/starling-network/starling/compute/model"
 	"github.com/starling-network/starling/compute/model/gguf"
+	"github.com/starling-network/starling/compute/tensor"
 )
 
 // GenerateOptions say what is generated.
@@ -21,6 +22,7 @@ type GenerateOptions struct {
 	Prompt  int    // tokens that are read first
 	Tokens  int    // tokens that are generated, one after the other
 	Repeat  int    // how often; the fastest counts
+	Batches []int  // numbers of texts that are continued at once, besides one
 	GGUF    string // a file to write the model to, for another program to run; "" is none
 }
 
@@ -30,12 +32,20 @@ type GenerateReport struct {
 	TokensPerSecond       float64 `json:"tokens_per_second"`        // generated
 	PromptTokensPerSecond float64 `json:"prompt_tokens_per_second"` // read
 	TokensPerCPUSecond    float64 `json:"tokens_per_cpu_second"`    // generated, by processor time of all threads; 0 if unknown
+	Batches               []Batch `json:"batches,omitempty"`
 	Prompt                int     `json:"prompt_tokens"`
 	Tokens                int     `json:"tokens"`
 	PeakMiB               int     `json:"peak_mib"` // resident memory of this process, at most, so far; 0 if unknown
 	Parameters            int     `json:"parameters"`
 	Threads               int     `json:"threads"`
 	Kernels               string  `json:"kernels"`
+}
+
+// Batch is the speed of several texts that are continued at once: of all together.
+type Batch struct {
+	Texts              int     `json:"texts"`
+	TokensPerSecond    float64 `json:"tokens_per_second"`
+	TokensPerCPUSecond float64 `json:"tokens_per_cpu_second"` // 0 if unknown
 }
 
 // Generate measures a model with random weights: how fast it reads a prompt of random tokens, and how fast it continues it
@@ -87,8 +97,63 @@ func Generate(ctx context.Context, o GenerateOptions) (*GenerateReport, error) {
 			}
 		}
 	}
+	for _, n := range o.Batches {
+		b, err := generateBatch(ctx, c, weights, o, n, prompt)
+		if err != nil {
+			return nil, err
+		}
+		r.Batches = append(r.Batches, b)
+	}
 	_, r.PeakMiB = usage()
 	return r, nil
+}
+
+// generateBatch continues n texts at once by the most likely tokens. The first repetition is not counted.
+func generateBatch(ctx context.Context, c model.Config, weights map[string]*tensor.Tensor, o GenerateOptions, n int, prompt []int32) (Batch, error) {
+	out := Batch{Texts: n}
+	if err := positive("batch", n); err != nil {
+		return out, err
+	}
+	batch := generate.NewBatch(c, o.Threads)
+	if err := batch.SetWeights(weights); err != nil {
+		return out, err
+	}
+	for i := range o.Repeat + 1 {
+		texts, tokens := make([]*generate.Sequence, n), make([]int32, n)
+		for j := range texts {
+			texts[j] = batch.Sequence(c.Context(), 0)
+			logits, err := batch.Read(texts[j], prompt)
+			if err != nil {
+				return out, err
+			}
+			tokens[j] = generate.Sampling{}.Pick(logits, 0)
+		}
+		used, _ := usage()
+		begin := time.Now()
+		for range o.Tokens {
+			if err := ctx.Err(); err != nil {
+				return out, err
+			}
+			logits, err := batch.Next(texts, tokens)
+			if err != nil {
+				return out, err
+			}
+			for j := range tokens {
+				tokens[j] = generate.Sampling{}.Pick(logits[j], 0)
+			}
+		}
+		took := time.Since(begin)
+		after, _ := usage()
+		if i == 0 {
+			continue
+		}
+		made := float64(n * o.Tokens)
+		out.TokensPerSecond = max(out.TokensPerSecond, rounded(made/took.Seconds(), 1))
+		if cpu := after - used; cpu > 0 {
+			out.TokensPerCPUSecond = max(out.TokensPerCPUSecond, rounded(made/cpu.Seconds(), 1))
+		}
+	}
+	return out, nil
 }
 
 // generateOnce times the reading of a prompt, and then the tokens after the first one that follows it.

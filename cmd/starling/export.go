@@ -1,0 +1,98 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/starling-network/starling/client/api"
+	"github.com/starling-network/starling/cmd/starling/terminal"
+	"github.com/starling-network/starling/node/tracking"
+)
+
+func (c *cli) export() *cobra.Command {
+	var format, file string
+	cmd := &cobra.Command{
+		Use:   "export OUT",
+		Short: "Write the metrics of a run for other tools",
+		Long: `Write the metrics in the output folder of a run in the form of another tool: csv, prometheus (its text format, the
+latest numbers), trainer-state (the trainer_state.json of Hugging Face's Trainer) or tensorboard (a folder of event
+files). Standard output takes all but tensorboard. A job writes a folder of TensorBoard while it runs with
+tracking.tensorboard.`,
+		Example: `  starling export out/quickstart --format csv > metrics.csv
+  starling export out/quickstart --format tensorboard --file tb
+  starling export out/quickstart --format prometheus`,
+		Args: exactly("OUT"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			path := filepath.Join(args[0], "metrics.jsonl")
+			raw, err := os.ReadFile(path)
+			if err != nil {
+				return terminal.WithExit(&terminal.Problem{Code: "NOT_A_RUN", What: "there are no metrics in " + args[0], Why: err.Error(), Fix: "give the output folder of `starling train`"}, terminal.ExitNotFound)
+			}
+			metrics, err := tracking.Read(bytes.NewReader(raw))
+			if err != nil {
+				return terminal.WithExit(&terminal.Problem{Code: "FILE_UNUSABLE", What: "cannot read " + path, Why: err.Error(), Fix: "see whether another program wrote to it"}, terminal.ExitNotFound)
+			}
+			if format == "tensorboard" {
+				return exportBoard(cmd, file, path, metrics)
+			}
+			var text bytes.Buffer
+			switch format {
+			case "csv":
+				err = tracking.CSV(&text, metrics)
+			case "prometheus":
+				err = tracking.Prometheus(&text, filepath.Base(filepath.Clean(args[0])), metrics)
+			case "trainer-state":
+				err = tracking.TrainerState(&text, metrics)
+			default:
+				return usage(cmd, fmt.Errorf("there is no --format %q: use csv, prometheus, trainer-state or tensorboard", format))
+			}
+			if err != nil {
+				return err
+			}
+			if file == "" {
+				_, err = os.Stdout.Write(text.Bytes())
+				return err
+			}
+			return os.WriteFile(file, text.Bytes(), 0o644)
+		},
+	}
+	cmd.Flags().StringVar(&format, "format", "csv", "csv, prometheus, trainer-state or tensorboard")
+	cmd.Flags().StringVar(&file, "file", "", "file, or folder of TensorBoard, to write; \"\" is standard output")
+	return cmd
+}
+
+// exportBoard writes an event file. When a metric was measured follows from when the file was written last and how long the
+// rounds took.
+func exportBoard(cmd *cobra.Command, dir, path string, metrics []api.Metric) error {
+	if dir == "" {
+		return usage(cmd, errors.New("--format tensorboard needs --file, a folder"))
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	total := 0.0
+	for _, m := range metrics {
+		total += m.Seconds
+	}
+	at := info.ModTime().Add(-time.Duration(total * float64(time.Second)))
+	f, err := tracking.CreateEvents(dir, at)
+	if err != nil {
+		return err
+	}
+	events, err := tracking.NewEvents(f, 0, at)
+	for _, m := range metrics {
+		if err != nil {
+			break
+		}
+		at = at.Add(time.Duration(m.Seconds * float64(time.Second)))
+		err = events.Add(m, at)
+	}
+	return errors.Join(err, f.Close())
+}

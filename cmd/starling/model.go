@@ -1,0 +1,149 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"runtime"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/starling-network/starling/cmd/starling/terminal"
+	"github.com/starling-network/starling/node/serve"
+	"github.com/starling-network/starling/web/hub"
+	"github.com/starling-network/starling/web/openai"
+)
+
+func (c *cli) model() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "model",
+		Short: "Serve, measure and describe a trained model",
+		Long: `Work with the model in a folder: the output folder of a run, or a GPT-2 or Llama in Hugging Face form
+(config.json, tokenizer.json, model.safetensors or its shards).`,
+		Example: `  starling model serve out/quickstart
+  starling model eval out/quickstart --data other.txt
+  starling model card out/quickstart --verify
+  starling model show out/quickstart -o json`,
+		Args: exactly(),
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(c.modelServe(), c.modelEval(), c.modelCard(), c.modelShow())
+	return cmd
+}
+
+func (c *cli) modelServe() *cobra.Command {
+	var o serve.Options
+	var listen, tokenFile string
+	var adapters, hosts []string
+	var memory int
+	cmd := &cobra.Command{
+		Use:   "serve MODEL",
+		Short: "Serve a model over OpenAI's HTTP interface",
+		Long: `Serve the model in a folder by /v1/models, /v1/completions and /v1/chat/completions of OpenAI's HTTP
+interface, until interrupted. Texts are written together, up to --texts at once; further ones wait, and when
+--waiting wait, more are refused with 429. The same request with the same seed gives the same text, whatever
+is written beside it. Each --adapter, a folder that PEFT wrote or the adapter/ of a run, is a model of its own
+over the same weights. Loaders of the Hugging Face hub pull the files of the model from the same address as
+starling/NAME.
+
+The server listens on the loopback. Beyond it, --token-file is needed: its first line is the token that every
+request must carry as "Authorization: Bearer TOKEN".
+
+A conversation is rendered as lines "User: " and "Assistant: "; see docs/serving.md.`,
+		Example: `  starling model serve out/quickstart
+  starling model serve out/base --adapter tuned=out/tuned/adapter --listen 127.0.0.1:8000
+  starling model serve out/base --listen 0.0.0.0:8000 --token-file token`,
+		Args: exactly("MODEL"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			config, err := serveConfig(cmd, listen, tokenFile, hosts)
+			if err != nil {
+				return err
+			}
+			for _, a := range adapters {
+				name, dir, ok := strings.Cut(a, "=")
+				if !ok || name == "" || dir == "" {
+					return usage(cmd, fmt.Errorf("--adapter %s is not NAME=DIR", a))
+				}
+				o.Adapters = append(o.Adapters, serve.Adapter{Name: name, Dir: dir})
+			}
+			if memory < 1 || o.Texts < 1 || o.Waiting < 1 || o.Threads < 1 {
+				return usage(cmd, errors.New("--kv-memory, --texts, --waiting and --threads must be at least 1"))
+			}
+			o.Memory = int64(memory) << 20
+			e, err := serve.Open(args[0], o)
+			if err != nil {
+				return terminal.WithExit(&terminal.Problem{
+					Code: "MODEL_UNREADABLE", What: "cannot serve the model in " + args[0], Why: err.Error(),
+					Fix: "give the output folder of a finished run, or a GPT-2 or Llama folder in Hugging Face form, and adapters of it",
+				}, terminal.ExitNotFound)
+			}
+			defer e.Close()
+			folders := map[string]string{"starling/" + e.Models()[0].Name: args[0]}
+			for _, a := range o.Adapters {
+				folders["starling/"+a.Name] = a.Dir
+			}
+			pull, err := hub.New(folders)
+			if err != nil {
+				return err
+			}
+			defer pull.Close()
+			config.Rest = pull
+			l, err := net.Listen("tcp", listen)
+			if err != nil {
+				return &terminal.Problem{Code: "LISTEN_FAILED", What: "cannot listen on " + listen, Why: err.Error(), Fix: "give another --listen address"}
+			}
+			base := "http://" + l.Addr().String() + "/v1"
+			if c.output == outputJSON {
+				var names []string
+				for _, m := range e.Models() {
+					names = append(names, m.Name)
+				}
+				err = terminal.PrintJSON(os.Stdout, map[string]any{"base_url": base, "models": names})
+			} else {
+				_, err = fmt.Println("serving  " + base)
+			}
+			if err != nil {
+				return errors.Join(err, l.Close())
+			}
+			return openai.Serve(cmd.Context(), l, openai.New(e, config))
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&listen, "listen", "127.0.0.1:8088", "address and port; port 0 takes a free one")
+	f.StringVar(&tokenFile, "token-file", "", "file with the token that requests must carry")
+	f.StringSliceVar(&hosts, "host", nil, "name that browsers may know the server by, beside localhost and addresses")
+	f.StringVar(&o.Name, "name", "", "name of the model (default: that of its folder)")
+	f.StringArrayVar(&adapters, "adapter", nil, "NAME=DIR: serve an adapter of the model as the model NAME")
+	f.IntVar(&o.Threads, "threads", runtime.GOMAXPROCS(0), "number of threads")
+	f.IntVar(&o.Texts, "texts", 16, "texts that are written at once")
+	f.IntVar(&o.Waiting, "waiting", 64, "texts that may wait beside them")
+	f.IntVar(&memory, "kv-memory", 1024, "MiB that the keys and values of all texts may take")
+	return cmd
+}
+
+// serveConfig reads the token, which an address beyond the loopback needs.
+func serveConfig(cmd *cobra.Command, listen, tokenFile string, hosts []string) (openai.Config, error) {
+	config := openai.Config{Hosts: hosts}
+	if tokenFile != "" {
+		text, err := os.ReadFile(tokenFile)
+		if err != nil {
+			return config, terminal.WithExit(&terminal.Problem{Code: "TOKEN_UNREADABLE", What: "cannot read the token", Why: err.Error(), Fix: "give a file that holds it in its first line"}, terminal.ExitAuth)
+		}
+		config.Token, _, _ = strings.Cut(string(text), "\n")
+		if config.Token = strings.TrimSpace(config.Token); len(config.Token) < 16 {
+			return config, terminal.WithExit(&terminal.Problem{Code: "TOKEN_WEAK", What: "the token of " + tokenFile + " has fewer than 16 characters", Fix: "make one, such as by `openssl rand -hex 24 > " + tokenFile + "`"}, terminal.ExitAuth)
+		}
+		return config, nil
+	}
+	host, _, err := net.SplitHostPort(listen)
+	if err != nil {
+		return config, usage(cmd, fmt.Errorf("--listen: %w", err))
+	}
+	if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
+		return config, terminal.WithExit(&terminal.Problem{Code: "TOKEN_NEEDED", What: "others can reach " + listen, Why: "without a token, whoever does may use the model",
+			Fix: "listen on 127.0.0.1, or give --token-file"}, terminal.ExitAuth)
+	}
+	return config, nil
+}
