@@ -1,0 +1,20 @@
+"""Train models on Starling from Python.
+
+    >>> import starling
+    >>> client = starling.Client()                          # doctest: +SKIP
+    >>> job = client.train("job.yaml", max_budget=25)       # doctest: +SKIP
+    >>> job.metrics()[-1].eval_loss                         # doctest: +SKIP
+
+A `Client` talks to the REST API of a server (`starling web`), or, without a URL, runs the `starling` program on this
+machine. Both give a `Job`: `stream` its metrics, `wait` for it, `export` what it left. `AsyncClient` is the same for
+asyncio. The standard library is all it needs.
+"""
+
+from .aio import AsyncClient, AsyncJob
+from .client import Client, Job
+from .errors import JobFailed, NotSupported, StarlingError, Unreachable
+from .models import JobInfo, Metric, Plan
+
+__all__ = [
+    "AsyncClient", "AsyncJob", "Client", "Job", "JobFailed", "JobInfo", "Metric", "NotSupported", "Plan", "StarlingError", "Unreachable",
+]

@@ -1,0 +1,94 @@
+"""Plain data, by the names of the REST API (client/api in Go). Amounts are in uzen, losses in nats a token."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass, field
+from typing import Any, Dict, List, Mapping, Optional, Type, TypeVar
+
+T = TypeVar("T")
+
+UZEN = 1_000_000  # uzen of a ZEN
+
+
+def read(cls: Type[T], raw: Mapping[str, Any]) -> T:
+    """Makes a dataclass of what it knows in an object; fields that are new to this version are left out."""
+    names = {f.name for f in dataclasses.fields(cls)}  # type: ignore[arg-type]
+    return cls(**{k: v for k, v in raw.items() if k in names and v is not None})
+
+
+@dataclass(frozen=True)
+class Metric:
+    """The mean over the workers of an inner step, or, with kind "round", a round."""
+
+    kind: str = "step"
+    round: int = 0
+    step: int = 0
+    loss: float = 0.0
+    eval_loss: Optional[float] = None
+    learning_rate: float = 0.0
+    tokens: int = 0
+    tokens_per_second: float = 0.0
+    bytes_up: int = 0
+    bytes_down: int = 0
+    workers: int = 0
+    seconds: float = 0.0
+    paid_uzen: int = 0
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a job would be, and cost at most."""
+
+    id: str = ""
+    name: str = ""
+    steps: int = 0
+    rounds: int = 0
+    workers: int = 0
+    tokens: int = 0
+    flops: int = 0
+    cost_uzen: int = 0
+    budget_uzen: int = 0
+    facts: List[Dict[str, str]] = field(default_factory=list)
+    notes: List[str] = field(default_factory=list)
+
+    @property
+    def cost(self) -> float:
+        """In ZEN."""
+        return self.cost_uzen / UZEN
+
+
+@dataclass(frozen=True)
+class JobInfo:
+    """A job and its totals so far."""
+
+    id: str = ""
+    job: str = ""
+    name: str = ""
+    state: str = "queued"  # queued, running, stopped, done, halted or failed
+    reason: Optional[Dict[str, str]] = None
+    phase: str = ""
+    step: int = 0
+    steps: int = 0
+    round: int = 0
+    rounds: int = 0
+    workers: int = 0
+    tokens: int = 0
+    loss: Optional[float] = None
+    eval_loss: Optional[float] = None
+    first_eval_loss: Optional[float] = None
+    paid_uzen: int = 0
+    fee_uzen: int = 0
+    refunded_uzen: int = 0
+    budget_uzen: int = 0
+    state_root: str = ""
+
+    @property
+    def over(self) -> bool:
+        """Whether nothing will change any more."""
+        return self.state in ("done", "halted", "failed", "stopped")
+
+    @property
+    def cost(self) -> float:
+        """Paid so far, in ZEN."""
+        return (self.paid_uzen + self.fee_uzen) / UZEN

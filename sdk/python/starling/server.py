@@ -1,0 +1,179 @@
+"""The REST API of a server: requests that are tried again, and a stream of events that is picked up where it broke."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import random
+import shutil
+import socket
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+import uuid
+from pathlib import Path
+from typing import Any, Dict, Iterator, List, Optional, Tuple
+
+from .errors import NotSupported, StarlingError, Unreachable
+from .models import JobInfo, Metric, Plan, read
+
+ATTEMPTS = 4  # of a request that may be repeated
+RECONNECTS = 8  # in a row, of a stream, without an event between them
+MAX_EVENT = 64 << 20  # bytes
+
+
+class Server:
+    """A server at a URL such as http://127.0.0.1:7300."""
+
+    def __init__(self, url: str, token: Optional[str], timeout: float):
+        parts = urllib.parse.urlsplit(url)
+        if parts.scheme not in ("http", "https") or not parts.netloc:
+            raise ValueError(f"{url!r} is no URL of a server: give one such as http://127.0.0.1:7300")
+        self.url, self.token, self.timeout = url.rstrip("/"), token, timeout
+
+    def _request(self, method: str, path: str, body: Any = None, headers: Optional[Dict[str, str]] = None) -> urllib.request.Request:
+        data = None if body is None else json.dumps(body).encode()
+        r = urllib.request.Request(self.url + path, data=data, method=method, headers={"Accept": "application/json", **(headers or {})})
+        if data is not None:
+            r.add_header("Content-Type", "application/json")
+        if self.token:
+            r.add_header("Authorization", "Bearer " + self.token)
+        return r
+
+    def ask(self, method: str, path: str, body: Any = None, headers: Optional[Dict[str, str]] = None) -> Any:
+        """Sends a request and returns its JSON. It is tried again when the server is busy or does not answer: a POST has to
+        carry an Idempotency-Key for that, or change nothing."""
+        for attempt in range(ATTEMPTS):
+            last = attempt == ATTEMPTS - 1
+            try:
+                with urllib.request.urlopen(self._request(method, path, body, headers), timeout=self.timeout) as r:
+                    return json.load(r)
+            except urllib.error.HTTPError as e:
+                error, retry = _problem(e)
+                if last or not error.retryable:
+                    raise error from None
+            except (urllib.error.URLError, http.client.HTTPException, socket.timeout, ConnectionError) as e:
+                if last:
+                    raise Unreachable(f"{self.url} does not answer: {e}", code="UNREACHABLE", fix="see whether `starling web` runs there", retryable=True) from None
+                retry = 0.0
+            time.sleep(max(retry, random.uniform(0, 0.2 * 2**attempt)))
+        raise AssertionError("unreachable")
+
+    def plan(self, config: str, overrides: List[str]) -> Plan:
+        return read(Plan, self.ask("POST", "/v1/plans", {"config": config, "set": overrides}))
+
+    def submit(self, config: str, overrides: List[str], name: str, plan: str, key: str, base: Path) -> JobInfo:
+        body = {"config": config, "set": overrides, "name": name, "plan": plan}
+        return read(JobInfo, self.ask("POST", "/v1/jobs", body, {"Idempotency-Key": key or uuid.uuid4().hex}))
+
+    def jobs(self) -> List[JobInfo]:
+        out: List[JobInfo] = []
+        after = ""
+        while True:
+            page = self.ask("GET", "/v1/jobs?" + urllib.parse.urlencode({"limit": 1000, "after": after} if after else {"limit": 1000}))
+            out += [read(JobInfo, j) for j in page["jobs"]]
+            after = page.get("after") or ""
+            if not page.get("has_more") or not after:
+                return out
+
+    def info(self, id: str) -> JobInfo:
+        return read(JobInfo, self.ask("GET", "/v1/jobs/" + urllib.parse.quote(id, safe="")))
+
+    def cancel(self, id: str) -> JobInfo:
+        return read(JobInfo, self.ask("POST", f"/v1/jobs/{urllib.parse.quote(id, safe='')}/cancel"))
+
+    def updates(self, id: str) -> Iterator[Tuple[JobInfo, List[Metric]]]:
+        """What is new in a job, from its beginning on, until it is over. A connection that breaks is made anew, and the server
+        told what it need not send again."""
+        at, failures = "0.0.0.", 0
+        while True:
+            try:
+                for event_id, event, data in self._events(f"/v1/jobs/{urllib.parse.quote(id, safe='')}/events", at):
+                    at, failures = event_id or at, 0
+                    if event not in ("update", "reset"):
+                        continue
+                    job = read(JobInfo, data["job"])
+                    yield job, [read(Metric, m) for m in data.get("metrics") or []]
+                    if job.over:
+                        return
+            except urllib.error.HTTPError as e:
+                error, _ = _problem(e)
+                if not error.retryable:
+                    raise error from None
+            except (urllib.error.URLError, http.client.HTTPException, socket.timeout, ConnectionError):
+                pass
+            failures += 1
+            if failures > RECONNECTS:
+                raise Unreachable(f"{self.url} ended the stream of {id} {failures} times", code="UNREACHABLE", fix="see whether `starling web` runs there", retryable=True)
+            time.sleep(random.uniform(0, min(10.0, 0.1 * 2**failures)))
+
+    def _events(self, path: str, last: str) -> Iterator[Tuple[str, str, Any]]:
+        """One connection of server-sent events: identifier, kind and data of each."""
+        r = self._request("GET", path, headers={"Accept": "text/event-stream", "Last-Event-ID": last})
+        with urllib.request.urlopen(r, timeout=max(self.timeout, 45)) as stream:  # a heartbeat comes every 15 seconds
+            fields: Dict[str, str] = {}
+            while True:
+                raw = stream.readline(MAX_EVENT + 1)
+                if not raw or len(raw) > MAX_EVENT:
+                    return
+                line = raw.decode().rstrip("\r\n")
+                if not line:
+                    if "data" in fields:
+                        yield fields.get("id", ""), fields.get("event", "message"), json.loads(fields["data"])
+                    fields = {}
+                    continue
+                name, _, value = line.partition(":")
+                if name:
+                    fields[name] = fields[name] + "\n" + value.lstrip(" ") if name == "data" and "data" in fields else value.lstrip(" ")
+
+    def export(self, id: str, target: Path, files: Optional[List[str]]) -> List[Path]:
+        """Downloads the files of a model, each under its own name, and none that is half."""
+        for model in self.ask("GET", "/v1/models")["models"] or []:
+            if model["id"] == id:
+                break
+        else:
+            raise NotSupported(f"{id} has left no model here", code="NO_MODEL", fix="wait() for it to be done")
+        out: List[Path] = []
+        for f in model["files"]:
+            path = target / f["name"]
+            if files is not None and f["name"] not in files:
+                continue
+            if target.resolve() not in path.resolve().parents:
+                raise StarlingError(f"the server names a file {f['name']!r}, outside of the folder", code="BAD_NAME")
+            path.parent.mkdir(parents=True, exist_ok=True)
+            part = path.with_name(path.name + ".part")
+            url = f"/v1/jobs/{urllib.parse.quote(id, safe='')}/files/{urllib.parse.quote(f['name'])}"
+            try:
+                with urllib.request.urlopen(self._request("GET", url), timeout=self.timeout) as r, open(part, "wb") as w:
+                    shutil.copyfileobj(r, w)
+            except urllib.error.HTTPError as e:
+                part.unlink(missing_ok=True)
+                error, _ = _problem(e)
+                if error.status == 404:
+                    raise NotSupported("the server does not hand out files", code="NO_FILES", fix="pull the model from `starling model serve`, or copy its folder") from None
+                raise error from None
+            part.replace(path)
+            out.append(path)
+        return out
+
+
+def _problem(e: urllib.error.HTTPError) -> Tuple[StarlingError, float]:
+    """The error that an answer describes (RFC 9457), and the seconds after which to try again."""
+    try:
+        body = json.loads(e.read(1 << 20))
+    except ValueError:
+        body = {}
+    if not isinstance(body, dict):
+        body = {}
+    try:
+        retry = min(30.0, float(e.headers.get("Retry-After") or 0))
+    except ValueError:
+        retry = 0.0
+    retryable = bool(body.get("retryable")) or e.code in (429, 502, 503, 504)
+    kind = NotSupported if e.code == 501 else StarlingError
+    detail = str(body.get("detail") or f"the server answered {e.code} {e.reason}")
+    for p in body.get("problems") or []:
+        detail += f"\n  {p.get('place', '')} {p.get('what', '')}: {p.get('why', '')}".rstrip(": ")
+    return kind(detail, code=str(body.get("code", "")), fix=str(body.get("fix", "")), status=e.code,
+                request_id=str(body.get("request_id", "")), retryable=retryable), retry
