@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/starling-network/starling/cmd/starling/terminal"
+	"github.com/starling-network/starling/node"
 	"github.com/starling-network/starling/node/benchmark"
 )
 
@@ -202,6 +203,7 @@ With -o json: {"preset","tokens_per_second","prompt_tokens_per_second","tokens_p
 func (c *cli) benchAudit() *cobra.Command {
 	var threads, steps, repeat int
 	var name string
+	var whole overheadFlags
 	cmd := &cobra.Command{
 		Use:   "audit",
 		Short: "Measure what the audit of a work unit costs",
@@ -209,10 +211,15 @@ func (c *cli) benchAudit() *cobra.Command {
 (the same, compared, sealed, and the seal opened), in turn and on as many threads. Of each the cheapest
 of the repetitions counts. The bar is on processor time.
 
+With --job, also train that job on an embedded network with audits and without, in turn, and compare the
+times of the rounds after a warm-up, in which workers make themselves a history: what audits add to an
+honest run on one machine.
+
 With -o json: {"preset","steps","threads","train_cpu_seconds","audit_cpu_seconds","train_seconds",
-"audit_seconds","bars":[{"name","value","bar","holds"}]}.`,
+"audit_seconds","bars":[{"name","value","bar","holds"}],"overhead":{"rounds","drawn","with","without"}}.`,
 		Example: `  starling bench audit
-  starling bench audit --preset llama-10m --threads 1 --steps 8 -o json`,
+  starling bench audit --preset llama-10m --threads 1 --steps 8 -o json
+  starling bench audit --job examples/quickstart.yaml --set training.max_steps=800 --set strategy.sync_steps=10`,
 		Args: exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			p, err := benchmark.PresetNamed(name)
@@ -223,8 +230,18 @@ With -o json: {"preset","steps","threads","train_cpu_seconds","audit_cpu_seconds
 			if err != nil {
 				return benchError(cmd, err)
 			}
+			overhead, err := whole.measure(cmd.Context())
+			if err != nil {
+				return trainError(err)
+			}
+			if overhead != nil {
+				r.Bars = append(r.Bars, benchmark.Below("run with audits / without", overhead.Ratio(), overheadBar))
+			}
 			if c.output == outputJSON {
-				return terminal.PrintJSON(os.Stdout, r)
+				return terminal.PrintJSON(os.Stdout, struct {
+					*benchmark.AuditReport
+					Overhead *node.Overhead `json:"overhead,omitempty"`
+				}{r, overhead})
 			}
 			w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 			fmt.Fprintf(w, "PRESET\tSTEPS\tTHREADS\tTRAIN CPU S\tAUDIT CPU S\tTRAIN S\tAUDIT S\n%s\t%d\t%d\t%.2f\t%.2f\t%.2f\t%.2f\n",
@@ -240,6 +257,11 @@ With -o json: {"preset","steps","threads","train_cpu_seconds","audit_cpu_seconds
 	threadsFlag(cmd, &threads)
 	f.IntVar(&steps, "steps", 20, "inner steps of the unit")
 	f.IntVar(&repeat, "repeat", 2, "repetitions of each side")
+	f.StringVar(&whole.job, "job", "", "job file to train with audits and without; empty: none")
+	f.StringArrayVar(&whole.set, "set", nil, "change a key of the job file: KEY=VALUE (repeatable)")
+	f.IntVar(&whole.warmUp, "warm-up", 30, "rounds of the job that do not count")
+	f.IntVar(&whole.runs, "runs", 2, "runs of the job of each kind")
+	f.Float64Var(&whole.audited, "audited", 0.05, "part of the units of the job that is audited in the end")
 	return cmd
 }
 

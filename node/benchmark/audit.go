@@ -87,7 +87,7 @@ func Audit(ctx context.Context, p Preset, threads, steps, repeat int) (*AuditRep
 		}
 	}
 	if r.TrainCPU > 0 {
-		r.Bars = []Bar{below("replay of a unit / its training, processor time", r.AuditCPU/r.TrainCPU, replayBar)}
+		r.Bars = []Bar{Below("replay of a unit / its training, processor time", r.AuditCPU/r.TrainCPU, replayBar)}
 	}
 	return r, nil
 }

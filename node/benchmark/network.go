@@ -28,11 +28,13 @@ type Bar struct {
 	Holds bool    `json:"holds"`
 }
 
-// atLeast and below are the two kinds of bars.
+// atLeast is a bar that a value must reach.
 func atLeast(name string, value, bar float64) Bar {
 	return Bar{name, rounded(value, 3), bar, value >= bar}
 }
-func below(name string, value, bar float64) Bar {
+
+// Below is a bar that a value must stay below.
+func Below(name string, value, bar float64) Bar {
 	return Bar{name, rounded(value, 3), bar, value < bar}
 }
 
@@ -283,7 +285,7 @@ func (r *NetworkResult) control(ctx context.Context, o NetworkOptions) error {
 		r.Control[name+" p50"], r.Control[name+" p99"] = at(trips, 0.5), at(trips, 0.99)
 	}
 	r.Bars = append(r.Bars,
-		below("control messages during a transfer on 100 Mbit/s, p99, of that of an idle link", r.Control["busy p99"]/r.Control["idle p99"], 2),
+		Below("control messages during a transfer on 100 Mbit/s, p99, of that of an idle link", r.Control["busy p99"]/r.Control["idle p99"], 2),
 		atLeast("share of the link that the transfer has meanwhile", used, 0.75),
 	)
 	return nil

@@ -1,0 +1,94 @@
+package node
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/starling-network/starling/client/job"
+)
+
+// OverheadOptions say on what the cost of audits is measured.
+type OverheadOptions struct {
+	Load    func(overrides ...string) (*job.Job, error) // the job, with settings as of --set
+	Audited float64                                     // part of the units that is audited at the floor of the rate
+	WarmUp  int                                         // rounds that do not count: in them workers make themselves a history
+	Repeat  int                                         // runs of each kind, in turn
+	Dir     string                                      // for their output; what is in it is removed
+}
+
+// Overhead is what audits add to the time of an honest run on one machine.
+type Overhead struct {
+	Rounds  int       `json:"rounds"`  // that count
+	Drawn   []int     `json:"drawn"`   // audits of each run, those of the warm-up with them
+	With    []float64 `json:"with"`    // seconds of the rounds that count, of each run with audits
+	Without []float64 `json:"without"` // and of each without
+}
+
+// Ratio is the least time with audits over the least without.
+func (o Overhead) Ratio() float64 {
+	least := func(all []float64) float64 {
+		low := all[0]
+		for _, s := range all {
+			low = min(low, s)
+		}
+		return low
+	}
+	return least(o.With) / least(o.Without)
+}
+
+// MeasureOverhead trains a job on an embedded network with audits and without, in turn, and compares the times of the rounds
+// after the warm-up. Audits go on beside training on the same machine, so that they cost what they compute. Those of the last
+// rounds, at most the window, end after the time that counts.
+func MeasureOverhead(ctx context.Context, opt OverheadOptions) (*Overhead, error) {
+	if opt.Repeat < 1 || opt.WarmUp < 0 || opt.Audited <= 0 || opt.Audited > 1 {
+		return nil, fmt.Errorf("node: overhead of %v audits over %d runs after %d rounds: wanted a part up to 1, a run and no negative number", opt.Audited, opt.Repeat, opt.WarmUp)
+	}
+	o := &Overhead{}
+	for range opt.Repeat {
+		for _, side := range []struct {
+			settings []string
+			seconds  *[]float64
+		}{
+			{[]string{"strategy.verification.mode=none"}, &o.Without},
+			{[]string{"strategy.verification.mode=spot_check", fmt.Sprintf("strategy.verification.fraction=%v", opt.Audited)}, &o.With},
+		} {
+			j, err := opt.Load(side.settings...)
+			if err != nil {
+				return nil, err
+			}
+			dir := filepath.Join(opt.Dir, "run")
+			if err := os.RemoveAll(dir); err != nil {
+				return nil, err
+			}
+			s, err := Train(ctx, TrainOptions{Job: j, Dir: dir})
+			if err != nil {
+				return nil, err
+			}
+			if o.Rounds = s.Rounds - opt.WarmUp; o.Rounds < 1 {
+				return nil, fmt.Errorf("node: a run of %d rounds has none after a warm-up of %d", s.Rounds, opt.WarmUp)
+			}
+			took, err := roundSeconds(filepath.Join(dir, fileMetrics), opt.WarmUp)
+			if err != nil {
+				return nil, err
+			}
+			*side.seconds = append(*side.seconds, took)
+			if s.Audits.Drawn > 0 {
+				o.Drawn = append(o.Drawn, s.Audits.Drawn)
+			}
+		}
+	}
+	return o, nil
+}
+
+// roundSeconds sums the seconds of the rounds of a run after the first ones.
+func roundSeconds(path string, after int) (sum float64, err error) {
+	records, err := readLines[Metric](path)
+	for _, m := range records {
+		if m.Kind == "round" && int(m.Round) > after {
+			sum += m.Seconds
+		}
+	}
+	return sum, err
+}
