@@ -58,3 +58,9 @@ func Verify(address string, publicKey []byte, digest canon.Digest, signature []b
 	}
 	return nil
 }
+
+// CheckAddress reports what is wrong with the address of an account, if something is.
+func CheckAddress(address string) error {
+	_, err := sdk.AccAddressFromBech32(address)
+	return err
+}

@@ -43,9 +43,14 @@ func (c *Client) Lineage(ctx context.Context, job string, round uint32) (run.Ent
 
 // Receipts are all receipts of a job, in the order in which they were issued.
 func (c *Client) Receipts(ctx context.Context, job string) ([]reward.Receipt, error) {
+	return c.ReceiptsFrom(ctx, job, 0)
+}
+
+// ReceiptsFrom are the receipts of a job from a sequence number on.
+func (c *Client) ReceiptsFrom(ctx context.Context, job string, from uint64) ([]reward.Receipt, error) {
 	var all []reward.Receipt
 	for {
-		r, err := trainingpb.NewQueryClient(c.conn).Receipts(ctx, &trainingpb.QueryReceiptsRequest{Job: job, From: uint64(len(all))})
+		r, err := trainingpb.NewQueryClient(c.conn).Receipts(ctx, &trainingpb.QueryReceiptsRequest{Job: job, From: from + uint64(len(all))})
 		page, err := list[reward.Receipt](r.GetReceipts(), err)
 		if err != nil || len(page) == 0 {
 			return all, err

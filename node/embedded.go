@@ -195,6 +195,8 @@ func (n *embedded) runJob(outer context.Context, order market.Order) (*Summary, 
 	return summary, n.consumer.abandon(outer, err)
 }
 
+func (n *embedded) client() *client.Client { return n.consumer.chain }
+
 // stop takes everything down, in the order that lets the last messages out.
 func (n *embedded) stop() error {
 	if n.cancel != nil {

@@ -103,14 +103,18 @@ func disputeOf(l receiptLine, disputes []DisputeRecord) *DisputeRecord {
 func (c *collector) writeDisputes(games []dispute.Game) error {
 	records := make([]DisputeRecord, 0, len(games))
 	for _, g := range games {
-		d := DisputeRecord{DisputeLine: disputeLine(g, c.took(g))}
-		for _, r := range g.Log {
-			d.Log = append(d.Log, DisputeMove{r.Height, r.Party.String(), r.Line})
-			d.Height = r.Height
-		}
-		records = append(records, d)
+		records = append(records, disputeRecord(g, c.took(g)))
 	}
 	return writeLines(c.out, fileDisputes, records)
+}
+
+func disputeRecord(g dispute.Game, took float64) DisputeRecord {
+	d := DisputeRecord{DisputeLine: disputeLine(g, took)}
+	for _, r := range g.Log {
+		d.Log = append(d.Log, DisputeMove{r.Height, r.Party.String(), r.Line})
+		d.Height = r.Height
+	}
+	return d
 }
 
 // writeLines replaces a file by one line of JSON a record.

@@ -62,6 +62,8 @@ func (n *remote) runJob(ctx context.Context, order market.Order) (*Summary, erro
 	return summary, n.consumer.abandon(ctx, err)
 }
 
+func (n *remote) client() *client.Client { return n.chain }
+
 func (n *remote) stop() error {
 	var err error
 	if n.consumer != nil {

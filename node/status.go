@@ -10,6 +10,7 @@ import (
 	"github.com/starling-network/starling/chain/x/market"
 	"github.com/starling-network/starling/chain/x/registry"
 	"github.com/starling-network/starling/client"
+	"github.com/starling-network/starling/client/api"
 	"github.com/starling-network/starling/node/home"
 	rules "github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/run"
@@ -18,48 +19,16 @@ import (
 
 // NetworkStatus is a network after one block.
 type NetworkStatus struct {
-	Network      string              `json:"network"` // HTTP interface that was asked
-	ChainID      string              `json:"chain_id"`
-	Height       int64               `json:"height"`
-	Time         time.Time           `json:"block_time"`
-	CatchingUp   bool                `json:"catching_up"` // the validator that was asked is behind the others
-	Validators   []client.Validator  `json:"validators"`
-	Participants []ParticipantStatus `json:"participants"`
-	Orders       []OrderStatus       `json:"orders"` // the open ones
-	Runs         []RunStatus         `json:"runs"`   // those that are not over
-	Account      *AccountStatus      `json:"account,omitempty"`
-}
-
-// ParticipantStatus is somebody who works for the network.
-type ParticipantStatus struct {
-	ID     string   `json:"id"`
-	Roles  []string `json:"roles"` // none: it only says where it is reached
-	Price  uint64   `json:"price,omitempty"`
-	Offers bool     `json:"offers"` // work, at the price, in uzen per 10^15 operations
-	Stake  uint64   `json:"stake_uzen"`
-	Jailed bool     `json:"jailed"`
-	Jobs   []string `json:"jobs"` // that it is an active member of
-	Device string   `json:"device"`
-}
-
-// OrderStatus is an order that waits.
-type OrderStatus struct {
-	Job    string `json:"job"`
-	Why    string `json:"why"`
-	Budget uint64 `json:"budget_uzen"`
-}
-
-// RunStatus is a run that is not over.
-type RunStatus struct {
-	Job       string `json:"job"`
-	Phase     string `json:"phase"`
-	Round     uint32 `json:"round"` // from 1
-	Rounds    uint32 `json:"rounds"`
-	Open      int    `json:"open_rounds"` // attested and not final
-	Workers   int    `json:"workers"`     // active
-	Verifiers int    `json:"verifiers"`
-	Budget    uint64 `json:"budget_uzen"`
-	Paid      uint64 `json:"paid_uzen"` // with the fee
+	Network      string             `json:"network"` // HTTP interface that was asked
+	ChainID      string             `json:"chain_id"`
+	Height       int64              `json:"height"`
+	Time         time.Time          `json:"block_time"`
+	CatchingUp   bool               `json:"catching_up"` // the validator that was asked is behind the others
+	Validators   []client.Validator `json:"validators"`
+	Participants []api.Participant  `json:"participants"`
+	Orders       []api.Order        `json:"orders"` // the open ones
+	Runs         []api.NetworkRun   `json:"runs"`   // those that are not over
+	Account      *AccountStatus     `json:"account,omitempty"`
 }
 
 // AccountStatus is an account, and what it does and waits for.
@@ -79,8 +48,17 @@ func AskNetwork(ctx context.Context, network, account string) (*NetworkStatus, e
 		return nil, err
 	}
 	defer c.Close()
-	s := &NetworkStatus{Network: network, ChainID: head.ChainID, Height: head.Height, Time: head.Time, CatchingUp: head.CatchingUp,
-		Participants: []ParticipantStatus{}, Orders: []OrderStatus{}, Runs: []RunStatus{}}
+	s, err := overview(ctx, c, head, account)
+	if err == nil {
+		s.Network = network
+	}
+	return s, err
+}
+
+// overview reads a network after the block at which a validator stands.
+func overview(ctx context.Context, c *client.Client, head client.Head, account string) (s *NetworkStatus, err error) {
+	s = &NetworkStatus{ChainID: head.ChainID, Height: head.Height, Time: head.Time, CatchingUp: head.CatchingUp,
+		Participants: []api.Participant{}, Orders: []api.Order{}, Runs: []api.NetworkRun{}}
 	if s.Validators, err = c.Validators(ctx, head.Height); err != nil {
 		return nil, err
 	}
@@ -90,10 +68,10 @@ func AskNetwork(ctx context.Context, network, account string) (*NetworkStatus, e
 		return nil, err
 	}
 	for _, o := range v.Orders {
-		s.Orders = append(s.Orders, OrderStatus{Job: o.ID, Why: string(o.Why), Budget: o.Budget})
+		s.Orders = append(s.Orders, api.Order{Job: o.ID, Why: string(o.Why), Budget: o.Budget})
 	}
 	for _, r := range v.Runs {
-		s.Runs = append(s.Runs, RunStatus{
+		s.Runs = append(s.Runs, api.NetworkRun{
 			Job: r.Terms.Job, Phase: r.Phase.String(), Round: min(r.Round+1, r.Terms.Rounds), Rounds: r.Terms.Rounds, Open: len(r.Open),
 			Workers: len(r.Active(run.Worker)), Verifiers: len(r.Active(run.Verifier)), Budget: r.Escrow.Budget, Paid: r.Escrow.Paid + r.Escrow.Fee,
 		})
@@ -167,11 +145,11 @@ func lookAt(ctx context.Context, c *client.Client, height int64, account string)
 	return v, nil
 }
 
-func participants(ctx context.Context, c *client.Client, v standing.View) ([]ParticipantStatus, error) {
+func participants(ctx context.Context, c *client.Client, v standing.View) ([]api.Participant, error) {
 	all, err := c.Participants(ctx)
-	list := make([]ParticipantStatus, 0, len(all))
+	list := make([]api.Participant, 0, len(all))
 	for _, p := range all {
-		s := ParticipantStatus{ID: p.ID, Roles: []string{}, Stake: p.Stake, Jailed: p.Jailed, Device: p.Device, Jobs: []string{}}
+		s := api.Participant{ID: p.ID, Roles: []string{}, Stake: p.Stake, Jailed: p.Jailed, Device: p.Device, Jobs: []string{}}
 		for _, r := range p.Roles {
 			s.Roles = append(s.Roles, r.String())
 		}

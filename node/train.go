@@ -7,6 +7,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/starling-network/starling/client"
 	"github.com/starling-network/starling/client/job"
 	"github.com/starling-network/starling/node/disk"
 	"github.com/starling-network/starling/protocol/market"
@@ -23,6 +24,7 @@ type TrainOptions struct {
 	Listen    []string // multiaddrs at which a Network's workers fetch the job; none: any port of the loopback
 	Dishonest int      // workers of an embedded network that fabricate their updates
 	Metrics   string   // host:port where Prometheus finds metrics; "": nowhere
+	Web       string   // host:port of the dashboard while the run goes on; "": none
 	Version   string   // of the binary
 	Progress  func(Progress)
 	Say       func(text string) // news worth a line of its own
@@ -119,11 +121,15 @@ func Train(ctx context.Context, opt TrainOptions) (_ *Summary, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, stop()) }()
+	shown := openDashboard(ctx, opt, b.JobID(), w)
+	defer func() { err = errors.Join(err, shown.close()) }()
 	n, err := startNetwork(ctx, out, b, opt, w)
 	if err != nil {
 		return nil, err
 	}
+	shown.view.use(n.client())
 	summary, err := n.runJob(ctx, order)
+	shown.view.use(nil)
 	if err != nil && ctx.Err() != nil {
 		err = ctx.Err() // whatever failed, it failed because we were told to stop
 	}
@@ -138,6 +144,7 @@ func Train(ctx context.Context, opt TrainOptions) (_ *Summary, err error) {
 type network interface {
 	// runJob places the order, unless that was done before a restart, and returns when the books are closed.
 	runJob(ctx context.Context, order market.Order) (*Summary, error)
+	client() *client.Client // of the consumer
 	stop() error
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"fmt"
+	"math"
 	"net/http"
 	"strconv"
 	"time"
@@ -82,7 +83,11 @@ func (s *Server) tx(r *http.Request) (any, error) {
 	if b, err := hex.DecodeString(hash); err != nil || len(b) != 32 {
 		return nil, fail(http.StatusBadRequest, "HASH_INVALID", "the hash of a transaction has 64 hexadecimal digits", "take it from /v1/blocks")
 	}
-	return ask(s, r, func(ctx context.Context, n Network) (api.Tx, error) { return n.Tx(ctx, hash) })
+	height, err := whole(r, "height", 0, 0, math.MaxInt64)
+	if err != nil {
+		return nil, err
+	}
+	return ask(s, r, func(ctx context.Context, n Network) (api.Tx, error) { return n.Tx(ctx, hash, height) })
 }
 
 // staleBlock is the age at which the latest block means that the chain stands still.

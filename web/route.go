@@ -64,7 +64,8 @@ func init() {
 		{method: "GET", path: "/v1/validators", scope: ScopeRead, summary: "Who votes on the network's blocks", answer: api.Validators{}, handle: (*Server).validators},
 		{method: "GET", path: "/v1/accounts/{address}", scope: ScopeRead, summary: "An account, what it does and what it waits for", answer: api.Account{}, handle: (*Server).account},
 		{method: "GET", path: "/v1/blocks", scope: ScopeRead, summary: "Blocks, the latest first", answer: api.Blocks{}, handle: (*Server).blocks, params: pageParams},
-		{method: "GET", path: "/v1/txs/{hash}", scope: ScopeRead, summary: "A transaction", answer: api.Tx{}, handle: (*Server).tx},
+		{method: "GET", path: "/v1/txs/{hash}", scope: ScopeRead, summary: "A transaction. Validators keep no index: without a height it is looked for in the latest 200 blocks", answer: api.Tx{}, handle: (*Server).tx,
+			params: []param{{"height", "integer", "of its block"}}},
 		{method: "GET", path: "/v1/health", summary: "Whether the server, and what it shows, works", answer: api.Health{}, handle: (*Server).health},
 		{method: "GET", path: "/v1/version", summary: "What answers", answer: api.Version{}, handle: func(s *Server, _ *http.Request) (any, error) { return s.Version, nil }},
 		{method: "GET", path: "/openapi.json", summary: "This description", handle: func(s *Server, _ *http.Request) (any, error) {

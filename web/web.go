@@ -52,7 +52,8 @@ type Network interface {
 	Account(ctx context.Context, address string) (api.Account, error)
 	// Blocks returns at most limit blocks below a height, the latest first; before 0 means from the latest on.
 	Blocks(ctx context.Context, before int64, limit int) (api.Blocks, error)
-	Tx(ctx context.Context, hash string) (api.Tx, error)
+	// Tx is a transaction by its hash, in the block at a height, or, for height 0, in one of the latest.
+	Tx(ctx context.Context, hash string, height int64) (api.Tx, error)
 }
 
 // Launcher starts jobs.

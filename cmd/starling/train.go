@@ -30,6 +30,8 @@ type trainFlags struct {
 	home      string
 	listen    []string
 	metrics   string
+	web       string
+	noWeb     bool
 }
 
 func (c *cli) train() *cobra.Command {
@@ -47,6 +49,8 @@ receipts.jsonl, report.html, summary.json and starling.log. With -o json, standa
 the content of summary.json. There, "diverged" says why the model is worth nothing: its loss rose far
 above that of the start, which is a warning, or it came to a loss or a weight that is infinite or not a
 number, which ends the run with exit code 11; what was attested before is kept.
+
+While it runs, a dashboard shows it at the address that is printed; starling web shows it later.
 
 The first Ctrl-C stops cleanly; --resume goes on from the last attested checkpoint.`,
 		Example: `  starling train examples/quickstart.yaml
@@ -67,6 +71,8 @@ The first Ctrl-C stops cleanly; --resume goes on from the last attested checkpoi
 	fl.IntVar(&f.dishonest, "dishonest", 0, "number of workers that skip their training and make up what they submit")
 	fl.StringVar(&f.network, "network", "", "run on the network of this validator, such as http://127.0.0.1:26601, or these, separated by commas, in place of an embedded one")
 	fl.StringVar(&f.home, "home", "", "with --network: folder of the account that pays")
+	fl.StringVar(&f.web, "web", node.DefaultWeb, "where the dashboard of the run is while it goes on: host:port of the loopback; a free port if this one is taken")
+	fl.BoolVar(&f.noWeb, "no-web", false, "open no dashboard")
 	fl.StringSliceVar(&f.listen, "listen", nil, "with --network: multiaddrs at which workers fetch the job (default: any port of the loopback)")
 	return cmd
 }
@@ -97,9 +103,12 @@ func (c *cli) runTrain(ctx context.Context, path string, f trainFlags) error {
 	for _, n := range j.Notes {
 		progress.Say(time.Now(), n.Place+": "+n.Text)
 	}
+	if f.noWeb {
+		f.web = ""
+	}
 	summary, err := node.Train(ctx, node.TrainOptions{
 		Job: j, Dir: dir, Resume: resume, Dishonest: f.dishonest, Network: f.network, Home: f.home, Listen: f.listen,
-		Metrics: f.metrics, Version: binaryVersion(),
+		Metrics: f.metrics, Web: f.web, Version: binaryVersion(),
 		Progress: func(p node.Progress) { progress.Show(time.Now(), update(p)) },
 		Say:      func(text string) { progress.Say(time.Now(), text) },
 	})

@@ -1,0 +1,135 @@
+package client
+
+import (
+	"context"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	cmttypes "github.com/cometbft/cometbft/types"
+	sdk "github.com/cosmos/cosmos-sdk/types"
+	authsigning "github.com/cosmos/cosmos-sdk/x/auth/signing"
+)
+
+// Record is a block as it is kept, with what became of its transactions.
+type Record struct {
+	Height   int64
+	Time     time.Time
+	Hash     string // hexadecimal, as all digests here
+	AppHash  string // of the state before the block
+	Proposer string
+	Signed   int // votes in its commit; 0: it has none yet
+	Bytes    int
+	Txs      []Tx
+}
+
+// Tx is a transaction in a block.
+type Tx struct {
+	Hash     string
+	Height   int64
+	Code     uint32 // 0: it was executed
+	Log      string // of one that was refused
+	GasUsed  int64
+	Messages []string // types, such as starling.training.v1.MsgCommit
+	Signers  []string // addresses
+	Bytes    int
+}
+
+// Record is the block at a height; ErrNotFound if it is not made yet, or not kept any more.
+func (c *Client) Record(ctx context.Context, height int64) (Record, error) {
+	b, err := c.rpc.Block(ctx, &height)
+	if err != nil {
+		return Record{}, fmt.Errorf("%w: block %d: %w", ErrNotFound, height, err)
+	}
+	r := Record{
+		Height: height, Time: b.Block.Time, Hash: hex.EncodeToString(b.BlockID.Hash), AppHash: hex.EncodeToString(b.Block.AppHash),
+		Proposer: b.Block.ProposerAddress.String(), Bytes: b.Block.Size(),
+	}
+	results, err := c.rpc.BlockResults(ctx, &height)
+	if err != nil {
+		return Record{}, fmt.Errorf("client: %w", err)
+	}
+	for i, raw := range b.Block.Txs {
+		t, ok := describe(raw)
+		if i < len(results.TxsResults) {
+			x := results.TxsResults[i]
+			t.Code, t.GasUsed, t.Log = x.Code, x.GasUsed, x.Log
+		}
+		t.Height = height
+		// The votes' extensions of the block before travel as the first transaction, which nobody signed.
+		if ok || i > 0 {
+			r.Txs = append(r.Txs, t)
+		}
+	}
+	if commit, err := c.rpc.Commit(ctx, &height); err == nil && commit.Commit != nil {
+		for _, s := range commit.Commit.Signatures {
+			if len(s.Signature) > 0 {
+				r.Signed++
+			}
+		}
+	}
+	return r, nil
+}
+
+// searched bounds the blocks in which a transaction is looked for.
+const searched = 200
+
+// FindTx is the transaction with a hash, hexadecimal, in the block at a height, or, for height 0, in one of the latest 200;
+// ErrNotFound if it is in none of them. Validators keep no index of transactions.
+func (c *Client) FindTx(ctx context.Context, hash string, height int64) (Tx, error) {
+	from, to := height, height
+	if height == 0 {
+		head, err := c.Head(ctx)
+		if err != nil {
+			return Tx{}, err
+		}
+		from, to = max(1, head.Height-searched+1), head.Height
+	}
+	for ; to >= from; to-- {
+		b, err := c.rpc.Block(ctx, &to)
+		if err != nil {
+			break // it is not kept, nor those before it
+		}
+		at := slices.IndexFunc(b.Block.Txs, func(raw cmttypes.Tx) bool { return strings.EqualFold(hex.EncodeToString(raw.Hash()), hash) })
+		if at < 0 {
+			continue
+		}
+		r, err := c.Record(ctx, to)
+		if err != nil {
+			return Tx{}, err
+		}
+		if at = slices.IndexFunc(r.Txs, func(t Tx) bool { return strings.EqualFold(t.Hash, hash) }); at >= 0 {
+			return r.Txs[at], nil
+		}
+	}
+	if err := ctx.Err(); err != nil {
+		return Tx{}, err
+	}
+	return Tx{}, fmt.Errorf("%w: transaction %s", ErrNotFound, hash)
+}
+
+// describe reads what a transaction asks for, and who signed it; ok is false for bytes that are no transaction.
+func describe(raw cmttypes.Tx) (t Tx, ok bool) {
+	t = Tx{Hash: hex.EncodeToString(raw.Hash()), Bytes: len(raw)}
+	e, err := encoding()
+	if err != nil {
+		return t, false
+	}
+	decoded, err := e.Tx.TxDecoder()(raw)
+	if err != nil {
+		return t, false
+	}
+	for _, m := range decoded.GetMsgs() {
+		t.Messages = append(t.Messages, strings.TrimPrefix(sdk.MsgTypeURL(m), "/"))
+	}
+	if signed, is := decoded.(authsigning.SigVerifiableTx); is {
+		if all, err := signed.GetSigners(); err == nil {
+			for _, s := range all {
+				t.Signers = append(t.Signers, sdk.AccAddress(s).String())
+			}
+		}
+	}
+	return t, true
+}

@@ -1,0 +1,68 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/starling-network/starling/cmd/starling/terminal"
+	"github.com/starling-network/starling/node"
+	"github.com/starling-network/starling/node/runs"
+)
+
+func (c *cli) web() *cobra.Command {
+	var o node.WebOptions
+	cmd := &cobra.Command{
+		Use:   "web [DIR]",
+		Short: "Show runs and networks in a browser, and to programs",
+		Long: `Serve the dashboard and the REST API: the runs and simulations below a folder (out, unless another is
+given), finished or being written, or the one run that the folder is; and, with --network, the network of
+a validator. Nothing is fetched from anywhere else.
+
+The server answers this machine alone. Beyond it, tokens are needed: --token-file names a file that only its
+owner can read, with a token a line and its scopes, read or read,submit. docs/api.md has the API,
+docs/dashboard.md the pages.`,
+		Example: `  starling web
+  starling web out/quickstart
+  starling web out --network http://127.0.0.1:26601
+  starling web out --listen 0.0.0.0:7300 --token-file tokens --host train.example.org`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return usage(cmd, fmt.Errorf("%d arguments given, wanted at most one folder", len(args)))
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			dir := "out"
+			if len(args) > 0 {
+				dir = args[0]
+			}
+			o.Version = binaryVersion()
+			o.Log = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
+			o.Opened = func(url string) { fmt.Fprintf(os.Stderr, "dashboard: %s\n", url) }
+			return webError(cmd, node.ServeWeb(cmd.Context(), dir, o))
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&o.Listen, "listen", node.DefaultWeb, "host:port to answer at; a free port if this one is taken")
+	f.StringVar(&o.Network, "network", "", "HTTP interface of a validator, to show its network")
+	f.StringVar(&o.Tokens, "token-file", "", "file of bearer tokens; needed beyond the loopback")
+	f.StringSliceVar(&o.Hosts, "host", nil, "name by which the server is reached, beside addresses and the loopback's (repeatable)")
+	return cmd
+}
+
+// webError gives the errors of a server their exit codes.
+func webError(cmd *cobra.Command, err error) error {
+	switch {
+	case errors.Is(err, runs.ErrNoRuns):
+		return terminal.WithExit(&terminal.Problem{Code: "NOT_A_RUN", What: err.Error(), Fix: "give a folder of runs, such as the one that starling train writes to"}, terminal.ExitNotFound)
+	case errors.Is(err, node.ErrOpenToAll):
+		return terminal.WithExit(&terminal.Problem{Code: "WEB_NEEDS_TOKENS", What: err.Error(), Fix: "give --token-file, or listen on 127.0.0.1"}, terminal.ExitAuth)
+	case cmd.Context().Err() != nil:
+		return nil
+	}
+	return err
+}

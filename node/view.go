@@ -1,0 +1,234 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/starling-network/starling/client"
+	"github.com/starling-network/starling/client/api"
+	"github.com/starling-network/starling/node/runs"
+	"github.com/starling-network/starling/protocol/reward"
+	"github.com/starling-network/starling/web"
+)
+
+// chainView shows a network through a validator: web.Network. Until it has a connection it says so.
+type chainView struct {
+	address string // of the validator; "": it is in this process
+
+	mu    sync.Mutex
+	chain *client.Client
+	last  api.Network
+	read  time.Time
+}
+
+// viewAge is how old what is shown of a network may be: about a block.
+const viewAge = 500 * time.Millisecond
+
+var errNoChain = &web.Failure{Status: http.StatusServiceUnavailable, Code: "NETWORK_STARTING", Detail: "the network is not up yet, or not any more", Fix: "wait for a moment", Retry: time.Second}
+
+// use says over which connection the network is seen; nil takes it away.
+func (v *chainView) use(c *client.Client) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.chain, v.read = c, time.Time{}
+}
+
+func (v *chainView) client() (*client.Client, error) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.chain == nil {
+		return nil, errNoChain
+	}
+	return v.chain, nil
+}
+
+// unanswered says what a validator that fails to answer means to who looks.
+func (v *chainView) unanswered(err error) error {
+	switch {
+	case errors.Is(err, client.ErrNotFound):
+		return fmt.Errorf("%w: %w", web.ErrNotFound, err)
+	case errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled):
+		return err
+	}
+	return &web.Failure{Status: http.StatusBadGateway, Code: "NETWORK_UNREACHABLE", Detail: "the validator does not answer", Fix: "check that it runs: starling doctor --network " + v.address, Retry: 2 * time.Second}
+}
+
+// Overview implements web.Network.
+func (v *chainView) Overview(ctx context.Context) (api.Network, error) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.chain == nil {
+		return api.Network{}, errNoChain
+	}
+	if time.Since(v.read) < viewAge {
+		return v.last, nil
+	}
+	n, err := v.look(ctx)
+	if err != nil {
+		return api.Network{}, v.unanswered(err)
+	}
+	v.last, v.read = n, time.Now()
+	return n, nil
+}
+
+func (v *chainView) look(ctx context.Context) (api.Network, error) {
+	head, err := v.chain.Head(ctx)
+	if err != nil || head.Height == v.last.Height {
+		return v.last, err
+	}
+	s, err := overview(ctx, v.chain, head, "")
+	if err != nil {
+		return api.Network{}, err
+	}
+	n := api.Network{Address: v.address, ChainID: s.ChainID, Height: s.Height, Time: s.Time, CatchingUp: s.CatchingUp, Validators: []api.Validator{}, Participants: s.Participants, Orders: s.Orders, Runs: s.Runs}
+	for _, x := range s.Validators {
+		n.Validators = append(n.Validators, api.Validator(x))
+	}
+	return n, nil
+}
+
+// Account implements web.Network.
+func (v *chainView) Account(ctx context.Context, address string) (a api.Account, err error) {
+	c, err := v.client()
+	if err != nil {
+		return a, err
+	}
+	if err := client.CheckAddress(address); err != nil {
+		return a, fmt.Errorf("%w: %w", web.ErrNotFound, err)
+	}
+	head, err := c.Head(ctx)
+	if err != nil {
+		return a, v.unanswered(err)
+	}
+	s, err := overview(ctx, c, head, address)
+	if err != nil {
+		return a, v.unanswered(err)
+	}
+	x := s.Account
+	a = api.Account{Address: address, Balance: x.Balance, Stake: x.Stake, Slashed: x.Slashed, Jailed: x.Jailed, Reasons: []api.Standing{}}
+	for _, r := range x.Reasons {
+		a.Reasons = append(a.Reasons, api.Standing{Code: string(r.Code), Kind: string(r.Kind), Job: r.Job, Round: r.Round, Text: r.Text, Until: r.Until, Do: r.Do})
+	}
+	return a, nil
+}
+
+// Blocks implements web.Network.
+func (v *chainView) Blocks(ctx context.Context, before int64, limit int) (list api.Blocks, err error) {
+	c, err := v.client()
+	if err != nil {
+		return list, err
+	}
+	if before == 0 {
+		head, err := c.Head(ctx)
+		if err != nil {
+			return list, v.unanswered(err)
+		}
+		before = head.Height + 1
+	}
+	for height := before - 1; height > 0 && len(list.Blocks) < limit; height-- {
+		r, err := c.Record(ctx, height)
+		if errors.Is(err, client.ErrNotFound) {
+			return list, nil // older ones are not kept
+		}
+		if err != nil {
+			return list, v.unanswered(err)
+		}
+		b := api.Block{Height: r.Height, Time: r.Time, Hash: r.Hash, AppHash: r.AppHash, Proposer: r.Proposer, Signed: r.Signed, Bytes: r.Bytes, Txs: []api.Tx{}}
+		for _, t := range r.Txs {
+			b.Txs = append(b.Txs, txOf(t))
+		}
+		list.Blocks = append(list.Blocks, b)
+	}
+	list.HasMore = len(list.Blocks) == limit && list.Blocks[limit-1].Height > 1
+	return list, nil
+}
+
+// Tx implements web.Network.
+func (v *chainView) Tx(ctx context.Context, hash string, height int64) (api.Tx, error) {
+	c, err := v.client()
+	if err != nil {
+		return api.Tx{}, err
+	}
+	t, err := c.FindTx(ctx, hash, height)
+	if err != nil {
+		return api.Tx{}, v.unanswered(err)
+	}
+	return txOf(t), nil
+}
+
+func txOf(t client.Tx) api.Tx {
+	return api.Tx{Hash: t.Hash, Height: t.Height, Code: t.Code, Log: t.Log, GasUsed: t.GasUsed, Messages: append([]string{}, t.Messages...), Signers: append([]string{}, t.Signers...), Bytes: t.Bytes}
+}
+
+// liveRun is what the process of a run knows beside its files: runs.Live.
+type liveRun struct {
+	job   string
+	view  *chainView
+	watch *watch
+
+	mu       sync.Mutex
+	asked    time.Time
+	receipts []reward.Receipt
+	told     []api.Receipt
+	disputes []api.Dispute
+	err      error
+}
+
+// booksAge is how old the receipts of a run that goes on may be.
+const booksAge = 2 * time.Second
+
+// Progress implements runs.Live.
+func (l *liveRun) Progress() runs.Progress {
+	l.watch.mu.Lock()
+	defer l.watch.mu.Unlock()
+	p := l.watch.train
+	return runs.Progress{Phase: p.Phase, Workers: p.Workers, PaidUzen: p.PaidUzen, SecondsLeft: math.Max(0, p.Left.Seconds())}
+}
+
+// Books implements runs.Live.
+func (l *liveRun) Books(ctx context.Context) ([]api.Receipt, []api.Dispute, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if time.Since(l.asked) < booksAge {
+		return l.told, l.disputes, l.err
+	}
+	l.asked = time.Now()
+	l.err = l.ask(ctx)
+	return l.told, l.disputes, l.err
+}
+
+func (l *liveRun) ask(ctx context.Context) error {
+	c, err := l.view.client()
+	if err != nil {
+		return err
+	}
+	fresh, err := c.ReceiptsFrom(ctx, l.job, uint64(len(l.receipts)))
+	if err != nil {
+		return err
+	}
+	games, err := c.Disputes(ctx, l.job)
+	if err != nil {
+		return err
+	}
+	l.receipts = append(l.receipts, fresh...)
+	l.disputes = l.disputes[:0:0]
+	for _, g := range games {
+		l.disputes = append(l.disputes, shownDispute(disputeRecord(g, 0)))
+	}
+	l.told = runs.Explain(l.receipts, l.disputes)
+	return nil
+}
+
+func shownDispute(d DisputeRecord) api.Dispute {
+	s := api.Dispute{Worker: d.Worker, Challenger: d.Challenger, Round: int(d.Round), Unit: d.Unit, Verdict: d.Verdict, Reason: d.Reason, Moves: d.Moves, HashBytes: d.HashBytes,
+		Leaf: d.Leaf, LeafBytes: d.LeafBytes, LeafMS: d.LeafMS, Height: d.Height, Log: []api.Move{}}
+	for _, m := range d.Log {
+		s.Log = append(s.Log, api.Move(m))
+	}
+	return s
+}

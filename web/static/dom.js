@@ -1,0 +1,118 @@
+// Elements, and how values are written. Text of others only ever becomes text: nothing here parses markup.
+
+const svgNames = new Set(['svg', 'path', 'g', 'line', 'circle', 'rect', 'text', 'title', 'desc', 'polyline', 'clipPath', 'defs']);
+
+// h('a.small.soft', {href}, children...) makes an element. Event listeners are attributes that begin with on.
+export function h(tag, attributes, ...children) {
+  const [name, ...classes] = tag.split('.');
+  const e = svgNames.has(name) && (name !== 'title' || attributes?.svg)
+    ? document.createElementNS('http://www.w3.org/2000/svg', name) : document.createElement(name);
+  if (classes.length) e.setAttribute('class', classes.join(' '));
+  for (const [key, value] of Object.entries(attributes ?? {})) {
+    if (value === undefined || value === null || value === false || key === 'svg') continue;
+    if (key.startsWith('on')) e.addEventListener(key.slice(2), value);
+    else if (key === 'value' || key === 'checked') e[key] = value;
+    else e.setAttribute(key, value === true ? '' : value);
+  }
+  e.append(...children.flat(3).filter(c => c !== undefined && c !== null && c !== false).map(c => c instanceof Node ? c : String(c)));
+  return e;
+}
+
+export const fill = (e, ...children) => e.replaceChildren(...children.flat(3).filter(c => c !== undefined && c !== null && c !== false));
+
+// Numbers, as a person reads them.
+export function count(n) {
+  return n === undefined || n === null ? '–' : Math.round(n).toString().replace(/\B(?=(\d{3})+$)/g, '\u202f');
+}
+export function scaled(x, units) {
+  let i = 0;
+  while (Math.abs(x) >= 999.5 && i < units.length - 1) { x /= 1000; i++; }
+  const digits = i === 0 ? 0 : Math.abs(x) < 9.995 ? 2 : Math.abs(x) < 99.95 ? 1 : 0;
+  return (x.toFixed(digits) + ' ' + units[i]).trim();
+}
+export const bytes = n => scaled(n ?? 0, ['B', 'kB', 'MB', 'GB', 'TB', 'PB']);
+export const many = n => scaled(n ?? 0, ['', 'k', 'M', 'G', 'T']);
+export function loss(x) { return x === undefined || x === null ? '–' : x.toFixed(3); }
+export function significant(x, n = 4) {
+  if (!Number.isFinite(x)) return '–';
+  const a = Math.abs(x);
+  if (a !== 0 && (a < 1e-3 || a >= 1e7)) return x.toExponential(2).replace('e+', 'e');
+  return String(Number(x.toPrecision(n)));
+}
+export function zen(uzen, digits) {
+  const x = (uzen ?? 0) / 1e6;
+  if (digits !== undefined) return x.toFixed(digits);
+  if (x !== 0 && x < 0.01) return x.toFixed(6).replace(/0+$/, '');
+  return x.toFixed(2);
+}
+export function duration(seconds) {
+  const s = Math.round(seconds);
+  if (!Number.isFinite(s)) return '–';
+  if (s >= 86400) return `${Math.floor(s / 86400)} d ${Math.floor(s / 3600) % 24} h`;
+  if (s >= 3600) return `${Math.floor(s / 3600)} h ${String(Math.floor(s / 60) % 60).padStart(2, '0')} min`;
+  if (s >= 600) return `${Math.round(s / 60)} min`;
+  if (s >= 60) return `${Math.floor(s / 60)} min ${s % 60} s`;
+  return seconds < 10 && seconds > 0 ? `${seconds.toFixed(1)} s` : `${s} s`;
+}
+export function ago(time) {
+  if (!time) return '–';
+  const s = (Date.now() - new Date(time)) / 1000;
+  if (s < 5) return 'just now';
+  if (s < 60) return `${Math.floor(s)} s ago`;
+  if (s < 3600) return `${Math.floor(s / 60)} min ago`;
+  if (s < 172800) return `${Math.floor(s / 3600)} h ago`;
+  return new Date(time).toISOString().slice(0, 10);
+}
+export const plural = (n, word) => `${count(n)} ${word}${n === 1 ? '' : 's'}`;
+export const words = s => (s ?? '').replaceAll('_', ' ');
+
+// A digest or an address: both ends, the whole as its title, and copied with a click.
+export function short(text, head = 10, tail = 6) {
+  if (!text) return h('span.soft', {}, '–');
+  const cut = text.length > head + tail + 1 ? text.slice(0, head) + '…' + text.slice(-tail) : text;
+  return h('code', { title: text }, cut);
+}
+export function copyable(text, head, tail) {
+  if (!text) return h('span.soft', {}, '–');
+  const b = h('button.copy', { type: 'button', title: text + ' (click to copy)', onclick: async () => {
+    try { await navigator.clipboard.writeText(text); b.classList.add('copied'); setTimeout(() => b.classList.remove('copied'), 900); } catch { /* not allowed here */ }
+  } }, short(text, head, tail).textContent);
+  return b;
+}
+
+const marks = { done: 'good', running: 'busy', queued: 'wait', stopped: 'wait', halted: 'bad', failed: 'bad' };
+export function chip(state, kind) { return h('span.chip.' + (kind ?? marks[state] ?? 'wait'), {}, words(state)); }
+
+// table(columns, rows) with columns of {head, cell, number, title}.
+export function table(label, columns, rows, key) {
+  return h('div.scroll', { tabindex: 0, role: 'group', 'aria-label': label }, h('table', {},
+    h('thead', {}, h('tr', {}, columns.map(c => h('th' + (c.number ? '.number' : ''), { scope: 'col' }, c.head)))),
+    h('tbody', {}, rows.map(r => h('tr', { 'data-key': key?.(r) }, columns.map(c => h('td' + (c.number ? '.number' : '') + (c.wide ? '.wide' : ''), {}, c.cell(r))))))));
+}
+
+export function tile(name, value, more, tone) {
+  return h('div.tile', {}, h('div.name', {}, name), h('div.value', {}, value), more !== undefined && h('div.more' + (tone ? '.' + tone : ''), {}, more));
+}
+
+export function card(title, ...children) {
+  return h('section.card', {}, title && h('h2', {}, title), ...children);
+}
+
+export function empty(text, command) {
+  return h('div.empty', {}, h('p', {}, text), command && h('p', {}, h('code.command', {}, command)));
+}
+
+export function meter(share, label, tone = 'a') {
+  const w = Math.max(0, Math.min(1, share || 0)) * 100;
+  return h('svg.meter', { viewBox: '0 0 100 4', preserveAspectRatio: 'none', role: 'img', 'aria-label': label },
+    h('rect.track', { width: 100, height: 4 }), h('rect.fill-' + tone, { width: w.toFixed(2), height: 4 }));
+}
+
+export function spark(values, label) {
+  if (!values || values.length < 2) return h('span.soft', {}, '–');
+  const low = Math.min(...values), high = Math.max(...values), span = high - low || 1;
+  const points = values.map((v, i) => `${(i / (values.length - 1) * 96 + 2).toFixed(1)},${(22 - (v - low) / span * 20).toFixed(1)}`).join(' ');
+  return h('svg.spark', { viewBox: '0 0 100 24', role: 'img', 'aria-label': label ?? 'loss' }, h('polyline', { points }));
+}
+
+export function link(href, ...children) { return h('a', { href }, ...children); }

@@ -1,0 +1,60 @@
+// The list of runs.
+
+import { h, fill, count, loss, zen, duration, ago, chip, spark, table, tile, meter, empty, plural, link } from '../dom.js';
+import { all, get, stream } from '../api.js';
+
+const address = j => '/jobs/' + encodeURIComponent(j.id);
+
+// The start page of a server that shows one run is that run.
+export async function start(page) {
+  const { jobs } = await get('/v1/jobs?limit=2', page.signal);
+  if (jobs.length === 1) { page.go(address(jobs[0]), true); page.again(); return new Promise(() => {}); }
+  return list(page);
+}
+
+export async function list({ root, query, signal, go }) {
+  const known = new Map((await all('/v1/jobs', 'jobs', signal)).map(j => [j.id, j]));
+  const chosen = new Set();
+  let text = query.get('q') ?? '', state = query.get('state') ?? '';
+  const body = h('div', {}), tiles = h('div.tiles', {});
+  const compareButton = h('button.act', { type: 'button', disabled: true, onclick: () => go('/compare?runs=' + [...chosen].map(encodeURIComponent).join(',')) }, 'Compare');
+  const search = h('input', { type: 'search', placeholder: 'Filter by name', 'aria-label': 'Filter by name', value: text, oninput: e => { text = e.target.value; keep(); draw(); } });
+  const states = h('div.segments', { role: 'group', 'aria-label': 'State' }, [['', 'All'], ['running', 'Running'], ['done', 'Done'], ['stopped', 'Stopped']].map(([value, name]) =>
+    h('button', { type: 'button', 'aria-pressed': String(value === state), onclick: e => { state = value; for (const b of states.children) b.setAttribute('aria-pressed', String(b === e.target)); keep(); draw(); } }, name)));
+
+  const keep = () => go('/jobs?' + new URLSearchParams({ ...(text && { q: text }), ...(state && { state }) }), true);
+
+  function pick(j) {
+    return h('input', { type: 'checkbox', 'aria-label': 'Compare ' + j.name, checked: chosen.has(j.id), onchange: e => {
+      if (e.target.checked) chosen.add(j.id); else chosen.delete(j.id);
+      compareButton.disabled = chosen.size < 2;
+      compareButton.textContent = chosen.size > 1 ? `Compare ${chosen.size} runs` : 'Compare';
+    } });
+  }
+
+  function draw() {
+    const runs = [...known.values()], busy = runs.filter(j => j.state === 'running');
+    fill(tiles, tile('Runs', count(runs.length), `${busy.length} running`), tile('Tokens trained', count(runs.reduce((n, j) => n + j.tokens, 0))),
+      tile('Throughput', count(busy.reduce((n, j) => n + j.tokens_per_second, 0)), 'tokens a second, running'),
+      tile('Paid for work', zen(runs.reduce((n, j) => n + j.paid_uzen, 0)), 'ZEN'),
+      tile('Audits', count(runs.reduce((n, j) => n + j.audits.drawn, 0)), plural(runs.reduce((n, j) => n + j.audits.failed, 0), 'fault') + ' found'));
+    const shown = runs.filter(j => (!state || j.state === state) && (j.name + ' ' + j.id).toLowerCase().includes(text.toLowerCase()));
+    if (!runs.length) return fill(body, empty('No run is here yet. Train one, and it appears by itself:', 'starling train examples/quickstart.yaml'));
+    fill(body, shown.length ? table('Runs', [
+      { head: h('span.visually-hidden', {}, 'Compare'), cell: pick },
+      { head: 'Run', wide: true, cell: j => [link(address(j), j.name), j.name !== j.id && h('span.soft.small', {}, ' ' + j.id), j.kind === 'simulation' && [' ', chip('simulation', 'plain')],
+        j.reason && j.state !== 'running' && h('div.small.soft', {}, j.reason.text)] },
+      { head: 'State', cell: j => chip(j.state) },
+      { head: 'Progress', cell: j => [h('span.small', {}, `${count(j.step)} of ${count(j.steps || j.step)}`), meter(j.step / (j.steps || j.step || 1), `${j.step} of ${j.steps} steps`)] },
+      { head: 'Loss', cell: j => spark(j.spark, `training loss of ${j.name}`) },
+      { head: 'Eval loss', number: true, cell: j => loss(j.eval_loss) },
+      { head: 'Workers', number: true, cell: j => count(j.workers) },
+      { head: 'Cost, ZEN', number: true, cell: j => [zen(j.paid_uzen + j.fee_uzen), j.budget_uzen > 0 && h('div.small.soft', {}, 'of ' + zen(j.budget_uzen))] },
+      { head: 'Left', number: true, cell: j => j.state === 'running' && j.seconds_left > 0 ? duration(j.seconds_left) : h('span.soft', {}, ago(j.updated)) },
+    ], shown, j => j.id) : h('p.soft', {}, 'No run matches.'));
+  }
+  draw();
+  fill(root, h('div.head', {}, h('h1', {}, 'Jobs')), h('p.lead', {}, 'Runs and simulations of this folder, the latest first.'), tiles,
+    h('div.bar', {}, search, states, h('span.grow', {}), compareButton), h('section.card', {}, body));
+  stream('/v1/events', { job: j => { known.set(j.id, { ...known.get(j.id), ...j }); if (root.isConnected && !root.contains(document.activeElement?.closest('table'))) draw(); } }, signal);
+}
