@@ -51,7 +51,8 @@ starling/NAME.
 The server listens on the loopback. Beyond it, --token-file is needed: its first line is the token that every
 request must carry as "Authorization: Bearer TOKEN".
 
-A conversation is rendered as lines "User: " and "Assistant: "; see docs/serving.md.`,
+A conversation is rendered by the model's chat template, or as lines "User: " and "Assistant: "; see
+docs/serving.md.`,
 		Example: `  starling model serve out/quickstart
   starling model serve out/base --adapter tuned=out/tuned/adapter --listen 127.0.0.1:8000
   starling model serve out/base --listen 0.0.0.0:8000 --token-file token`,

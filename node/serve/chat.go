@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/starling-network/starling/compute/data/chat"
 	"github.com/starling-network/starling/web/openai"
 )
 
@@ -32,11 +33,46 @@ func (plainChat) render(conversation []openai.Message) (string, []string, error)
 	return b.String(), []string{"\nUser:"}, nil
 }
 
-// ownChat is the chat_template of a tokenizer_config.json: a program in Jinja, which nothing here runs.
-type ownChat struct{}
+// ownChat is the chat_template of a tokenizer_config.json.
+type ownChat struct {
+	template *chat.Template
+	bos, eos string
+}
 
-func (ownChat) render([]openai.Message) (string, []string, error) {
-	return "", nil, fmt.Errorf("%w: the model has a chat_template of its own, which is not rendered here: use /v1/completions with the prompt that it makes", openai.ErrRequest)
+// render ends a turn at the text of the token that ends one, also where the tokenizer does not take it for one token.
+func (c ownChat) render(conversation []openai.Message) (string, []string, error) {
+	var turns []chat.Message
+	for _, m := range conversation {
+		turns = append(turns, chat.Message(m))
+	}
+	prompt, err := c.template.Render(turns, c.bos, c.eos)
+	if err != nil {
+		return "", nil, fmt.Errorf("%w: %w", openai.ErrRequest, err)
+	}
+	return prompt, []string{c.eos}, nil
+}
+
+// unknownChat is a chat_template that cannot be rendered here.
+type unknownChat struct{ why error }
+
+func (c unknownChat) render([]openai.Message) (string, []string, error) {
+	return "", nil, fmt.Errorf("%w: the model has a chat_template that is not rendered here (%w): use /v1/completions with the prompt that it makes", openai.ErrRequest, c.why)
+}
+
+// tokenText is a token of a tokenizer_config.json: its text, or an object with it.
+type tokenText string
+
+// UnmarshalJSON reads either form.
+func (t *tokenText) UnmarshalJSON(raw []byte) error {
+	var object struct {
+		Content string `json:"content"`
+	}
+	if json.Unmarshal(raw, (*string)(t)) == nil {
+		return nil
+	}
+	err := json.Unmarshal(raw, &object)
+	*t = tokenText(object.Content)
+	return err
 }
 
 // readChat reads how the model in a folder wants conversations; nil if it does not say.
@@ -50,6 +86,8 @@ func readChat(dir string) (template, error) {
 	}
 	var keys struct {
 		Template json.RawMessage `json:"chat_template"`
+		BOS      tokenText       `json:"bos_token"`
+		EOS      tokenText       `json:"eos_token"`
 	}
 	if err := json.Unmarshal(raw, &keys); err != nil {
 		return nil, fmt.Errorf("tokenizer_config.json: %w", err)
@@ -57,5 +95,13 @@ func readChat(dir string) (template, error) {
 	if len(keys.Template) == 0 || string(keys.Template) == "null" {
 		return nil, nil
 	}
-	return ownChat{}, nil
+	var source string
+	if err := json.Unmarshal(keys.Template, &source); err != nil {
+		return unknownChat{errors.New("it is not one text")}, nil
+	}
+	parsed, err := chat.Parse(source)
+	if err != nil {
+		return unknownChat{err}, nil
+	}
+	return ownChat{parsed, string(keys.BOS), string(keys.EOS)}, nil
 }

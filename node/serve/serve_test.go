@@ -205,6 +205,31 @@ func TestPrompt(t *testing.T) {
 	}
 }
 
+// TestChatTemplates reads those that are written into the folder of a model.
+func TestChatTemplates(t *testing.T) {
+	conversation := []openai.Message{{Role: "user", Content: "Hi"}}
+	for config, want := range map[string]string{
+		`{}`:                      "User: Hi\n\nAssistant:",
+		`{"chat_template": null}`: "User: Hi\n\nAssistant:",
+		`{"chat_template": "{{ bos_token }}{% for m in messages %}<{{ m.role }}>{{ m.content }}{{ eos_token }}{% endfor %}", "bos_token": "B", "eos_token": {"content": "E"}}`: "B<user>HiE",
+		`{"chat_template": "{% macro f() %}"}`:                      "",
+		`{"chat_template": [{"name": "default", "template": "x"}]}`: "",
+		`{"chat_template": "{{ raise_exception('no') }}"}`:          "",
+	} {
+		dir, _ := folders(t)
+		writeFiles(t, dir, map[string][]byte{"tokenizer_config.json": []byte(config)})
+		e, err := Open(dir, Options{Name: "m"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		prompt, _, err := e.Prompt("m", conversation)
+		if prompt != want || (err != nil) != (want == "") || err != nil && !errors.Is(err, openai.ErrRequest) {
+			t.Errorf("%s: %q, %v; want %q", config, prompt, err, want)
+		}
+		e.Close()
+	}
+}
+
 func TestOpenRefusals(t *testing.T) {
 	dir, adapter := folders(t)
 	for name, o := range map[string]Options{
