@@ -320,7 +320,7 @@ func (s *Server) models(r *http.Request) (any, error) {
 	return l, nil
 }
 
-var errNoLauncher = fail(http.StatusNotImplemented, "SUBMISSION_OFF", "this server shows runs and starts none", "start it with starling web DIR --submit, or run starling train JOB.yaml")
+var errNoLauncher = fail(http.StatusNotImplemented, "SUBMISSION_OFF", "this server shows runs and starts none", "run starling train JOB.yaml")
 
 func (s *Server) plan(r *http.Request) (any, error) {
 	if s.Launcher == nil {

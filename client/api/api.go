@@ -14,7 +14,7 @@ type Job struct {
 	Job             string      `json:"job"`                 // identifier of what is trained, the digest of its work specification
 	Name            string      `json:"name"`                // that its file gives
 	Kind            string      `json:"kind"`                // run, simulation, or network for a job known from the chain only
-	State           string      `json:"state"`               // queued, running, stopped, done, halted or failed
+	State           string      `json:"state"`               // running, stopped, done or halted; of a submitted job also queued or failed
 	Reason          *Reason     `json:"reason,omitempty"`    // why it is in a state other than done
 	Phase           string      `json:"phase,omitempty"`     // of a job that runs: assigning, training, attesting, settling
 	Step            int         `json:"step"`                // inner steps in attested rounds

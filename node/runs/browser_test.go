@@ -117,7 +117,7 @@ func TestEveryPage(t *testing.T) {
 	want := map[string]string{
 		"jobs": "long", "jobs/long": "Where the budget went", "jobs/long/charts?x=time&smooth=0.9&log=1": "Throughput", "jobs/long/workers": "Who earned what", "jobs/long/lineage": "checkpoints, each signed", "jobs/long/receipts": "4\u202f000 receipts",
 		"jobs/long/disputes": "The referee computed the tile", "jobs/long/samples": "main() {", "jobs/long/log": "slow", "jobs/long/job": "/v1/jobs/long/metrics", "jobs/short": "no process trains it", "jobs/sweep:000/workers": "worker-0",
-		"compare?runs=long,short&x=tokens": "Side by side", "models": "Who trained it", "simulator": "2 variants", "network": "hamlet-1", "workers": "offers work", "workers/starling1aaaaaaaaaaaaaaaaaaaaaaaa": "one unit to train",
+		"compare?runs=long,short&x=tokens": "Side by side", "models": "Who trained it", "simulator": "2 variants", "network": "hamlet-1", "workers": "In the runs of this server", "workers/starling1aaaaaaaaaaaaaaaaaaaaaaaa": "one unit to train",
 		"validators": "50 %", "explorer": "Commit", "explorer/tx/" + strings.Repeat("cd", 32): "executed", "health": "Checks", "nowhere": "NO_SUCH_PAGE", "jobs/nobody": "NOT_FOUND",
 	}
 	task := map[string]any{"chromium": chromium, "shots": os.Getenv("STARLING_SHOTS")}

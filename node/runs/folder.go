@@ -24,7 +24,6 @@ type folder struct {
 	version  uint64
 	last     *web.History
 	live     Live
-	noted    Started
 	metrics  followed[api.Metric]
 	lineage  followed[api.Checkpoint]
 	receipts followed[line]
@@ -81,10 +80,10 @@ type summary struct {
 	Parties       []api.Party     `json:"parties"`
 }
 
-func (f *folder) beside(live Live, noted Started) {
+func (f *folder) beside(live Live) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.live, f.noted = live, noted
+	f.live = live
 }
 
 // history is what the folder tells, looked at anew if the last look is old.

@@ -118,9 +118,6 @@ func (f *folder) state(h *web.History, j *api.Job) (string, *api.Reason) {
 		return "done", nil
 	case a.summary != nil:
 		return "halted", halted(h)
-	case f.noted.State != "":
-		why := f.noted.Why
-		return f.noted.State, &why
 	case f.live != nil:
 		return "running", &api.Reason{Code: "training", Text: fmt.Sprintf("round %d of %d is %s", min(j.Round+1, j.Rounds), j.Rounds, phaseText(j.Phase))}
 	}

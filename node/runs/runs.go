@@ -66,13 +66,6 @@ type Library struct {
 	scanned time.Time
 	folders map[string]*folder // by id
 	live    map[string]Live    // by absolute path
-	states  map[string]Started // by absolute path
-}
-
-// Started is a job that was asked for and has no files yet, or ended without them.
-type Started struct {
-	State string // queued, running or failed
-	Why   api.Reason
 }
 
 // Limits of a library.
@@ -95,7 +88,7 @@ func Open(path string) (*Library, error) {
 	if err != nil || !info.IsDir() {
 		return nil, fmt.Errorf("%w: %s", ErrNoRuns, path)
 	}
-	return &Library{root: root, single: isRun(root), folders: map[string]*folder{}, live: map[string]Live{}, states: map[string]Started{}}, nil
+	return &Library{root: root, single: isRun(root), folders: map[string]*folder{}, live: map[string]Live{}}, nil
 }
 
 // One returns the library of a single run, whose folder may not be there yet.
@@ -104,7 +97,7 @@ func One(path string) (*Library, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Library{root: root, single: true, folders: map[string]*folder{}, live: map[string]Live{}, states: map[string]Started{}}, nil
+	return &Library{root: root, single: true, folders: map[string]*folder{}, live: map[string]Live{}}, nil
 }
 
 func isRun(dir string) bool {
@@ -133,18 +126,6 @@ func (l *Library) Attach(dir string, live Live) (detach func(), err error) {
 	}, nil
 }
 
-// Note says where a job stands whose folder does not tell; the zero Started takes it back.
-func (l *Library) Note(dir string, s Started) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if s == (Started{}) {
-		delete(l.states, dir)
-	} else {
-		l.states[dir] = s
-	}
-	l.scanned = time.Time{}
-}
-
 // scan looks for folders of runs, if the last look is old.
 func (l *Library) scan() {
 	if time.Since(l.scanned) < scanAge {
@@ -165,7 +146,7 @@ func (l *Library) scan() {
 			if strings.HasPrefix(d.Name(), ".") || strings.Count(rel, string(filepath.Separator)) >= maxDepth || len(found) >= maxRuns {
 				return filepath.SkipDir
 			}
-			if _, noted := l.states[path]; noted || isRun(path) {
+			if isRun(path) {
 				found[ID(rel)] = path
 				return filepath.SkipDir
 			}
@@ -194,7 +175,7 @@ func (l *Library) all() (list []*folder) {
 	defer l.mu.Unlock()
 	l.scan()
 	for _, f := range l.folders {
-		f.beside(l.live[f.path], l.states[f.path])
+		f.beside(l.live[f.path])
 		list = append(list, f)
 	}
 	return list
@@ -209,7 +190,7 @@ func (l *Library) one(id string) (*folder, error) {
 	if f == nil {
 		return nil, fmt.Errorf("%w: run %s", web.ErrNotFound, id)
 	}
-	f.beside(l.live[f.path], l.states[f.path])
+	f.beside(l.live[f.path])
 	return f, nil
 }
 

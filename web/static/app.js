@@ -48,20 +48,22 @@ async function show(keep) {
   }
   if (!keep) scrollTo(0, 0);
   const root = h('div', {});
+  let slow;
   const name = found?.nav?.[1] ?? found?.name ?? 'Not found';
   document.title = name + ' · Starling';
   try {
     if (!found) throw new Failure({ status: 404, code: 'NO_SUCH_PAGE', detail: 'There is no such page.', fix: 'The pages are on the left.' });
     const params = (found.path.exec(location.pathname) ?? []).slice(1).map(p => p && decodeURIComponent(p));
     const draw = found.page({ root, params, query: new URLSearchParams(location.search), signal, go, again: () => show(true) });
-    const slow = setTimeout(() => { if (!signal.aborted && !root.isConnected) fill(main, h('p.soft', { role: 'status' }, 'Loading…')); }, 250);
+    slow = setTimeout(() => { if (!signal.aborted && !root.isConnected) fill(main, h('p.soft', { role: 'status' }, 'Loading…')); }, 250);
     await draw;
-    clearTimeout(slow);
     if (signal.aborted) return;
     fill(main, root);
   } catch (e) {
     if (signal.aborted || e.name === 'AbortError') return;
     fill(main, problem(e, signal));
+  } finally {
+    clearTimeout(slow);
   }
   main.dataset.ready = location.pathname + location.search;
   performance.mark('shown');
