@@ -77,10 +77,10 @@ func Web(ctx context.Context, o WebOptions) (*WebResult, error) {
 	if r.Browser == "" {
 		paint = "last byte of what the first paint needs, ms"
 	}
-	r.Bars = []Bar{below(paint, max(r.PaintMS, r.ShownMS), 1000), atLeast("job status, requests a second", r.PerSecond, 0.99*float64(o.Rate)), below("job status p99, ms", r.P99MS, 50),
+	r.Bars = []Bar{Below(paint, max(r.PaintMS, r.ShownMS), 1000), atLeast("job status, requests a second", r.PerSecond, 0.99*float64(o.Rate)), Below("job status p99, ms", r.P99MS, 50),
 		atLeast("event streams served meanwhile", float64(r.Streams), float64(o.Streams))}
 	if o.Program != "" {
-		r.Bars = append(r.Bars, below("start of a local command, ms", r.StartMS, 100))
+		r.Bars = append(r.Bars, Below("start of a local command, ms", r.StartMS, 100))
 	}
 	return r, nil
 }
