@@ -74,7 +74,33 @@ func mix(c Config, seed uint64) Config {
 			c.Acts[liar] = []adversary.Act{adversary.ShirksSlices{}, adversary.ShirksSlices{Seals: true}, adversary.FakesSlices{}}[r.IntN(3)]
 		}
 	}
+	if r.IntN(2) == 0 {
+		churn(&c, r)
+	}
 	return c
+}
+
+// churn lets machines come and go: honest ones leave, new ones join, some are switched off for longer than anybody waits for
+// them, or cut off from the chain, and come back. Enough stay that the run need not end.
+func churn(c *Config, r *rand.Rand) {
+	seconds := func(low, high int) time.Duration { return time.Duration(low+r.IntN(high-low+1)) * time.Second }
+	c.Most, c.Goes = c.Workers+r.IntN(3), map[string]time.Duration{}
+	for i := range r.IntN(3) {
+		c.Comes = append(c.Comes, Newcomer{Name: fmt.Sprint("new-", i), Role: []run.Role{run.Worker, run.Worker, run.Verifier}[r.IntN(3)], At: seconds(4, 100)})
+	}
+	for _, name := range c.Names()[1:c.Workers] {
+		if _, lies := c.Acts[name]; lies {
+			continue
+		}
+		switch r.IntN(5) {
+		case 0:
+			c.Goes[name] = seconds(12, 120)
+		case 1:
+			c.Faults = append(c.Faults, Fault{At: seconds(12, 120), For: seconds(30, 150), Who: name})
+		case 2:
+			c.Faults = append(c.Faults, Fault{At: seconds(12, 120), For: seconds(5, 60), Who: name, From: Chain})
+		}
+	}
 }
 
 func playMix(c Config) (Outcome, error) {
@@ -106,8 +132,8 @@ func TestMix(t *testing.T) {
 		}
 		o, err := playMix(c)
 		if err != nil {
-			t.Errorf("%v\nworkers %d, verifiers %d, slices %d, audits %d ppm, acts %v, faults %v, link %+v\nreplay: go test ./sim -run 'TestMix$' -v -seeds 1 -seed %d",
-				err, c.Workers, c.Verifiers, c.Slices, c.AuditPPM, c.Acts, c.Faults, c.Link, s)
+			t.Errorf("%v\nworkers %d, verifiers %d, slices %d, audits %d ppm, acts %v, faults %v, comes %v, goes %v, link %+v\nreplay: go test ./sim -run 'TestMix$' -v -seeds 1 -seed %d",
+				err, c.Workers, c.Verifiers, c.Slices, c.AuditPPM, c.Acts, c.Faults, c.Comes, c.Goes, c.Link, s)
 		}
 		lies += len(c.Acts)
 		convicted += len(o.Slashed)
