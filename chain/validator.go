@@ -206,6 +206,16 @@ func (v *Validator) open(c Config, doc *cmttypes.GenesisDoc) error {
 		v.Stop()
 		return fmt.Errorf("chain: %w", err)
 	}
+	if len(c.Peers) > 0 {
+		latest := doc.GenesisTime
+		if blocks := v.node.BlockStore(); blocks.Height() > 0 {
+			latest = blocks.LoadBlockMeta(blocks.Height()).Header.Time
+		}
+		if err := OnTime(time.Now(), latest); err != nil {
+			v.Stop()
+			return err
+		}
+	}
 	if err := v.node.Start(); err != nil {
 		v.Stop()
 		return fmt.Errorf("chain: %w", err)

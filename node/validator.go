@@ -25,7 +25,7 @@ type ValidatorOptions struct {
 	Say     func(string) // told where the validator is reached, and every height that is a multiple of a hundred
 }
 
-// RunValidator runs a validator until the context ends.
+// RunValidator runs a validator until the context ends, or its clock is behind the blocks.
 func RunValidator(ctx context.Context, o ValidatorOptions) error {
 	dir, say := o.Home, o.Say
 	f, err := readValidator(dir)
@@ -68,6 +68,9 @@ func RunValidator(ctx context.Context, o ValidatorOptions) error {
 				return errors.Join(ctx.Err(), errClosed)
 			}
 			w.block(b.Height, b.Time)
+			if err := chain.OnTime(time.Now(), b.Time); err != nil {
+				return err
+			}
 			if b.Height == 1 || b.Height%100 == 0 {
 				say(fmt.Sprintf("height %d", b.Height))
 			}

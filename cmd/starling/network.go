@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/starling-network/starling/chain"
 	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/node"
 )
@@ -83,6 +84,8 @@ func networkError(err error) error {
 		return terminal.WithExit(&terminal.Problem{Code: "NETWORK_EXISTS", What: err.Error(), Why: "keys are never overwritten", Fix: "give another folder, or remove this one"}, terminal.ExitConflict)
 	case errors.Is(err, node.ErrNoNetwork):
 		return terminal.WithExit(&terminal.Problem{Code: "NETWORK_NOT_FOUND", What: err.Error(), Fix: "make one with starling net init"}, terminal.ExitNotFound)
+	case errors.Is(err, chain.ErrClock):
+		return terminal.WithExit(&terminal.Problem{Code: "CLOCK_WRONG", What: err.Error(), Why: "a validator whose clock is slow cannot follow the others", Fix: "set the clock, best by NTP, and start the validator again: it catches up"}, terminal.ExitConflict)
 	case errors.Is(err, node.ErrNoValidator):
 		return terminal.WithExit(&terminal.Problem{Code: "VALIDATOR_NOT_FOUND", What: err.Error(), Fix: "give a validator's folder of a network that starling net init made"}, terminal.ExitNotFound)
 	}
