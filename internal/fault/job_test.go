@@ -20,7 +20,7 @@ import (
 
 const (
 	steps = 24 // inner steps of a round: about a tenth of a second of computing a unit
-	warm  = 3  // rounds after which enough is measured for short deadlines
+	warm  = 1  // rounds after which enough is measured for short deadlines
 )
 
 const jobFile = `apiVersion: starling/v1
@@ -61,21 +61,16 @@ func arguments(seed int, out string, rounds int) ([]string, error) {
 }
 
 // undisturbed is the lineage of the same job, trained in one process where nothing happens to it.
-func (j *job) undisturbed() []string {
-	j.t.Helper()
+func (j *job) undisturbed() ([]string, error) {
 	out := j.out + "-undisturbed"
 	args, err := arguments(j.seed, out, j.rounds)
 	if err != nil {
-		j.t.Fatal(err)
+		return nil, err
 	}
 	if said, err := exec.Command(program, args...).CombinedOutput(); err != nil {
-		j.t.Fatalf("the undisturbed run: %v: %s", err, said)
+		return nil, fmt.Errorf("the undisturbed run: %w: %s", err, said)
 	}
-	roots, err := lineage(out)
-	if err != nil {
-		j.t.Fatal(err)
-	}
-	return roots
+	return lineage(out)
 }
 
 // lineage are the state roots in an output folder.
@@ -224,7 +219,7 @@ func (j *job) finish() {
 		j.t.Errorf("%d rounds of %d, %d uzen slashed", summary.Rounds, j.rounds, summary.Slashed)
 	}
 	j.money()
-	j.model(summary.StateRoot)
+	j.check(func() error { return j.model(summary.StateRoot) })
 	for _, line := range j.said {
 		j.t.Log(line)
 	}
@@ -285,22 +280,26 @@ func (j *job) money() {
 
 // model checks that the program finds the same lineage when it does all the work again, offline; and, for the first job of
 // a network, that it is the lineage of an undisturbed run.
-func (j *job) model(root string) {
-	j.t.Helper()
+func (j *job) model(root string) error {
 	got, err := lineage(j.out)
-	if err != nil || len(got) != j.rounds || got[j.rounds-1] != root {
-		j.t.Errorf("%v: the lineage has %d rounds, and the run ended in %s:\n%s", err, len(got), root, strings.Join(got, "\n"))
+	if err != nil {
+		return err
+	}
+	if len(got) != j.rounds || got[j.rounds-1] != root {
+		return fmt.Errorf("the lineage has %d rounds, and the run ended in %s:\n%s", len(got), root, strings.Join(got, "\n"))
 	}
 	said, err := exec.Command(program, "verify", j.out, "-o", "json").CombinedOutput()
 	if err != nil || !strings.Contains(string(said), root) {
-		j.t.Errorf("verify: %v\n%s", err, said)
+		return fmt.Errorf("verify: %v\n%s", err, said)
 	}
 	if j.seed > 1 {
-		return
+		return nil
 	}
-	if want := j.undisturbed(); !slices.Equal(got, want) {
-		j.t.Errorf("the lineage is\n%s\nand undisturbed\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	want, err := j.undisturbed()
+	if err == nil && !slices.Equal(got, want) {
+		err = fmt.Errorf("the lineage is\n%s\nand undisturbed\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
+	return err
 }
 
 // pace says how long the rounds took, in blocks.

@@ -21,8 +21,9 @@ func separate(t *testing.T) {
 // Cables between machines are slow, cut, and mended.
 func TestLinks(t *testing.T) {
 	separate(t)
+	t.Parallel()
 	n := newNetwork(t, true, nil)
-	n.suffer("kill_mid-upload_on_a_slow_link", 10, func(j *job) {
+	n.suffer("kill_mid-upload_on_a_slow_link", 7, func(j *job) {
 		w := n.workers[0]
 		w.machine.slow(512)
 		s := j.until("an upload", func(s run.State) bool { return s.Phase == run.Attest && has(s, w, run.Committed) })
@@ -33,7 +34,7 @@ func TestLinks(t *testing.T) {
 		w.start(0)
 		j.back("killed while it uploaded", w)
 	})
-	n.suffer("cut_a_link", 20, func(j *job) {
+	n.suffer("cut_a_link", 18, func(j *job) {
 		w := n.workers[1]
 		s := j.until("a unit in training", func(s run.State) bool { return trains(s, w) })
 		j.hurt = s.Round

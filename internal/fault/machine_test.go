@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os/exec"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 )
@@ -49,9 +50,13 @@ type machine struct {
 	address string // IP
 }
 
-// newMachine plugs in the machine with a number of its own, from 2.
-func newMachine(t *testing.T, number int) *machine {
+// machines is how many were plugged in so far.
+var machines atomic.Int32
+
+// newMachine plugs in a machine with a number of its own, from 2.
+func newMachine(t *testing.T) *machine {
 	t.Helper()
+	number := machines.Add(1) + 1
 	m := &machine{t: t, name: fmt.Sprintf("m%d", number), address: fmt.Sprintf("10.77.0.%d", number)}
 	m.must(ip("netns add %s", m.name))
 	t.Cleanup(func() { m.must(ip("netns delete %s", m.name)) })

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -37,6 +38,21 @@ type network struct {
 
 	chain *client.Client // to the first validator
 	hang  func()
+
+	checks []check // of what jobs have left
+}
+
+// check is of the folder that a job has left: it needs no network, and goes on beside the jobs after it.
+type check struct {
+	job   string
+	ended chan error
+}
+
+// check begins a check.
+func (j *job) check(f func() error) {
+	c := check{filepath.Base(j.out), make(chan error, 1)}
+	go func() { c.ended <- f() }()
+	j.checks = append(j.checks, c)
 }
 
 // newNetwork starts a network, each process on a machine of its own if separate. Some folders are file systems of their
@@ -50,7 +66,7 @@ func newNetwork(t *testing.T, separate bool, sizes map[string]int) *network {
 	add := func(name string) *process {
 		p := &process{t: t, name: name}
 		if separate {
-			p.machine = newMachine(t, len(n.all)+2)
+			p.machine = newMachine(t)
 		}
 		n.all = append(n.all, p)
 		return p
@@ -121,10 +137,14 @@ func (n *network) init() {
 // members are those who take part in runs.
 func (n *network) members() []*process { return append(slices.Clip(n.workers), n.verifier) }
 
+// ports are the first of the ports of the validators of one network on the loopback, handed out once.
+var ports atomic.Int32
+
 // freePorts is the first of the ports of all validators on the loopback.
 func freePorts(t *testing.T) int {
 	t.Helper()
-	for base := 32000; base < 42000; base += 10 * validators {
+	for range 1000 / validators {
+		base := 32000 + 10*validators*int(ports.Add(1)-1)
 		taken := false
 		for i := range 2 * validators {
 			l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", base+10*(i/2)+i%2))
@@ -210,7 +230,7 @@ func (n *network) height(v *process) int64 {
 	return s.SyncInfo.LatestBlockHeight
 }
 
-// stop ends all processes, and keeps what they leave if the test has failed and the environment says where.
+// stop ends all processes, waits for the checks, and keeps what is left if the test has failed and the environment says where.
 func (n *network) stop() {
 	if n.hang != nil {
 		n.hang()
@@ -218,6 +238,11 @@ func (n *network) stop() {
 	for _, p := range n.all {
 		if p.ended != nil {
 			p.kill()
+		}
+	}
+	for _, c := range n.checks {
+		if err := <-c.ended; err != nil {
+			n.t.Errorf("%s: %v", c.job, err)
 		}
 	}
 	keep := os.Getenv("STARLING_FAULT_KEEP")

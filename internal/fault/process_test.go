@@ -14,7 +14,7 @@ import (
 )
 
 // limit is how long the tests wait for anything before they give up.
-const limit = 3 * time.Minute
+const limit = 5 * time.Minute
 
 // process is one process of the program, again and again over the same folder.
 type process struct {

@@ -19,8 +19,9 @@ func has(s run.State, p *process, status run.Status) bool {
 
 // Workers are killed at every stage of a round and started again, or paused. All others go on.
 func TestWorkers(t *testing.T) {
+	t.Parallel()
 	n := newNetwork(t, false, nil)
-	n.suffer("kill_mid-unit", 10, func(j *job) {
+	n.suffer("kill_mid-unit", 7, func(j *job) {
 		w := n.workers[1]
 		j.catch(w, "a unit in training", func(s run.State) bool { return trains(s, w) })
 		w.kill()
@@ -28,7 +29,7 @@ func TestWorkers(t *testing.T) {
 		w.start(0)
 		j.back("killed in training", w)
 	})
-	n.suffer("kill_the_only_holder", 10, func(j *job) {
+	n.suffer("kill_the_only_holder", 7, func(j *job) {
 		slow, w := n.workers[2], n.workers[3]
 		j.catch(slow, "a unit in training", func(s run.State) bool { return trains(s, slow) })
 		j.until("a commitment", func(s run.State) bool { return s.Round > j.hurt || has(s, w, run.Committed) })
@@ -41,7 +42,7 @@ func TestWorkers(t *testing.T) {
 	if !*whole {
 		return
 	}
-	n.suffer("kill_mid-upload", 10, func(j *job) {
+	n.suffer("kill_mid-upload", 7, func(j *job) {
 		w := n.workers[0]
 		s := j.until("an upload", func(s run.State) bool { return s.Phase == run.Attest && has(s, w, run.Committed) })
 		j.hurt = s.Round
@@ -50,7 +51,7 @@ func TestWorkers(t *testing.T) {
 		w.start(0)
 		j.back("killed when others fetched its update", w)
 	})
-	n.suffer("kill_mid-aggregation", 10, func(j *job) {
+	n.suffer("kill_mid-aggregation", 7, func(j *job) {
 		w := n.workers[1]
 		j.catch(w, "a checkpoint in the making", func(s run.State) bool { return s.Phase == run.Attest && !s.Voted(w.address) })
 		w.kill()
@@ -58,7 +59,7 @@ func TestWorkers(t *testing.T) {
 		w.start(0)
 		j.back("killed while it combined updates", w)
 	})
-	n.suffer("kill_the_verifier", 10, func(j *job) {
+	n.suffer("kill_the_verifier", 7, func(j *job) {
 		v := n.verifier
 		j.catch(v, "an audit", func(s run.State) bool { return len(s.Audits(v.address)) > 0 })
 		v.kill()
@@ -73,7 +74,7 @@ func TestWorkers(t *testing.T) {
 		w.resume()
 		j.back("paused for 20 s", w)
 	})
-	n.suffer("corrupt_blobs", 12, func(j *job) {
+	n.suffer("corrupt_blobs", 8, func(j *job) {
 		w := n.workers[3]
 		j.hurt = j.run(j.id).Round
 		w.kill()
@@ -81,7 +82,7 @@ func TestWorkers(t *testing.T) {
 		w.start(0)
 		j.back("restarted with every blob on its disk corrupt", w)
 	})
-	n.suffer("restart_everything", 10, func(j *job) {
+	n.suffer("restart_everything", 7, func(j *job) {
 		j.hurt = j.run(j.id).Round
 		for _, p := range n.all {
 			p.kill()
