@@ -152,6 +152,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		}
 	})
 	defer stop()
+	go func() { _, _ = s.Runs.List(ctx) }() // long runs are read now, so that the first who looks does not wait for it
 	err := h.Serve(bounded(l, maxConnections))
 	if errors.Is(err, http.ErrServerClosed) {
 		return nil
