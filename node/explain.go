@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/starling-network/starling/client/api"
 	"github.com/starling-network/starling/protocol/dispute"
 	"github.com/starling-network/starling/protocol/reward"
 )
@@ -29,11 +30,7 @@ type DisputeRecord struct {
 }
 
 // DisputeMove is what a party said in a dispute.
-type DisputeMove struct {
-	Height int64  `json:"height"`
-	By     string `json:"by"` // worker or verifier
-	What   string `json:"what"`
-}
+type DisputeMove = api.Move
 
 // Errors of Explain.
 var (
@@ -111,7 +108,7 @@ func (c *collector) writeDisputes(games []dispute.Game) error {
 func disputeRecord(g dispute.Game, took float64) DisputeRecord {
 	d := DisputeRecord{DisputeLine: disputeLine(g, took)}
 	for _, r := range g.Log {
-		d.Log = append(d.Log, DisputeMove{r.Height, r.Party.String(), r.Line})
+		d.Log = append(d.Log, DisputeMove{Height: r.Height, By: r.Party.String(), What: r.Line})
 		d.Height = r.Height
 	}
 	return d

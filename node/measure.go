@@ -6,6 +6,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/starling-network/starling/client/api"
 	"github.com/starling-network/starling/compute/generate"
 	"github.com/starling-network/starling/compute/program"
 	"github.com/starling-network/starling/compute/tensor"
@@ -159,13 +160,8 @@ func (b *Blueprint) evaluate(eval *program.Exec, ckpt *train.Checkpoint) (*float
 	return &loss, nil
 }
 
-// Sample is one line of samples.jsonl: how the model of a round continues a prompt.
-type Sample struct {
-	Round  uint32 `json:"round"`
-	Step   uint32 `json:"step"`
-	Prompt string `json:"prompt"`
-	Text   string `json:"text"`
-}
+// Sample is one line of samples.jsonl.
+type Sample = api.Sample
 
 const sampleTokens = 40
 

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"syscall"
 
+	"github.com/starling-network/starling/client/api"
 	"github.com/starling-network/starling/client/job"
 	"github.com/starling-network/starling/node/home"
 )
@@ -190,22 +191,8 @@ func (o *OutDir) keepRecords(name string, last int) error {
 	return errors.Join(s.Err(), o.write(name, kept.Bytes()))
 }
 
-// Metric is one line of metrics.jsonl: the mean over the workers of an inner step, or, with Kind "round", a round.
-type Metric struct {
-	Kind            string   `json:"kind"` // step or round
-	Round           uint32   `json:"round"`
-	Step            uint32   `json:"step"` // global inner steps done
-	Loss            float64  `json:"loss"`
-	EvalLoss        *float64 `json:"eval_loss,omitempty"`
-	LearningRate    float64  `json:"learning_rate,omitempty"`
-	Tokens          uint64   `json:"tokens"` // trained since the beginning of the job
-	TokensPerSecond float64  `json:"tokens_per_second,omitempty"`
-	BytesUp         uint64   `json:"bytes_up,omitempty"`   // sent by all workers in the round
-	BytesDown       uint64   `json:"bytes_down,omitempty"` // received
-	Workers         int      `json:"workers,omitempty"`    // active
-	Seconds         float64  `json:"seconds,omitempty"`    // of the round
-	PaidUzen        uint64   `json:"paid_uzen,omitempty"`  // so far
-}
+// Metric is one line of metrics.jsonl.
+type Metric = api.Metric
 
 // appendRecords adds one line of JSON a record.
 func appendRecords[T any](o *OutDir, name string, records []T) error {

@@ -225,10 +225,6 @@ func (l *liveRun) ask(ctx context.Context) error {
 }
 
 func shownDispute(d DisputeRecord) api.Dispute {
-	s := api.Dispute{Worker: d.Worker, Challenger: d.Challenger, Round: int(d.Round), Unit: d.Unit, Verdict: d.Verdict, Reason: d.Reason, Moves: d.Moves, HashBytes: d.HashBytes,
-		Leaf: d.Leaf, LeafBytes: d.LeafBytes, LeafMS: d.LeafMS, Height: d.Height, Log: []api.Move{}}
-	for _, m := range d.Log {
-		s.Log = append(s.Log, api.Move(m))
-	}
-	return s
+	return api.Dispute{Worker: d.Worker, Challenger: d.Challenger, Round: int(d.Round), Unit: d.Unit, Verdict: d.Verdict, Reason: d.Reason, Moves: d.Moves, HashBytes: d.HashBytes,
+		Leaf: d.Leaf, LeafBytes: d.LeafBytes, LeafMS: d.LeafMS, Height: d.Height, Log: append([]api.Move{}, d.Log...)}
 }
