@@ -104,3 +104,42 @@ func must1(b []byte, err error) []byte {
 	}
 	return b
 }
+
+// What an application remembers beside its store changes nothing: one that forgets everything after every block makes the same
+// state, to the last bit.
+func TestForgettingChangesNothing(t *testing.T) {
+	w := must(New(small(t), Money{}))(t)
+	l := w.ledger
+	db := dbm.NewMemDB()
+	open := func() *app.App { return must(app.New(log.NewNopLogger(), db, l.config))(t) }
+	var first json.RawMessage
+	var initial int64
+	begin := func(a *app.App) {
+		params := l.app.GetConsensusParams(must(l.app.CreateQueryContext(l.height, false))(t))
+		must(a.InitChain(&abci.RequestInitChain{
+			ChainId: l.chainID, Time: l.decided.Time, InitialHeight: initial, ConsensusParams: &params, AppStateBytes: first,
+		}))(t)
+	}
+	var warm *app.App // it remembers, and began where the other did
+	l.witness = func() {
+		if warm == nil {
+			first, initial = must(l.app.Export())(t), l.height+1
+			warm = must(app.New(log.NewNopLogger(), dbm.NewMemDB(), l.config))(t)
+			begin(warm)
+			return
+		}
+		cold := open()
+		if cold.LastBlockHeight() == 0 {
+			begin(cold)
+		}
+		a, b := must(cold.FinalizeBlock(l.decided))(t), must(warm.FinalizeBlock(l.decided))(t)
+		must(cold.Commit())(t)
+		must(warm.Commit())(t)
+		if !bytes.Equal(a.AppHash, b.AppHash) {
+			t.Fatalf("block %d: the application hash is %x, and %x for who forgets", l.height, b.AppHash, a.AppHash)
+		}
+	}
+	if _, err := w.Play(); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -44,7 +44,7 @@ func (k *Keeper) apply(ctx context.Context, s run.State, events []run.Event) err
 			return err
 		}
 	}
-	return errors.Join(k.runs.Set(ctx, s.Terms.Job, s), k.docket(ctx, s))
+	return errors.Join(k.runs.set(ctx, s.Terms.Job, s), k.docket(ctx, s))
 }
 
 // trace keeps the lineage: an attested checkpoint joins it, those after the base of a round that is rolled back leave it.

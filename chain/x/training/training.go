@@ -103,7 +103,7 @@ type Keeper struct {
 	referee  Referee
 	rooting  audit.Rooting
 
-	runs     collections.Map[string, run.State]
+	runs     *shelf
 	active   collections.KeySet[string] // neither done nor halted
 	lineage  collections.Map[collections.Pair[string, uint32], run.Entry]
 	receipts collections.Map[collections.Pair[string, uint64], reward.Receipt]
@@ -122,7 +122,7 @@ func NewKeeper(s store.KVStoreService, market Market, registry Registry, beacon 
 	job, u32, u64 := collections.StringKey, collections.Uint32Key, collections.Uint64Key
 	k := &Keeper{
 		market: market, registry: registry, beacon: beacon, accounts: accounts, referee: referee, rooting: rooting,
-		runs:     collections.NewMap(b, collections.NewPrefix(0), "runs", job, adapter.Record[run.State]()),
+		runs:     newShelf(b),
 		active:   collections.NewKeySet(b, collections.NewPrefix(1), "active", job),
 		lineage:  collections.NewMap(b, collections.NewPrefix(2), "lineage", collections.PairKeyCodec(job, u32), adapter.Record[run.Entry]()),
 		receipts: collections.NewMap(b, collections.NewPrefix(3), "receipts", collections.PairKeyCodec(job, u64), adapter.Record[reward.Receipt]()),
@@ -138,7 +138,7 @@ func NewKeeper(s store.KVStoreService, market Market, registry Registry, beacon 
 
 // State is the current state of a run.
 func (k *Keeper) State(ctx context.Context, job string) (run.State, error) {
-	s, err := k.runs.Get(ctx, job)
+	s, err := k.runs.get(ctx, job)
 	if errors.Is(err, collections.ErrNotFound) {
 		return s, fmt.Errorf("%w: %s", ErrNoRun, job)
 	}
@@ -155,7 +155,7 @@ func (k *Keeper) Start(ctx context.Context, t run.Terms, members []run.Member) e
 	if err != nil {
 		return err
 	}
-	return errors.Join(k.runs.Set(ctx, t.Job, s), k.active.Set(ctx, t.Job), k.issued.Set(ctx, t.Job, 0))
+	return errors.Join(k.runs.set(ctx, t.Job, s), k.active.Set(ctx, t.Job), k.issued.Set(ctx, t.Job, 0))
 }
 
 // history returns members with the audits that they passed in earlier runs.
