@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 
 	"github.com/starling-network/starling/chain"
 	"github.com/starling-network/starling/client"
+	"github.com/starling-network/starling/node/disk"
 )
 
 // fileValidatorLog, in the folder of a validator, says what went wrong inside the chain.
@@ -20,62 +22,158 @@ const fileValidatorLog = "validator.log"
 // ValidatorOptions say how a validator runs.
 type ValidatorOptions struct {
 	Home    string       // folder made by InitNetwork
+	Reserve int64        // bytes of its disk that must be free for it to run; 0: DefaultReserve
 	Metrics string       // host:port where Prometheus finds metrics, CometBFT's among them; "": nowhere
 	Version string       // of the binary
 	Say     func(string) // told where the validator is reached, and every height that is a multiple of a hundred
 }
 
-// RunValidator runs a validator until the context ends, or its clock is behind the blocks.
+// DefaultReserve is how much of its disk must be free for a validator to run: a database that cannot be written to is
+// damaged more easily than a validator that is away is missed.
+const DefaultReserve = 256 << 20
+
+// ErrRoomAgain ends a validator that had stopped because its disk was full, when there is room. It is to be started again, as a
+// new process: what failed in this one for want of room may have left anything behind.
+var ErrRoomAgain = errors.New("node: there is room on the disk again")
+
+// RunValidator runs a validator until the context ends, or its clock is behind the blocks. While its disk is nearly full it is
+// stopped.
 func RunValidator(ctx context.Context, o ValidatorOptions) error {
-	dir, say := o.Home, o.Say
-	f, err := readValidator(dir)
+	if o.Reserve == 0 {
+		o.Reserve = DefaultReserve
+	}
+	f, err := readValidator(o.Home)
 	if err != nil {
 		return err
 	}
-	_, log, err := openLog(filepath.Join(dir, fileValidatorLog))
-	if err != nil {
-		return err
-	}
-	defer log.Close()
 	w := newWatch(o.Version, "validator")
+	w.metrics.Gauge("starling_disk_free_bytes", "Bytes of the disk that the process may fill.", func() float64 {
+		free, _ := disk.Free(o.Home)
+		return float64(free)
+	})
+	w.metrics.Gauge("starling_disk_reserve_bytes", "Bytes of the disk that must be free for the validator to run.", func() float64 { return float64(o.Reserve) })
 	stop, err := w.metrics.Serve(ctx, o.Metrics)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = stop() }()
+	full, err := o.run(ctx, f, w)
+	if full {
+		return o.awaitRoom(ctx)
+	}
+	return err
+}
+
+// run runs the validator until the context ends or the disk is full, also if that is why it ended with an error.
+func (o ValidatorOptions) run(ctx context.Context, f validatorFile, w *watch) (full bool, err error) {
+	if o.full(o.Reserve) {
+		return true, nil
+	}
+	_, log, err := openLog(filepath.Join(o.Home, fileValidatorLog))
+	if err != nil {
+		return o.full(o.Reserve), err
+	}
+	defer log.Close()
 	// It outlives the context, so that Stop ends it in order.
 	v, err := chain.Start(context.WithoutCancel(ctx), chain.Config{
-		Home: dir, ChainID: f.ChainID, Listen: f.Listen, Peers: f.Peers, RPC: f.RPC, GRPC: f.GRPC, REST: f.REST,
-		BlockTime: time.Duration(f.BlockMS) * time.Millisecond, Log: log, Say: say, Metrics: o.Metrics != "",
+		Home: o.Home, ChainID: f.ChainID, Listen: f.Listen, Peers: f.Peers, RPC: f.RPC, GRPC: f.GRPC, REST: f.REST,
+		BlockTime: time.Duration(f.BlockMS) * time.Millisecond, Log: log, Say: o.Say, Metrics: o.Metrics != "",
 	})
 	if err != nil {
-		return err
+		return o.full(o.Reserve), err
 	}
-	defer v.Stop()
-	say(fmt.Sprintf("validator of %s: http://%s for everybody (gRPC %s, REST http://%s), %s for other validators", f.ChainID, f.RPC, f.GRPC, f.REST, f.Listen))
+	defer func() {
+		if full {
+			go v.Stop() // which may wait for ever for what could not be written
+		} else {
+			v.Stop()
+		}
+	}()
+	o.Say(fmt.Sprintf("validator of %s: http://%s for everybody (gRPC %s, REST http://%s), %s for other validators", f.ChainID, f.RPC, f.GRPC, f.REST, f.Listen))
 	c := client.New(v.Client(), client.KeyFromSeed([32]byte{})) // it only listens
 	defer c.Close()
+	return o.follow(ctx, c, w)
+}
+
+// diskEvery is the time between two looks at the free space of the disk.
+const diskEvery = time.Second
+
+// follow tells of blocks until the context ends or the disk is full.
+func (o ValidatorOptions) follow(ctx context.Context, c *client.Client, w *watch) (full bool, err error) {
 	blocks, err := c.Blocks(ctx)
 	if err != nil {
-		return err
+		return o.full(o.Reserve), err
 	}
+	look := time.NewTicker(diskEvery)
+	defer look.Stop()
 	for {
 		select {
 		case <-ctx.Done():
-			return nil
+			return false, nil
+		case <-look.C:
+			if o.full(o.Reserve) {
+				return true, nil
+			}
 		case b, ok := <-blocks:
 			if !ok {
-				return errors.Join(ctx.Err(), errClosed)
+				return o.full(o.Reserve), errors.Join(ctx.Err(), errClosed)
 			}
 			w.block(b.Height, b.Time)
 			if err := chain.OnTime(time.Now(), b.Time); err != nil {
-				return err
+				return false, err
 			}
 			if b.Height == 1 || b.Height%100 == 0 {
-				say(fmt.Sprintf("height %d", b.Height))
+				o.Say(fmt.Sprintf("height %d", b.Height))
 			}
 		}
 	}
+}
+
+// full reports whether fewer bytes than these are free. A disk of which nothing is known is not full.
+func (o ValidatorOptions) full(bytes int64) bool {
+	free, ok := disk.Free(o.Home)
+	return ok && free < bytes
+}
+
+// fileStopped, in the folder of a validator, says why it is stopped while its process runs.
+const fileStopped = "stopped.json"
+
+// Stopped is stopped.json.
+type Stopped struct {
+	Code  string    `json:"code"` // stable
+	Why   string    `json:"why"`
+	Fix   string    `json:"fix"`
+	Since time.Time `json:"since"`
+}
+
+func (s *Stopped) Error() string { return s.Why }
+
+// awaitRoom says that the disk is full, and waits until there is half as much again free as the validator needs, so that
+// it does not stop and start in turns.
+func (o ValidatorOptions) awaitRoom(ctx context.Context) error {
+	free, _ := disk.Free(o.Home)
+	why := &Stopped{
+		Code: "DISK_FULL", Since: time.Now(), Fix: "make room on the disk; it goes on by itself",
+		Why: fmt.Sprintf("%d MiB are free in %s, and %d MiB must be for the validator to run", free>>20, o.Home, o.Reserve>>20),
+	}
+	o.Say(fmt.Sprintf("%s: the validator is stopped: %s; %s", why.Code, why.Why, why.Fix))
+	path := filepath.Join(o.Home, fileStopped)
+	if err := writeJSON(path, why); err != nil {
+		o.Say(fmt.Sprintf("validator status will not know why: %v", err))
+	}
+	look := time.NewTicker(diskEvery)
+	defer look.Stop()
+	for o.full(o.Reserve + o.Reserve/2) {
+		select {
+		case <-ctx.Done():
+			_ = os.Remove(path)
+			return nil
+		case <-look.C:
+		}
+	}
+	_ = os.Remove(path) // it may not be there
+	o.Say("there is room on the disk again: starting the validator")
+	return ErrRoomAgain
 }
 
 // ExportChain is the state of a stopped validator as the genesis, in JSON, of a chain that goes on with the next height.

@@ -79,7 +79,10 @@ standard output carries the content of network.json.`,
 
 // networkError gives the errors of networks their codes.
 func networkError(err error) error {
+	stopped := (*node.Stopped)(nil)
 	switch {
+	case errors.As(err, &stopped):
+		return terminal.WithExit(&terminal.Problem{Code: stopped.Code, What: "the validator is stopped", Why: stopped.Why, Fix: stopped.Fix}, terminal.ExitFailure)
 	case errors.Is(err, node.ErrNetworkExists):
 		return terminal.WithExit(&terminal.Problem{Code: "NETWORK_EXISTS", What: err.Error(), Why: "keys are never overwritten", Fix: "give another folder, or remove this one"}, terminal.ExitConflict)
 	case errors.Is(err, node.ErrNoNetwork):

@@ -172,8 +172,9 @@ With -o json: {"home","network","chain_id","node_id","address","height","block_t
 			ctx, cancel := context.WithTimeout(cmd.Context(), askPatience)
 			defer cancel()
 			s, err := node.AskValidator(ctx, args[0])
+			stopped := (*node.Stopped)(nil)
 			switch {
-			case errors.Is(err, node.ErrNoValidator):
+			case errors.Is(err, node.ErrNoValidator), errors.As(err, &stopped):
 				return networkError(err)
 			case err != nil:
 				return terminal.WithExit(&terminal.Problem{

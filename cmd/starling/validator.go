@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"time"
@@ -8,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/starling-network/starling/node"
+	"github.com/starling-network/starling/node/disk"
 )
 
 func (c *cli) validator() *cobra.Command {
@@ -17,21 +19,31 @@ third of them are down.`, c.validatorUp(), c.validatorStatus(), c.validatorExpor
 
 func (c *cli) validatorUp() *cobra.Command {
 	var o node.ValidatorOptions
+	reserve := disk.Share{Bytes: node.DefaultReserve}
 	cmd := &cobra.Command{
 		Use:   "up HOME",
 		Short: "Run the validator of a folder until Ctrl-C",
 		Long: `Run a validator: it takes part in consensus, adds to the beacon and judges the last question of disputes.
 HOME is a validator's folder of a network that starling net init made. What goes wrong inside the chain
 is written to validator.log there. Stop and start it as you like: it goes on where it was, and never
-signs two votes for one step.`,
+signs two votes for one step. When its disk is nearly full (--reserve) it stops, says so (DISK_FULL), and
+goes on by itself when there is room.`,
 		Example: `  starling validator up net/validator-0
   starling validator up net/validator-0 --metrics 127.0.0.1:9464`,
 		Args: exactly("HOME"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			o.Home, o.Version, o.Say = args[0], binaryVersion(), c.say
-			return networkError(node.RunValidator(cmd.Context(), o))
+			o.Home, o.Version, o.Say, o.Reserve = args[0], binaryVersion(), c.say, reserve.Bytes
+			if o.Reserve == 0 {
+				return usage(cmd, errors.New("--reserve is a number of bytes, such as 256MiB"))
+			}
+			err := node.RunValidator(cmd.Context(), o)
+			if errors.Is(err, node.ErrRoomAgain) {
+				err = startAgain()
+			}
+			return networkError(err)
 		},
 	}
+	cmd.Flags().Var(&reserve, "reserve", "free space of the disk below which the validator stops until there is room")
 	metricsFlag(cmd, &o.Metrics)
 	return cmd
 }

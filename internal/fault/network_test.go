@@ -56,8 +56,8 @@ func (j *job) check(f func() error) {
 }
 
 // newNetwork starts a network, each process on a machine of its own if separate. Some folders are file systems of their
-// own, with so many bytes.
-func newNetwork(t *testing.T, separate bool, sizes map[string]int) *network {
+// own, with so many bytes. Validators take the further arguments.
+func newNetwork(t *testing.T, separate bool, sizes map[string]int, validator ...string) *network {
 	t.Helper()
 	n := &network{t: t, dir: filepath.Join(t.TempDir(), "net")}
 	for name, size := range sizes {
@@ -80,6 +80,9 @@ func newNetwork(t *testing.T, separate bool, sizes map[string]int) *network {
 	n.verifier, n.consumer = add("verifier-0"), add("consumer")
 	t.Cleanup(n.stop)
 	n.init()
+	for _, v := range n.validators {
+		v.args = append(v.args, validator...)
+	}
 	n.start()
 	return n
 }

@@ -4,8 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -22,9 +24,9 @@ func TestValidators(t *testing.T) {
 	apart := whyNot() == nil
 	var sizes map[string]int
 	if apart {
-		sizes = map[string]int{"worker-2": 64 << 20}
+		sizes = map[string]int{"worker-2": 64 << 20, "validator-2": 256 << 20}
 	}
-	n := newNetwork(t, apart, sizes)
+	n := newNetwork(t, apart, sizes, "--reserve", "64MiB")
 	n.suffer("kill_a_validator", 11, func(j *job) {
 		v, w := n.validators[1], n.workers[1] // this worker follows the chain at this validator
 		j.hurt = j.run(j.id).Round
@@ -74,6 +76,20 @@ func TestValidators(t *testing.T) {
 		j.until("two rounds", func(s run.State) bool { return s.Round > j.hurt+1 })
 		free()
 		j.back("its disk was full", w)
+	})
+	n.suffer("full_disk_of_a_validator", 14, func(j *job) {
+		v, w := n.validators[2], n.workers[2] // this worker follows the chain at this validator
+		j.hurt = j.run(j.id).Round
+		free := fill(j.t, filepath.Join(n.dir, v.name))
+		v.says("DISK_FULL")
+		if said, err := exec.Command(program, "validator", "status", filepath.Join(n.dir, v.name), "-o", "json").CombinedOutput(); err == nil || !strings.Contains(string(said), "DISK_FULL") {
+			j.t.Errorf("status while its disk is full: %v\n%s", err, said)
+		}
+		j.until("two rounds", func(s run.State) bool { return s.Round > j.hurt+1 })
+		free()
+		v.says("there is room on the disk again")
+		j.caughtUp("its disk was full", v)
+		j.back("its validator's disk was full", w)
 	})
 }
 

@@ -1,0 +1,52 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/starling-network/starling/node/disk"
+)
+
+// A validator whose disk has too little room says so, also to who asks for its status, and waits without a chain.
+func TestValidatorWithoutRoom(t *testing.T) {
+	dir := t.TempDir()
+	free, ok := disk.Free(dir)
+	if !ok {
+		t.Skip("free space is not known here")
+	}
+	if err := writeJSON(filepath.Join(dir, fileValidator), validatorFile{ChainID: "c", RPC: "127.0.0.1:1"}); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	said := make(chan string, 10)
+	ended := make(chan error, 1)
+	go func() {
+		ended <- RunValidator(ctx, ValidatorOptions{Home: dir, Reserve: 2 * free, Say: func(s string) { said <- s }})
+	}()
+	if line := <-said; !strings.HasPrefix(line, "DISK_FULL: ") {
+		t.Errorf("it said %q", line)
+	}
+	cancel()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+
+	o := ValidatorOptions{Home: dir, Reserve: 1, Say: func(s string) { said <- s }}
+	if err := writeJSON(filepath.Join(dir, fileStopped), Stopped{Code: "DISK_FULL", Why: "why"}); err != nil {
+		t.Fatal(err)
+	}
+	stopped := (*Stopped)(nil)
+	if _, err := AskValidator(t.Context(), dir); !errors.As(err, &stopped) || stopped.Code != "DISK_FULL" || stopped.Error() != "why" {
+		t.Errorf("its status: %v", err)
+	}
+	if err := o.awaitRoom(t.Context()); !errors.Is(err, ErrRoomAgain) {
+		t.Errorf("with room: %v", err)
+	}
+	if _, err := AskValidator(t.Context(), dir); errors.As(err, &stopped) {
+		t.Errorf("its status with room: %v", err)
+	}
+}
