@@ -10,6 +10,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/starling-network/starling/client"
 	"github.com/starling-network/starling/compute/kernel"
 	"github.com/starling-network/starling/network/blob"
@@ -173,7 +175,7 @@ func (p *process) open(ctx context.Context, s run.State) error {
 	if err != nil {
 		return err
 	}
-	e, err := engine.New(s.Terms, task, p.store, p.host.Fetch)
+	e, err := engine.New(s.Terms, task, p.store, served{p.store, p.host})
 	if err != nil {
 		return err
 	}
@@ -234,6 +236,19 @@ func (s served) Await(ctx context.Context, c blob.CID, holders []string) ([]byte
 // Fetch implements party.Blobs.
 func (s served) Fetch(ctx context.Context, c blob.CID, holders []string) ([]byte, error) {
 	return s.host.Fetch(ctx, c, holders)
+}
+
+// atOnce is how many blobs are fetched at the same time for one action. Each of them comes from several peers.
+const atOnce = 4
+
+// Each implements party.Blobs.
+func (s served) Each(n int, do func(i int)) {
+	var working errgroup.Group
+	working.SetLimit(atOnce)
+	for i := range n {
+		working.Go(func() error { do(i); return nil })
+	}
+	_ = working.Wait() // nobody returns one
 }
 
 // device describes this machine in the registry.

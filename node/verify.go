@@ -175,7 +175,7 @@ func (o *OutDir) shippedBase(ctx context.Context, j *job.Job, store *blob.Disk) 
 	if err != nil {
 		return nil, err
 	}
-	_, tensors, err := checkpoint.Load(ctx, store.Get, id)
+	_, tensors, err := checkpoint.Load(ctx, store.Get, checkpoint.InTurn, id)
 	if err != nil {
 		return nil, err
 	}

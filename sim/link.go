@@ -117,3 +117,21 @@ func (b blobs) Has(ctx context.Context, c blob.CID) (bool, error) { return b.pro
 func (b blobs) Put(ctx context.Context, data []byte) (blob.CID, error) {
 	return b.process.store.Put(ctx, data)
 }
+
+// Each implements party.Blobs: every call is a routine of its own.
+func (b blobs) Each(n int, do func(i int)) {
+	if n == 0 {
+		return
+	}
+	p, left := b.process, n
+	_ = p.world.clock.wait(func(wake func()) { // killed with the process, as the calls are
+		for i := range n {
+			p.spawn(func(context.Context) {
+				do(i)
+				if left--; left == 0 {
+					p.world.clock.after(0, wake)
+				}
+			})
+		}
+	})
+}

@@ -152,7 +152,7 @@ func (p *process) open(ctx context.Context, terms run.Terms) error {
 	if err != nil {
 		return err
 	}
-	e, err := engine.New(terms, task, p.store, p.fetch)
+	e, err := engine.New(terms, task, p.store, blobs{p})
 	if err != nil {
 		return err
 	}

@@ -43,7 +43,7 @@ func TestSlices(t *testing.T) {
 			if testing.Verbose() {
 				c.Log = func(line string) { t.Log(line) }
 			}
-			w, err := New(c, Money{}, &Pay{}, Justice{Guilty: s.slashed}, &Lineage{Honest: true})
+			w, err := New(c, Money{}, &Pay{Guilty: s.slashed}, Justice{Guilty: s.slashed}, &Lineage{Honest: true})
 			if err != nil {
 				t.Fatal(err)
 			}

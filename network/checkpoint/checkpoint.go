@@ -214,46 +214,63 @@ func saveShard(ctx context.Context, store Store, shard []Tensor, tensors map[str
 	return nil
 }
 
-// Load reads the checkpoint named c, taking its blobs from get, and verifies the manifest against c and every tensor
-// against its root. The tensors are the caller's.
-func Load(ctx context.Context, get func(context.Context, blob.CID) ([]byte, error), c blob.CID) (Manifest, map[string]*tensor.Tensor, error) {
+// Each calls do for 0 to n-1, maybe several at the same time, and returns when all calls have returned.
+type Each func(n int, do func(i int))
+
+// InTurn makes one call after the other.
+func InTurn(n int, do func(i int)) {
+	for i := range n {
+		do(i)
+	}
+}
+
+// Load reads the checkpoint named c, taking its blobs from get, the shards as each allows, and verifies the manifest against
+// c and every tensor against its root. The tensors are the caller's.
+func Load(ctx context.Context, get func(context.Context, blob.CID) ([]byte, error), each Each, c blob.CID) (Manifest, map[string]*tensor.Tensor, error) {
 	m, err := loadManifest(ctx, get, c)
 	if err != nil {
 		return Manifest{}, nil, err
 	}
+	shards := m.shards()
+	parts, errs := make([][]*tensor.Tensor, len(shards)), make([]error, len(shards))
+	each(len(shards), func(i int) { parts[i], errs[i] = loadShard(ctx, get, shards[i]) })
 	tensors := make(map[string]*tensor.Tensor, len(m.Tensors))
-	for _, shard := range m.shards() {
-		if err := loadShard(ctx, get, shard, tensors); err != nil {
-			return Manifest{}, nil, fmt.Errorf("checkpoint: load %s: %w", c, err)
+	for i, shard := range shards {
+		if errs[i] != nil {
+			return Manifest{}, nil, fmt.Errorf("checkpoint: load %s: %w", c, errs[i])
+		}
+		for k, t := range shard {
+			tensors[t.Name] = parts[i][k]
 		}
 	}
 	return *m, tensors, nil
 }
 
-// loadShard adds the tensors of one shard to tensors.
-func loadShard(ctx context.Context, get func(context.Context, blob.CID) ([]byte, error), shard []Tensor, tensors map[string]*tensor.Tensor) error {
+// loadShard returns the tensors of one shard.
+func loadShard(ctx context.Context, get func(context.Context, blob.CID) ([]byte, error), shard []Tensor) ([]*tensor.Tensor, error) {
 	c, err := blob.Parse(shard[0].Shard)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	data, err := get(ctx, c)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	last := shard[len(shard)-1]
 	if int64(len(data)) != last.Offset+last.Bytes {
-		return fmt.Errorf("shard %s: %d bytes of %d: %w", c, len(data), last.Offset+last.Bytes, ErrTensor)
+		return nil, fmt.Errorf("shard %s: %d bytes of %d: %w", c, len(data), last.Offset+last.Bytes, ErrTensor)
 	}
-	for _, t := range shard {
+	tensors := make([]*tensor.Tensor, len(shard))
+	for i, t := range shard {
 		x, err := tensor.FromBytes(t.Shape, data[t.Offset:t.Offset+t.Bytes])
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if x.Root() != t.Root {
-			return fmt.Errorf("shard %s: %q: %w", c, t.Name, ErrTensor)
+			return nil, fmt.Errorf("shard %s: %q: %w", c, t.Name, ErrTensor)
 		}
 		x.Canonicalize() // the root does not tell one NaN from another
-		tensors[t.Name] = x
+		tensors[i] = x
 	}
-	return nil
+	return tensors, nil
 }

@@ -36,7 +36,7 @@ func TestSaveLoad(t *testing.T) {
 	names, tensors := state()
 	store := blob.NewMemory()
 	c := save(t, store, names, tensors)
-	m, got, err := Load(t.Context(), store.Get, c)
+	m, got, err := Load(t.Context(), store.Get, InTurn, c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +79,7 @@ func TestShards(t *testing.T) {
 		tensors[names[i]] = x
 	}
 	store := blob.NewMemory()
-	m, got, err := Load(t.Context(), store.Get, save(t, store, names, tensors))
+	m, got, err := Load(t.Context(), store.Get, InTurn, save(t, store, names, tensors))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,7 +147,7 @@ func TestLoadRefuses(t *testing.T) {
 		"long shard":      {change(false, func(b []byte) []byte { return append(b, 0) }), ErrTensor},
 		"no shard at all": {change(false, func([]byte) []byte { return nil }), ErrTensor},
 	} {
-		if _, got, err := Load(t.Context(), x.get, c); !errors.Is(err, x.want) || got != nil {
+		if _, got, err := Load(t.Context(), x.get, InTurn, c); !errors.Is(err, x.want) || got != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -225,7 +225,7 @@ func FuzzDecode(f *testing.F) {
 			t.Errorf("%x encodes as %x", data, m.Encode())
 		}
 		get := func(context.Context, blob.CID) ([]byte, error) { return data, nil }
-		if _, _, err := Load(t.Context(), get, blob.Of(data)); err == nil {
+		if _, _, err := Load(t.Context(), get, InTurn, blob.Of(data)); err == nil {
 			t.Error("a checkpoint of nothing was loaded")
 		}
 	})

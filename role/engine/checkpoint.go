@@ -14,11 +14,15 @@ import (
 
 // LoadCheckpoint reads a checkpoint from the blobs that get returns, and verifies its round and its root.
 func LoadCheckpoint(ctx context.Context, name run.Checkpoint, get func(context.Context, blob.CID) ([]byte, error)) (*train.Checkpoint, error) {
+	return loadCheckpoint(ctx, name, get, checkpoint.InTurn)
+}
+
+func loadCheckpoint(ctx context.Context, name run.Checkpoint, get func(context.Context, blob.CID) ([]byte, error), each checkpoint.Each) (*train.Checkpoint, error) {
 	id, err := blob.Parse(name.CID)
 	if err != nil {
 		return nil, err
 	}
-	m, tensors, err := checkpoint.Load(ctx, get, id)
+	m, tensors, err := checkpoint.Load(ctx, get, each, id)
 	if err != nil {
 		return nil, err
 	}

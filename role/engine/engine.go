@@ -1,6 +1,6 @@
 // Package engine is what a party computes: it trains work units, re-executes those of others, combines updates into the
 // next checkpoint, and knows what to say in a dispute. It holds checkpoints in memory and reaches storage and peers
-// through the store and the function that it is given.
+// through the store and the peers that it is given.
 //
 // When to compute what is decided by the roles; how the results reach the chain is package party.
 package engine
@@ -28,7 +28,7 @@ type Engine struct {
 	task  *train.Task
 	plan  *slice.Plan // nil: rounds are not reduced in slices
 	store blob.Store
-	fetch func(ctx context.Context, c blob.CID, holders []string) ([]byte, error)
+	peers Peers
 
 	computing sync.Mutex   // guards task.Exec and meter
 	meter     *train.Meter // made with the first loss
@@ -38,11 +38,19 @@ type Engine struct {
 	executed  []executed // for others' commitments, the latest at the end
 }
 
+// Peers is how an engine gets the blobs of others.
+type Peers interface {
+	// Fetch fetches a blob that one of the holders has, unless it is stored.
+	Fetch(ctx context.Context, c blob.CID, holders []string) ([]byte, error)
+	// Each calls do for 0 to n-1, some of them at the same time, and returns when all calls have returned.
+	Each(n int, do func(i int))
+}
+
 // New returns the engine of a job with the given terms, of which it reads the job's identifier, how far to look at updates,
-// and in how many slices rounds are reduced. It keeps checkpoints in store, and gets those of others with fetch. A job that
+// and in how many slices rounds are reduced. It keeps checkpoints in store, and gets those of others from peers. A job that
 // cannot be cut into as many slices is refused: strangers write terms.
-func New(terms run.Terms, task *train.Task, store blob.Store, fetch func(ctx context.Context, c blob.CID, holders []string) ([]byte, error)) (*Engine, error) {
-	e := &Engine{terms: terms, task: task, store: store, fetch: fetch}
+func New(terms run.Terms, task *train.Task, store blob.Store, peers Peers) (*Engine, error) {
+	e := &Engine{terms: terms, task: task, store: store, peers: peers}
 	if !terms.Sliced() {
 		return e, nil
 	}
@@ -90,7 +98,8 @@ func (e *Engine) Load(ctx context.Context, name run.Checkpoint, holders []string
 	if _, err := e.Base(name); err == nil {
 		return nil
 	}
-	c, err := LoadCheckpoint(ctx, name, func(ctx context.Context, id blob.CID) ([]byte, error) { return e.fetch(ctx, id, holders) })
+	get := func(ctx context.Context, id blob.CID) ([]byte, error) { return e.peers.Fetch(ctx, id, holders) }
+	c, err := loadCheckpoint(ctx, name, get, e.peers.Each)
 	if err != nil {
 		return err
 	}

@@ -208,7 +208,7 @@ func loadFrozen(ctx context.Context, cid string, t *train.Task, get func(ctx con
 	if err != nil {
 		return nil, err
 	}
-	_, tensors, err := checkpoint.Load(ctx, func(ctx context.Context, id blob.CID) ([]byte, error) { return get(ctx, id.String()) }, id)
+	_, tensors, err := checkpoint.Load(ctx, func(ctx context.Context, id blob.CID) ([]byte, error) { return get(ctx, id.String()) }, checkpoint.InTurn, id)
 	if err != nil {
 		return nil, err
 	}

@@ -57,6 +57,8 @@ type Blobs interface {
 	Await(ctx context.Context, c blob.CID, holders []string) ([]byte, error)
 	// Fetch fetches a blob that one of the holders has.
 	Fetch(ctx context.Context, c blob.CID, holders []string) ([]byte, error)
+	// Each calls do for 0 to n-1, some of them at the same time, and returns when all calls have returned.
+	Each(n int, do func(i int))
 	// Has reports whether the party serves a blob.
 	Has(ctx context.Context, c blob.CID) (bool, error)
 	// Put serves a blob from now on.
@@ -236,14 +238,28 @@ func (p *Party) advance(ctx context.Context, a role.Advance) (engine.Advanced, e
 	if len(a.Slices) > 0 {
 		return p.join(ctx, a)
 	}
+	updates := p.gather(len(a.Units), func(i int) ([]byte, error) { return p.update(ctx, a.Units[i].Worker, a.Units[i].Commit) })
 	next, err := p.Lineage.Advance(ctx, a.Base, a.Units, func(u run.Unit) ([]byte, error) {
-		b, err := p.update(ctx, u.Worker, u.Commit)
+		b, err := updates[u.Index].bytes, updates[u.Index].err
 		if err != nil && ctx.Err() == nil {
 			return nil, &engine.BadUpdate{Unit: u.Index, Err: err}
 		}
 		return b, err
 	})
 	return next, p.missing(ctx, a.Base, a.Units, 0, err)
+}
+
+// found is what came of looking for a blob.
+type found struct {
+	bytes []byte
+	err   error
+}
+
+// gather looks for several blobs at once.
+func (p *Party) gather(n int, find func(i int) ([]byte, error)) []found {
+	all := make([]found, n)
+	p.Blobs.Each(n, func(i int) { all[i].bytes, all[i].err = find(i) })
+	return all
 }
 
 // missing reports the update that an error is about, if it is about one.

@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync"
 	"testing"
 
 	"github.com/starling-network/starling/network/blob"
+	"github.com/starling-network/starling/network/checkpoint"
 	"github.com/starling-network/starling/protocol/run"
 	"github.com/starling-network/starling/role"
 	"github.com/starling-network/starling/role/engine"
@@ -25,6 +27,8 @@ type wire struct {
 func (w *wire) Addresses(_ context.Context, id string) ([]string, error) { return []string{id}, nil }
 func (w *wire) Holders(context.Context) ([]string, error)                { return w.members, nil }
 func (w *wire) Send(_ context.Context, a role.Action) error              { w.sent = append(w.sent, a); return nil }
+
+func (w *wire) Each(n int, do func(i int)) { checkpoint.InTurn(n, do) }
 
 func (w *wire) Await(ctx context.Context, c blob.CID, holders []string) ([]byte, error) {
 	return w.Fetch(ctx, c, holders)
@@ -76,6 +80,93 @@ func TestUpdateOfAWorkerThatIsGone(t *testing.T) {
 		}
 		if want := (role.Missing{Work: role.Work{Round: 7, Attempt: 3}}); c.missing && (len(w.sent) != 1 || w.sent[0] != want || !errors.Is(failed.Err, blob.ErrNotFound)) {
 			t.Errorf("sent %+v, and %v", w.sent, failed.Err)
+		}
+	}
+}
+
+// meeting is a store of others that answers three who ask at a time.
+type meeting struct {
+	*wire
+	mu    sync.Mutex
+	asked int
+	full  chan struct{} // closed when the present three are there
+}
+
+func (m *meeting) Each(n int, do func(i int)) {
+	var working sync.WaitGroup
+	for i := range n {
+		working.Go(func() { do(i) })
+	}
+	working.Wait()
+}
+
+func (m *meeting) Await(_ context.Context, c blob.CID, holders []string) ([]byte, error) {
+	m.mu.Lock()
+	full := m.full
+	if m.asked++; m.asked%3 == 0 {
+		close(full)
+		m.full = make(chan struct{})
+	}
+	m.mu.Unlock()
+	<-full
+	return m.serve[holders[0]], nil
+}
+
+// reduction asks for the index and for the piece of every unit, as an engine does.
+type reduction struct{ lineage }
+
+func (reduction) Pieces(get func() ([]byte, error)) ([]blob.CID, error) {
+	_, err := get()
+	return []blob.CID{blob.Of([]byte("other")), blob.Of([]byte("piece"))}, err
+}
+
+func (reduction) Reduce(_ context.Context, _ run.Checkpoint, units []run.Unit, slice int, get func(run.Unit, string) ([]byte, error)) (string, error) {
+	var all []byte
+	for _, u := range units {
+		for _, cid := range []string{u.Commit.UpdateCID, blob.Of([]byte("piece")).String()} {
+			b, err := get(u, cid)
+			if err != nil {
+				return "", err
+			}
+			all = append(all, b...)
+		}
+	}
+	return string(all), nil
+}
+
+func (reduction) Join(_ context.Context, _ run.Checkpoint, get func(int) ([]byte, error)) (engine.Advanced, error) {
+	for slice := range 3 {
+		if _, err := get(slice); err != nil {
+			return engine.Advanced{}, err
+		}
+	}
+	return engine.Advanced{}, nil
+}
+
+// Updates, their pieces, and the slices of a checkpoint are fetched at the same time, and not one after the other.
+func TestBlobsAreFetchedTogether(t *testing.T) {
+	var units []run.Unit
+	var parts []run.Slice
+	serve := map[string][]byte{}
+	for i, name := range []string{"ann", "bob", "cid"} {
+		serve[name] = []byte(name)
+		units = append(units, run.Unit{Index: uint32(i), Worker: name, Commit: run.Commitment{UpdateCID: blob.Of([]byte(name)).String()}})
+		parts = append(parts, run.Slice{CID: blob.Of([]byte(name)).String(), Reducers: []run.Reducer{{Member: name}}})
+	}
+	for what, a := range map[string]role.Action{
+		"advance": role.Advance{Units: units},
+		"reduce":  role.Reduce{Units: units, Part: role.Part{Slice: 1}},
+		"join":    role.Advance{Units: units, Slices: parts},
+	} {
+		m := &meeting{wire: &wire{serve: serve}, full: make(chan struct{})}
+		p := &Party{ID: "me", Lineage: reduction{}, Chain: m, Blobs: m}
+		switch e := p.Perform(t.Context(), a).(type) {
+		case role.Failed:
+			t.Errorf("%s: %v", what, e.Err)
+		case role.Reduced:
+			if e.CID != "annannbobbobcidcid" {
+				t.Errorf("reduced %s", e.CID)
+			}
 		}
 	}
 }

@@ -43,8 +43,22 @@ func (p *Party) reduce(ctx context.Context, a role.Reduce) (string, error) {
 	if err := p.load(ctx, a.Base); err != nil {
 		return "", err
 	}
-	cid, err := p.Lineage.Reduce(ctx, a.Base, a.Units, int(a.Part.Slice), func(u run.Unit, cid string) ([]byte, error) {
-		return p.find(ctx, cid, u.Worker)
+	units := a.Units
+	indexes := make([]found, len(units))
+	pieces := p.gather(len(units), func(i int) ([]byte, error) {
+		x := &indexes[i]
+		x.bytes, x.err = p.update(ctx, units[i].Worker, units[i].Commit)
+		cids, err := p.Lineage.Pieces(func() ([]byte, error) { return x.bytes, x.err })
+		if err != nil {
+			return nil, err
+		}
+		return p.find(ctx, cids[a.Part.Slice].String(), units[i].Worker)
+	})
+	cid, err := p.Lineage.Reduce(ctx, a.Base, units, int(a.Part.Slice), func(u run.Unit, cid string) ([]byte, error) {
+		if cid == u.Commit.UpdateCID {
+			return indexes[u.Index].bytes, indexes[u.Index].err
+		}
+		return pieces[u.Index].bytes, pieces[u.Index].err
 	})
 	return cid, p.missing(ctx, a.Base, a.Units, a.Part.Slice, err)
 }
@@ -61,13 +75,14 @@ func (p *Party) probe(ctx context.Context, a role.Probe) error {
 // join puts the slices together. One that cannot be had is computed by this party: then it has it, or has found that those who
 // agreed on it were wrong, and contests it.
 func (p *Party) join(ctx context.Context, a role.Advance) (engine.Advanced, error) {
-	next, err := p.Lineage.Join(ctx, a.Base, func(slice int) ([]byte, error) {
+	parts := p.gather(len(a.Slices), func(slice int) ([]byte, error) {
 		var holders []string
 		for _, r := range a.Slices[slice].Reducers {
 			holders = append(holders, r.Member)
 		}
 		return p.find(ctx, a.Slices[slice].CID, holders...)
 	})
+	next, err := p.Lineage.Join(ctx, a.Base, func(slice int) ([]byte, error) { return parts[slice].bytes, parts[slice].err })
 	bad, ok := errors.AsType[*engine.BadSlice](err)
 	if !ok || ctx.Err() != nil {
 		return next, err
