@@ -33,7 +33,7 @@ datasets: [{path: "*.jsonl", format: jsonl}]
 val_set_size: 0.1
 sequence_len: 32
 training: {global_batch_size: 8, learning_rate: 1.0e-2, lr_scheduler: constant}
-strategy: {workers: 4}
+strategy: {workers: {target: 4}}
 `
 
 // writeJob writes the job file and its data, once for all tests, and returns its path.
@@ -107,6 +107,7 @@ func (n *network) submit(name string, rounds int) *job {
 	if err != nil {
 		n.t.Fatal(err)
 	}
+	args = append(args, n.set...)
 	n.consumer.args = append(append(args, "--network", n.rpc[0], "--home", filepath.Join(n.dir, "consumer")), n.consumer.listen()...)
 	n.consumer.start(0)
 	n.blocks("the match", func(int64) bool {
@@ -266,6 +267,9 @@ func (j *job) money() {
 	}
 	if sum != escrow.Paid || fees != escrow.Fee || escrow.Remaining() != 0 {
 		j.t.Errorf("receipts of %d uzen and %d of fees, escrow %+v", sum, fees, escrow)
+	}
+	if j.paid != nil {
+		j.paid(receipts)
 	}
 	participants, err := j.chain.Participants(j.t.Context())
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/starling-network/starling/client"
+	"github.com/starling-network/starling/protocol/reward"
 	"github.com/starling-network/starling/protocol/run"
 )
 
@@ -32,9 +33,13 @@ type network struct {
 	validators []*process
 	workers    []*process
 	verifier   *process
+	newcomer   *process // a worker that is not started with the others
 	consumer   *process // its arguments are those of the job that runs
 	all        []*process
-	jobs       int // so far
+	jobs       int      // so far
+	set        []string // further arguments of every job
+
+	paid func([]reward.Receipt) // looks at the receipts of a job; may be nil
 
 	chain *client.Client // to the first validator
 	hang  func()
@@ -77,7 +82,7 @@ func newNetwork(t *testing.T, separate bool, sizes map[string]int, validator ...
 	for i := range workers {
 		n.workers = append(n.workers, add(fmt.Sprintf("worker-%d", i)))
 	}
-	n.verifier, n.consumer = add("verifier-0"), add("consumer")
+	n.verifier, n.consumer, n.newcomer = add("verifier-0"), add("consumer"), add(fmt.Sprintf("worker-%d", workers))
 	t.Cleanup(n.stop)
 	n.init()
 	for _, v := range n.validators {
@@ -109,7 +114,7 @@ func (p *process) listen() []string {
 // init makes the folders of the network, and says what its processes are.
 func (n *network) init() {
 	n.t.Helper()
-	args := []string{"net", "init", n.dir, "--validators", fmt.Sprint(validators), "--workers", fmt.Sprint(workers), "--block-time", blockTime, "-o", "json"}
+	args := []string{"net", "init", n.dir, "--validators", fmt.Sprint(validators), "--workers", fmt.Sprint(workers + 1), "--block-time", blockTime, "-o", "json"}
 	if n.validators[0].machine == nil {
 		args = append(args, "--port", fmt.Sprint(freePorts(n.t)))
 	} else {
@@ -131,7 +136,7 @@ func (n *network) init() {
 	for _, v := range n.validators {
 		v.args = []string{"validator", "up", filepath.Join(n.dir, v.name)}
 	}
-	for i, w := range n.members() {
+	for i, w := range append(n.members(), n.newcomer) {
 		w.args = append([]string{"worker", "up", "--home", filepath.Join(n.dir, w.name), "--network", n.rpc[i%validators], "--threads", "1"}, w.listen()...)
 	}
 	n.verifier.args = append(n.verifier.args, "--role", "verifier")
