@@ -150,7 +150,8 @@ func (k *keeper) forget(s run.State) {
 	maps.DeleteFunc(k.parts, other)
 }
 
-// open are the blobs of the rounds that are not final: what they start from, and what was committed. They need not be here.
+// open are the blobs of the rounds about which somebody may have to answer: what they start from, and what was committed. They
+// need not be here.
 func (k *keeper) open(ctx context.Context, s run.State) (needed []blob.CID) {
 	add := func(cid string) {
 		if c, err := blob.Parse(cid); err == nil {

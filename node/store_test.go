@@ -12,6 +12,7 @@ import (
 	"github.com/starling-network/starling/network/blob"
 	"github.com/starling-network/starling/network/blob/blobtest"
 	"github.com/starling-network/starling/node/disk"
+	"github.com/starling-network/starling/protocol/run"
 	"github.com/starling-network/starling/role/engine"
 )
 
@@ -137,5 +138,28 @@ func TestRetained(t *testing.T) {
 	}
 	if _, err := openRetained(dir, s, now); err == nil {
 		t.Error("a damaged file is taken for an empty one")
+	}
+}
+
+// Rounds that were rolled back are still audited: what they need is kept like that of open ones.
+func TestRolledBackRoundsAreKept(t *testing.T) {
+	cid := func(text string) string { return blob.Of([]byte(text)).String() }
+	lap := func(round uint32, name string) run.Lap {
+		return run.Lap{Round: round, Base: run.Checkpoint{Round: round, CID: cid(name)}, Units: []run.Unit{{Commit: run.Commitment{UpdateCID: cid(name + " update")}}}}
+	}
+	store, err := blob.NewBounded(t.Context(), blob.NewMemory(), 1<<20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	k := &keeper{job: &engine.Job{}, store: store, shards: map[string][]blob.CID{}}
+	s := run.State{Lap: lap(3, "current"), Open: []run.Lap{lap(2, "open")}, Void: []run.Lap{lap(3, "void")}}
+	kept := map[string]bool{}
+	for _, c := range k.open(t.Context(), s) {
+		kept[c.String()] = true
+	}
+	for _, name := range []string{"current", "open", "void", "current update", "open update", "void update"} {
+		if !kept[cid(name)] {
+			t.Errorf("%s is not kept", name)
+		}
 	}
 }
