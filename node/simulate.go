@@ -3,6 +3,7 @@ package node
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -110,7 +111,7 @@ func Simulate(ctx context.Context, opt SimulateOptions) (*Simulation, error) {
 		}
 	}
 	watch := &observer{ctx: ctx, rounds: int(b.Spec.Rounds), members: names, workers: c.Workers, progress: opt.Progress}
-	w, err := sim.New(c, watch, sim.Money{}, &sim.Pay{})
+	w, err := sim.New(c, watch, sim.Money{}, &sim.Pay{Guilty: slices.Sorted(maps.Keys(opt.Acts))})
 	if err != nil {
 		return nil, err
 	}

@@ -167,7 +167,18 @@ func (l *ledger) block(ctx context.Context, now time.Duration) ([]included, erro
 	if l.witness != nil {
 		l.witness()
 	}
-	return in, nil
+	return in, faultless(l.events)
+}
+
+// faultless refuses the events of a block in which a run was left as it was, because a rule failed: on a network it would
+// stand still from then on.
+func faultless(events []abci.Event) error {
+	for _, e := range events {
+		if e.Type == "starling.training.v1.EventFault" {
+			return fmt.Errorf("sim: a rule failed: %v", e.Attributes)
+		}
+	}
+	return nil
 }
 
 // vote makes the extended commit of a block: the first validator's as its application extends it, those of the others as
