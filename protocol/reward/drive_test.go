@@ -169,7 +169,7 @@ func (w *world) watch(p party) {
 		for _, u := range l.Units {
 			d := run.Duty{Lap: l, Unit: u}
 			open := u.Status == run.Accepted || u.Status == run.Auditing && u.Verifier != p.offer.ID || u.Status == run.Disputed
-			if open && !w.isRight(d) && !slices.Contains(u.Challengers, p.offer.ID) {
+			if open && !w.s.Forfeited(d) && !w.isRight(d) && !slices.Contains(u.Challengers, p.offer.ID) {
 				w.challenge(p, d)
 				return
 			}

@@ -24,6 +24,8 @@ func (s State) Challenge(env Env, from string, round, unit, attempt uint32) (Sta
 		return s, nil, fmt.Errorf("%w: %s has challenged unit %d", ErrDuplicate, from, unit)
 	case u.Status == Assigned || u.Status == Committed:
 		return s, nil, fmt.Errorf("%w: the audits of round %d are not drawn", ErrWrongPhase, round)
+	case s.Forfeited(u):
+		return s, nil, fmt.Errorf("%w: round %d was rolled back, and %s is convicted", ErrStale, round, u.Worker)
 	case s.Tolerant(u.Unit):
 		return s, nil, fmt.Errorf("%w: unit %d is not exact, nothing about it can be shown", ErrWrongPhase, unit)
 	case u.Status == Sealed:
@@ -102,7 +104,7 @@ func (d *draft) convict(l *Lap, i int) {
 			d.suspect(&d.Open[k], u.Worker)
 		}
 	}
-	d.forfeit(u.Worker)
+	d.forfeit()
 }
 
 // redo takes the units of the current round that a worker has committed to, of which a verdict found one wrong, from it.
@@ -124,7 +126,7 @@ func (d *draft) redo(wrong int, worker string) {
 func (d *draft) suspect(l *Lap, worker string) {
 	for i := range l.Units {
 		switch u := &l.Units[i]; {
-		case u.Worker != worker || u.Status == Auditing || u.Status == Sealed || d.Tolerant(*u):
+		case u.Worker != worker || u.Status == Assigned || u.Status == Auditing || u.Status == Sealed || d.Tolerant(*u):
 		case u.Status == Disputed || u.Status == Committed: // it is audited when that is over
 			u.Audited, u.Passed = true, false
 		case !u.Audited || len(d.Active(Verifier)) > 1:

@@ -43,6 +43,9 @@ func (d *draft) audit(l *Lap, i int) {
 	switch {
 	case d.halted():
 		return
+	case d.convicted(u.Worker) && d.isVoid(l): // it is forfeited, nobody looks at it
+		u.Status = Accepted
+		return
 	case len(others) > 0:
 		pool = others
 	case len(pool) == 0 && d.Terms.AuditPPM == 0:

@@ -132,15 +132,22 @@ func TestMessagesOfDroppedRoundsAreStale(t *testing.T) {
 	}
 }
 
-// A lie in a round that was rolled back convicts, and rolls nothing back.
+// A lie in a round that was rolled back convicts once, and rolls nothing back. What the convicted worker had not committed in
+// the current round goes to another.
 func TestLieInADroppedRound(t *testing.T) {
-	g := begin(t, long(), crew(5, 3))
+	g := begin(t, long(), crew(4, 3))
 	g.round()
 	g.toAudits()
 	was, first := g.s.Lap, g.s.Open[0].Units[0].Worker
 	g.challenge("v0", 0, 0)
 	g.verdict(0, 0, true)
-	i := slices.IndexFunc(was.Units, func(u Unit) bool { return u.Worker != first })
+	works := func(id string) bool {
+		return slices.ContainsFunc(g.s.Units, func(u Unit) bool { return u.Worker == id && u.Status == Assigned })
+	}
+	i := slices.IndexFunc(was.Units, func(u Unit) bool { return u.Worker != first && works(u.Worker) })
+	if i < 0 {
+		t.Fatal("nobody has a unit in both rounds")
+	}
 	second := was.Units[i]
 	round, base := g.s.Round, g.s.Base
 	g.must(func(s State) (State, []Event, error) {
@@ -151,6 +158,20 @@ func TestLieInADroppedRound(t *testing.T) {
 	})
 	if m, _ := g.s.Member(second.Worker); m.Why != WhyVerdict || g.count(RolledBack) != 1 || g.s.Round != round || g.s.Base != base {
 		t.Errorf("after %d rollbacks in round %d: %+v", g.count(RolledBack), g.s.Round, m)
+	}
+	for _, u := range g.s.Units {
+		if u.Worker == second.Worker && u.Status == Assigned || u.Status != Assigned && u.Commit.Update.IsZero() {
+			t.Errorf("nobody was to do this unit: %+v", u)
+		}
+	}
+	if d, ok := g.s.Find(was.Round, second.Index, second.Attempt); !ok || !g.s.Forfeited(d) || d.Status != Accepted {
+		t.Fatalf("a unit of a convicted worker in a round that is not closed: %+v", d)
+	}
+	again := func(s State) (State, []Event, error) {
+		return s.Challenge(g.env(), "v2", was.Round, second.Index, second.Attempt)
+	}
+	if err := g.do(again); Code(err) != "stale" {
+		t.Errorf("a unit that a verdict found wrong can be challenged again: %v", err)
 	}
 	g.finish()
 }

@@ -55,12 +55,23 @@ func (d *draft) isVoid(l *Lap) bool {
 	return false
 }
 
-// forfeit ends what is open about the units of a convicted worker in rounds that were rolled back: it is not paid for them.
-func (d *draft) forfeit(worker string) {
+// Forfeited reports whether a unit is of a round that was rolled back, and of a worker that is convicted. It counts for nothing
+// and is not paid, so that there is nothing left to challenge: a second verdict on it would be paid again.
+func (s State) Forfeited(u Duty) bool {
+	return s.convicted(u.Worker) && slices.ContainsFunc(s.Void, func(l Lap) bool { return l.has(u.Round, u.Index, u.Attempt) })
+}
+
+func (s State) convicted(id string) bool {
+	m, _ := s.Member(id)
+	return m.Why == WhyVerdict
+}
+
+// forfeit ends what is open about the units that are forfeited.
+func (d *draft) forfeit() {
 	for k := range d.Void {
 		l := &d.Void[k]
 		for i := range l.Units {
-			if u := &l.Units[i]; u.Worker == worker && u.Status != Assigned {
+			if u := &l.Units[i]; u.Status != Assigned && d.convicted(u.Worker) {
 				d.moot(l, i, WhyConvicted)
 				u.Status = Accepted
 			}
