@@ -30,7 +30,7 @@ type operator struct{ chain.Keys }
 func (o operator) PublicKey() []byte                   { return o.Operator.PubKey().Bytes() }
 func (o operator) Sign(message []byte) ([]byte, error) { return o.Operator.Sign(message) }
 
-// hasty lets the government decide within seconds.
+// hasty lets governance decide within seconds.
 func hasty(doc *cmttypes.GenesisDoc) error {
 	e, err := wire.NewEncoding()
 	if err != nil {
@@ -69,11 +69,11 @@ func (w *World) send(t *testing.T, s client.Signer, msgs ...sdk.Msg) {
 	})
 }
 
-// The government changes the rules at a height in the middle of a run. The old version stops there, and cannot go on; the new
+// Governance changes the rules at a height in the middle of a run. The old version stops there, and cannot go on; the new
 // one opens the same state, changes it and goes on: so does the run, to the state root that it has without the upgrade.
 func TestUpgradeInTheMiddleOfARun(t *testing.T) {
 	const name, at = "v2", 20
-	government := authtypes.NewModuleAddress(govtypes.ModuleName).String()
+	governance := authtypes.NewModuleAddress(govtypes.ModuleName).String()
 	c := small(t)
 	c.genesis = hasty
 	c.Comes = []Newcomer{{Name: "citizen", Role: run.Worker, At: 24 * time.Hour}} // never; but it has coins
@@ -106,7 +106,7 @@ func TestUpgradeInTheMiddleOfARun(t *testing.T) {
 	l.witness = func() {
 		switch l.height {
 		case 3:
-			plan := &upgradetypes.MsgSoftwareUpgrade{Authority: government, Plan: upgradetypes.Plan{Name: name, Height: at, Info: "changes nothing"}}
+			plan := &upgradetypes.MsgSoftwareUpgrade{Authority: governance, Plan: upgradetypes.Plan{Name: name, Height: at, Info: "changes nothing"}}
 			deposit := adapter.Coins(10_000_000)
 			w.send(t, keyOf("citizen"), must(govv1.NewMsgSubmitProposal([]sdk.Msg{plan}, deposit, keyOf("citizen").Address(), "", "v2", "The next version.", false))(t))
 		case 4:

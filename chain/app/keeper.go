@@ -90,7 +90,7 @@ type keepers struct {
 func closed() map[string]bool {
 	accounts := map[string]bool{}
 	for name := range permissions {
-		// The government receives: it may order work and offer it like anybody else.
+		// Governance receives: it may order work and offer it like anybody else.
 		if name != govtypes.ModuleName {
 			accounts[authtypes.NewModuleAddress(name).String()] = true
 		}
@@ -101,22 +101,22 @@ func closed() map[string]bool {
 func newKeepers(a *App, stores map[string]*storetypes.KVStoreKey, logger log.Logger, c Config) (k keepers, err error) {
 	cdc := a.Codec
 	store := func(name string) corestore.KVStoreService { return runtime.NewKVStoreService(stores[name]) }
-	government := authtypes.NewModuleAddress(govtypes.ModuleName).String()
+	governance := authtypes.NewModuleAddress(govtypes.ModuleName).String()
 
-	k.consensus = consensuskeeper.NewKeeper(cdc, store(consensustypes.StoreKey), government, runtime.EventService{})
-	k.accounts = authkeeper.NewAccountKeeper(cdc, store(authtypes.StoreKey), authtypes.ProtoBaseAccount, permissions, a.Accounts, wire.Name, government)
-	k.bank = bankkeeper.NewBaseKeeper(cdc, store(banktypes.StoreKey), k.accounts, closed(), government, logger)
-	k.staking = stakingkeeper.NewKeeper(cdc, store(stakingtypes.StoreKey), k.accounts, k.bank, government, a.Validators, a.Consensus)
-	k.distribution = distrkeeper.NewKeeper(cdc, store(distrtypes.StoreKey), k.accounts, k.bank, k.staking, authtypes.FeeCollectorName, government)
-	k.slashing = slashingkeeper.NewKeeper(cdc, nil, store(slashingtypes.StoreKey), k.staking, government)
+	k.consensus = consensuskeeper.NewKeeper(cdc, store(consensustypes.StoreKey), governance, runtime.EventService{})
+	k.accounts = authkeeper.NewAccountKeeper(cdc, store(authtypes.StoreKey), authtypes.ProtoBaseAccount, permissions, a.Accounts, wire.Name, governance)
+	k.bank = bankkeeper.NewBaseKeeper(cdc, store(banktypes.StoreKey), k.accounts, closed(), governance, logger)
+	k.staking = stakingkeeper.NewKeeper(cdc, store(stakingtypes.StoreKey), k.accounts, k.bank, governance, a.Validators, a.Consensus)
+	k.distribution = distrkeeper.NewKeeper(cdc, store(distrtypes.StoreKey), k.accounts, k.bank, k.staking, authtypes.FeeCollectorName, governance)
+	k.slashing = slashingkeeper.NewKeeper(cdc, nil, store(slashingtypes.StoreKey), k.staking, governance)
 	k.feegrant = feegrantkeeper.NewKeeper(cdc, store(feegrant.StoreKey), k.accounts).SetBankKeeper(k.bank)
 	k.evidence = evidencekeeper.NewKeeper(cdc, store(evidencetypes.StoreKey), k.staking, k.slashing, a.Accounts, runtime.ProvideCometInfoService())
-	k.upgrade = upgradekeeper.NewKeeper(nil, store(upgradetypes.StoreKey), cdc, c.Home, a.BaseApp, government)
+	k.upgrade = upgradekeeper.NewKeeper(nil, store(upgradetypes.StoreKey), cdc, c.Home, a.BaseApp, governance)
 	k.staking.SetHooks(stakingtypes.NewMultiStakingHooks(k.distribution.Hooks(), k.slashing.Hooks()))
 	k.gov = govkeeper.NewKeeper(cdc, store(govtypes.StoreKey), k.accounts, k.bank, k.distribution, a.MsgServiceRouter(),
-		govtypes.DefaultConfig(), government, govkeeper.NewDefaultCalculateVoteResultsAndVotingPower(k.staking))
+		govtypes.DefaultConfig(), governance, govkeeper.NewDefaultCalculateVoteResultsAndVotingPower(k.staking))
 
-	k.connect(a, store, government)
+	k.connect(a, store, governance)
 
 	var errs [4]error
 	k.beacon, errs[0] = beacon.NewKeeper(store(beacon.Name), k.staking)
@@ -128,9 +128,9 @@ func newKeepers(a *App, stores map[string]*storetypes.KVStoreKey, logger log.Log
 }
 
 // connect makes what speaks with other chains: light clients of CometBFT, connections, channels, and transfers of coins.
-func (k *keepers) connect(a *App, store func(string) corestore.KVStoreService, government string) {
-	k.ibc = ibckeeper.NewKeeper(a.Codec, store(ibcexported.StoreKey), k.upgrade, government)
-	k.transfer = transferkeeper.NewKeeper(a.Codec, a.Accounts, store(transfertypes.StoreKey), k.ibc.ChannelKeeper, a.MsgServiceRouter(), k.accounts, k.bank, government)
+func (k *keepers) connect(a *App, store func(string) corestore.KVStoreService, governance string) {
+	k.ibc = ibckeeper.NewKeeper(a.Codec, store(ibcexported.StoreKey), k.upgrade, governance)
+	k.transfer = transferkeeper.NewKeeper(a.Codec, a.Accounts, store(transfertypes.StoreKey), k.ibc.ChannelKeeper, a.MsgServiceRouter(), k.accounts, k.bank, governance)
 	k.ibc.SetRouter(porttypes.NewRouter().AddRoute(transfertypes.ModuleName, transfer.NewIBCModule(k.transfer)))
 	k.ibc.SetRouterV2(ibcapi.NewRouter().AddRoute(transfertypes.PortID, transferv2.NewIBCModule(k.transfer)))
 	k.tendermint = tendermint.NewLightClientModule(a.Codec, k.ibc.ClientKeeper.GetStoreProvider())

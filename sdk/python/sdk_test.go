@@ -55,7 +55,6 @@ func (l *launcher) Submit(_ context.Context, key string, s api.Submission) (stri
 	l.ids[key] = id
 	dir := filepath.Join(l.root, id)
 	l.errs = append(l.errs, os.MkdirAll(dir, 0o755), os.WriteFile(filepath.Join(dir, "run.json"), []byte(`{"format":1,"id":"job-1"}`), 0o644))
-	l.library.Note(dir, runs.Started{State: "running"})
 	go l.write(dir)
 	return id, nil
 }

@@ -1,4 +1,4 @@
-// Package upgrade changes the rules of the running chain at a height that the government chose: the keeper of the SDK's
+// Package upgrade changes the rules of the running chain at a height that governance chose: the keeper of the SDK's
 // module of that name, and the moment at which it acts. The SDK's own wiring is left out for what it imports: downloaders of
 // programs for several clouds, half as much again as this whole program, which nothing here would call.
 package upgrade
