@@ -1,9 +1,33 @@
 package market
 
-import "math/bits"
+import (
+	"errors"
+	"fmt"
+	"math/bits"
+)
 
-// FeePPM is the share of every payment that goes to the community pool, in parts per million.
+// FeePPM is the share of every payment that goes to the community pool, in parts per million, unless governance changes it.
 const FeePPM = 50_000
+
+// Params are governed.
+type Params struct {
+	FeePPM      uint32 `cbor:"1,keyasint"` // of every payment, to the community pool
+	PauseBlocks int64  `cbor:"2,keyasint"` // that a run may be paused at a time before it is cancelled
+}
+
+// DefaultParams are those of a network that has decided nothing.
+func DefaultParams() Params { return Params{FeePPM: FeePPM, PauseBlocks: 600_000} }
+
+// Validate says why parameters cannot govern.
+func (p Params) Validate() error {
+	if p.FeePPM > million || p.PauseBlocks < 1 {
+		return fmt.Errorf("%w: a fee of %d millionths, pauses of %d blocks", ErrParams, p.FeePPM, p.PauseBlocks)
+	}
+	return nil
+}
+
+// ErrParams is returned for parameters that cannot govern.
+var ErrParams = errors.New("market: invalid parameters")
 
 // Flops is the amount of work that prices are for: a price is uzen per 10^15 floating-point operations.
 const Flops = 1_000_000_000_000_000
@@ -19,16 +43,32 @@ type Escrow struct {
 // Remaining is what is still locked.
 func (e Escrow) Remaining() uint64 { return e.Budget - e.Paid - e.Fee - e.Refunded }
 
-// Pay takes an amount from the escrow and splits it: the fee, rounded down, and the net for the receiver. It never
-// takes more than remains; net+fee below amount says that the budget is exhausted.
-func (e Escrow) Pay(amount uint64) (after Escrow, net, fee uint64) {
+// Pay takes an amount from the escrow and splits it: the fee, a share in parts per million rounded down, and the net for
+// the receiver. It never takes more than remains; net+fee below amount says that the budget is exhausted.
+func (e Escrow) Pay(amount uint64, feePPM uint32) (after Escrow, net, fee uint64) {
 	amount = min(amount, e.Remaining())
-	high, low := bits.Mul64(amount, FeePPM)
-	fee, _ = bits.Div64(high, low, 1_000_000)
+	fee = Share(amount, feePPM)
 	net = amount - fee
 	e.Paid += net
 	e.Fee += fee
 	return e, net, fee
+}
+
+// TopUp adds to the budget.
+func (e Escrow) TopUp(amount uint64) (after Escrow, err error) {
+	sum, carry := bits.Add64(e.Budget, amount, 0)
+	if carry != 0 {
+		return e, fmt.Errorf("%w: %d on top of a budget of %d", ErrOverflow, amount, e.Budget)
+	}
+	e.Budget = sum
+	return e, nil
+}
+
+// Share is a part of an amount, in parts per million, rounded down.
+func Share(amount uint64, ppm uint32) uint64 {
+	high, low := bits.Mul64(amount, uint64(min(ppm, million)))
+	part, _ := bits.Div64(high, low, million)
+	return part
 }
 
 // Close refunds what remains and returns it.

@@ -4,36 +4,46 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/protocol/run"
 )
 
 // Join finds who takes the free places of a run that goes on: up to the order's most workers, and as many verifiers as it
-// asked for, counting those on trial. Who is back comes first, at its old price, then the open offers, ranked and capped as
-// in Match. Nobody joins at a price at which what remains of the budget would not cover the next round.
-func Join(o Order, s run.State, back []run.Member, offers []Offer, remaining uint64, beacon canon.Digest) []run.Member {
-	places := map[run.Role]uint32{run.Worker: o.Workers.Max, run.Verifier: o.Verifiers}
-	if s.Phase == run.Settle { // there is nothing left to train
-		places[run.Worker] = 0
-	}
-	for r := range places {
-		places[r] -= min(places[r], s.Present(r))
-	}
-	candidates := slices.Clone(back)
-	for _, f := range rank(o.ID, offers, beacon) {
-		candidates = append(candidates, run.Member{ID: f.ID, Role: f.Role, Price: f.Price})
-	}
+// asked for, counting those on trial. Who is back comes first, at its old price, then the lots of the book, as in Match.
+// Nobody joins at a price at which what remains of the budget would not cover the next round.
+func (b *Book) Join(o Order, s run.State, back []run.Member, remaining uint64) []run.Member {
 	var chosen []run.Member
-	for _, m := range candidates {
-		if places[m.Role] == 0 || m.Price > o.PriceCap || !s.MayJoin(m.ID, m.Role) {
-			continue
+	for _, role := range []run.Role{run.Worker, run.Verifier} {
+		places := map[run.Role]uint32{run.Worker: o.Workers.Max, run.Verifier: o.Verifiers}[role]
+		if role == run.Worker && s.Phase == run.Settle { // there is nothing left to train
+			places = 0
 		}
-		with := joined(s, m)
-		if Exposure(with) > remaining {
-			continue
+		places -= min(places, s.Present(role))
+		waiting := slices.DeleteFunc(slices.Clone(back), func(m run.Member) bool { return m.Role != role })
+		var lots *stream
+		for places > 0 {
+			var m run.Member
+			if len(waiting) > 0 {
+				m, waiting = waiting[0], waiting[1:]
+			} else {
+				if lots == nil {
+					lots = b.walk(b.wish(&o), role, o.PriceCap)
+				}
+				l := lots.next()
+				if l == nil {
+					break
+				}
+				m = run.Member{ID: l.ID, Role: l.Role, Price: l.Price}
+			}
+			if m.Price > o.PriceCap || !s.MayJoin(m.ID, m.Role) {
+				continue
+			}
+			with := joined(s, m)
+			if Exposure(with) > remaining {
+				continue
+			}
+			s, chosen = with, append(chosen, m)
+			places--
 		}
-		s, chosen = with, append(chosen, m)
-		places[m.Role]--
 	}
 	slices.SortFunc(chosen, func(a, b run.Member) int { return cmp.Compare(a.ID, b.ID) })
 	return chosen

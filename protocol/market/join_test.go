@@ -51,11 +51,11 @@ func TestJoin(t *testing.T) {
 		if c.spoil != nil {
 			c.spoil(&o, &s)
 		}
-		got := ids(Lease{Members: Join(o, s, c.back, offers(), c.remaining, canon.Sum("beacon"))})
+		got := ids(Lease{Members: book(offers(), canon.Sum("beacon")).Join(o, s, c.back, c.remaining)})
 		if got != c.want {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
-		if _, _, err := s.Join(run.Env{Height: 9}, Join(o, s, c.back, offers(), c.remaining, canon.Sum("beacon"))); err != nil {
+		if _, _, err := s.Join(run.Env{Height: 9}, book(offers(), canon.Sum("beacon")).Join(o, s, c.back, c.remaining)); err != nil {
 			t.Errorf("%s: the run takes them not: %v", name, err)
 		}
 	}
@@ -70,7 +70,7 @@ func TestJoinTakesAnAccountOnce(t *testing.T) {
 	}
 	both := []Offer{{ID: "x", Role: run.Worker, Slots: 1}, {ID: "x", Role: run.Verifier, Slots: 1}}
 	for i := range 10 {
-		if got := Join(o, s, nil, both, 1<<40, canon.Sum("beacon", []byte(fmt.Sprint(i)))); len(got) != 1 {
+		if got := book(both, canon.Sum("beacon", []byte(fmt.Sprint(i)))).Join(o, s, nil, 1<<40); len(got) != 1 {
 			t.Errorf("%+v", got)
 		}
 	}

@@ -8,19 +8,27 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/starling-network/starling/protocol/registry"
 	"github.com/starling-network/starling/protocol/run"
 )
 
 // ErrOrder is returned for an order that can never be matched.
 var ErrOrder = errors.New("market: invalid order")
 
-// Offer is what a participant asks for its work in one role.
+// Offer is what a participant asks for its work in one role. A pool is an account that offers for many: see Pooled.
 type Offer struct {
 	ID    string   `cbor:"1,keyasint"` // account address
 	Role  run.Role `cbor:"2,keyasint"`
 	Price uint64   `cbor:"3,keyasint"` // uzen per 10^15 floating-point operations
 	Slots uint32   `cbor:"4,keyasint"` // jobs it takes beside those it has
 	At    int64    `cbor:"5,keyasint"` // height
+	Pool  bool     `cbor:"6,keyasint"` // it is for every worker that named the account as its pool, not for the account's own work
+}
+
+// Pooled is the offer of a pool for one of its members. Who offers for itself is not offered for.
+func (f Offer) Pooled(member string) Offer {
+	f.ID, f.Pool = member, false
+	return f
 }
 
 // Workers is how many workers an order wants.
@@ -41,7 +49,22 @@ type Order struct {
 	Verifiers uint32    `cbor:"7,keyasint"` // exactly as many
 	Deadline  int64     `cbor:"8,keyasint"` // height after which an unmatched order is refunded; 0: none
 	At        int64     `cbor:"9,keyasint"` // height
+
+	Conditions Conditions `cbor:"10,keyasint"`
+	Near       string     `cbor:"11,keyasint"` // region in which offers of one price are preferred; none: no matter
+	Data       string     `cbor:"12,keyasint"` // names the dataset: who worked on it before is preferred; none: no matter
+	OnExceed   Exceed     `cbor:"13,keyasint"`
+	SharesPPM  uint32     `cbor:"14,keyasint"` // of the model, to those whose work is verified, in proportion to it
 }
+
+// Exceed is what becomes of a run whose budget does not cover another round.
+type Exceed uint8
+
+// Values of Exceed are part of the format.
+const (
+	CancelExceeded Exceed = 0 // it ends, and the rest is refunded
+	PauseExceeded  Exceed = 1 // it waits for a larger budget
+)
 
 // Validate says why an order could never be matched.
 func (o Order) Validate() error {
@@ -62,6 +85,37 @@ func (o Order) Validate() error {
 		return fmt.Errorf("%w: audits are wanted, but no verifier: ask for one, or for no audits", ErrOrder)
 	case o.Budget == 0:
 		return fmt.Errorf("%w: no budget", ErrOrder)
+	case o.OnExceed > PauseExceeded:
+		return fmt.Errorf("%w: %d is nothing to do when the budget is exceeded", ErrOrder, o.OnExceed)
+	case o.SharesPPM > million:
+		return fmt.Errorf("%w: %d millionths of the model to who worked on it", ErrOrder, o.SharesPPM)
+	case len(o.Near) > registry.MaxPlace || len(o.Data) > run.MaxCID:
+		return fmt.Errorf("%w: a region of %d bytes, or data of %d", ErrOrder, len(o.Near), len(o.Data))
+	}
+	return o.Conditions.validate(w.Min)
+}
+
+func (c Conditions) validate(workers uint32) error {
+	for _, places := range [][]string{c.Regions, c.NotRegions, c.Jurisdictions, c.NotJurisdictions} {
+		if len(places) > MaxPlaces {
+			return fmt.Errorf("%w: a list of %d places, at most %d", ErrOrder, len(places), MaxPlaces)
+		}
+		for _, p := range places {
+			if p == "" || len(p) > registry.MaxPlace {
+				return fmt.Errorf("%w: a place of %d bytes, wanted 1 to %d", ErrOrder, len(p), registry.MaxPlace)
+			}
+		}
+	}
+	for _, class := range c.Classes {
+		if class == registry.Unrated || class > registry.Datacentre {
+			return fmt.Errorf("%w: class %d is not known", ErrOrder, class)
+		}
+	}
+	switch {
+	case len(c.Classes) > int(registry.Datacentre) || c.Tier > registry.Gold:
+		return fmt.Errorf("%w: %d classes, tier %d", ErrOrder, len(c.Classes), c.Tier)
+	case c.Domains > workers:
+		return fmt.Errorf("%w: %d failure domains of at least %d workers", ErrOrder, c.Domains, workers)
 	}
 	return nil
 }

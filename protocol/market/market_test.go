@@ -38,6 +38,15 @@ func offers() []Offer {
 	}
 }
 
+// book is offers of participants of whom nothing is known.
+func book(offers []Offer, beacon canon.Digest) *Book {
+	var lots []Lot
+	for _, f := range offers {
+		lots = append(lots, Lot{Offer: f, Profile: Profile{Cover: math.MaxUint64}})
+	}
+	return NewBook(lots, nil, beacon)
+}
+
 func ids(l Lease) string {
 	s := ""
 	for _, m := range l.Members {
@@ -68,7 +77,7 @@ func TestMatch(t *testing.T) {
 		if err := o.Validate(); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
-		lease, reason := Match(o, offers(), canon.Sum("beacon"))
+		lease, reason := book(offers(), canon.Sum("beacon")).Match(o)
 		if ids(lease) != c.want || reason != c.reason {
 			t.Errorf("%s: %q %q, want %q %q", name, ids(lease), reason, c.want, c.reason)
 		}
@@ -87,15 +96,15 @@ func TestMatchIgnoresOrderOfOffers(t *testing.T) {
 		all[i].Price, all[i].At = 100, 1 // only the beacon decides
 	}
 	all = append(all, Offer{ID: "w1", Role: run.Verifier, Price: 100, Slots: 1, At: 1})
-	first, _ := Match(order(), all, canon.Sum("beacon"))
+	first, _ := book(all, canon.Sum("beacon")).Match(order())
 	differs := false
 	for i := range 50 {
 		r.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
-		again, _ := Match(order(), all, canon.Sum("beacon"))
+		again, _ := book(all, canon.Sum("beacon")).Match(order())
 		if ids(again) != ids(first) {
 			t.Fatalf("%s, then %s", ids(first), ids(again))
 		}
-		other, _ := Match(order(), all, canon.Sum("beacon", []byte{byte(i)}))
+		other, _ := book(all, canon.Sum("beacon", []byte{byte(i)})).Match(order())
 		differs = differs || ids(other) != ids(first)
 		seen := map[string]bool{}
 		for _, m := range again.Members {
@@ -183,7 +192,7 @@ func FuzzEscrow(f *testing.F) {
 		for _, amount := range []uint64{first, second, first} {
 			before := e
 			var net, fee uint64
-			e, net, fee = e.Pay(amount)
+			e, net, fee = e.Pay(amount, FeePPM)
 			gross := net + fee
 			share := new(big.Int).Quo(new(big.Int).Mul(new(big.Int).SetUint64(gross), big.NewInt(FeePPM)), big.NewInt(1_000_000))
 			if gross != min(amount, before.Remaining()) || fee != share.Uint64() {
@@ -197,7 +206,7 @@ func FuzzEscrow(f *testing.F) {
 		if e.Remaining() != 0 || e.Paid+e.Fee+e.Refunded != budget || refund != e.Refunded {
 			t.Fatalf("not closed: %+v", e)
 		}
-		if after, net, fee := e.Pay(first); after != e || net+fee != 0 {
+		if after, net, fee := e.Pay(first, FeePPM); after != e || net+fee != 0 {
 			t.Fatal("a closed escrow pays")
 		}
 	})

@@ -1,11 +1,10 @@
 package market
 
 import (
-	"bytes"
 	"cmp"
+	"math"
 	"slices"
 
-	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/protocol/run"
 )
 
@@ -21,21 +20,27 @@ type Reason string
 // The reasons, in the order in which they are looked for.
 const (
 	Matched         Reason = ""
-	TooFewWorkers   Reason = "too_few_workers"    // at any price
-	TooFewVerifiers Reason = "too_few_verifiers"  // at any price
-	PriceAboveCap   Reason = "price_above_cap"    // enough offers, not enough at or below the order's cap
+	TooFewWorkers   Reason = "too_few_workers"    // at any price, and whatever they are
+	TooFewVerifiers Reason = "too_few_verifiers"  // likewise
+	ConditionsUnmet Reason = "conditions_unmet"   // enough offers, not enough that keep the conditions at any price
+	TooFewDomains   Reason = "too_few_domains"    // enough that keep the conditions, in too few failure domains
+	PriceAboveCap   Reason = "price_above_cap"    // enough of them, not enough at or below the order's cap
 	BudgetTooSmall  Reason = "budget_below_round" // the budget does not cover one round at the matched prices
 )
 
-// Match finds the members of an order among the open offers, or says why it must wait. The cheapest offers win, then the
-// earliest, then the beacon decides; an account takes part once, as a worker if it offers both. The order of the offers
-// given does not matter.
-func Match(o Order, offers []Offer, beacon canon.Digest) (Lease, Reason) {
-	ranked := rank(o.ID, offers, beacon)
-	workers := choose(ranked, run.Worker, o.Workers.Target, o.PriceCap, nil)
-	verifiers := choose(ranked, run.Verifier, o.Verifiers, o.PriceCap, workers)
+// Match finds the members of an order, or says why it must wait. It does not change the book: see Take.
+//
+// Every condition holds for every member. Of the lots that keep them the cheapest are taken; of one price those that hold
+// the data, then those in the order's region, then the closest, then the earliest, then as the beacon draws. The workers of
+// a lease are of at least Conditions.Domains failure domains: the best lot of each of the best domains, then the best of the
+// rest. That is the greedy choice over a matroid, so that no other choice is better in any place. An account takes part
+// once, as a worker if it offers both.
+func (b *Book) Match(o Order) (Lease, Reason) {
+	w := b.wish(&o)
+	workers, _ := b.workers(w, o.PriceCap)
+	verifiers := b.verifiers(w, o.PriceCap, workers)
 	if uint32(len(workers)) < o.Workers.Min || uint32(len(verifiers)) < o.Verifiers {
-		return Lease{}, lacking(o, ranked)
+		return Lease{}, b.lacking(w)
 	}
 	members := slices.Concat(workers, verifiers)
 	if RoundCost(run.State{Terms: o.Terms, Members: members}) > o.Budget {
@@ -45,54 +50,74 @@ func Match(o Order, offers []Offer, beacon canon.Digest) (Lease, Reason) {
 	return Lease{Job: o.ID, Members: members}, Matched
 }
 
-// lacking tells an order that no price would match from one whose cap is too low.
-func lacking(o Order, ranked []Offer) Reason {
-	const any = ^uint64(0)
-	workers := choose(ranked, run.Worker, o.Workers.Target, any, nil)
-	if uint32(len(workers)) < o.Workers.Min {
-		return TooFewWorkers
-	}
-	if uint32(len(choose(ranked, run.Verifier, o.Verifiers, any, workers))) < o.Verifiers {
-		return TooFewVerifiers
-	}
-	return PriceAboveCap
-}
-
-// rank orders the offers that have a slot by price, then height, then a digest that nobody could choose.
-func rank(job string, offers []Offer, beacon canon.Digest) []Offer {
-	type lot struct {
-		Offer
-		draw canon.Digest
-	}
-	var lots []lot
-	for _, f := range offers {
-		if f.Slots > 0 {
-			lots = append(lots, lot{f, canon.Sum("starling/match/1", beacon[:], []byte(job), []byte(f.ID), []byte{byte(f.Role)})})
-		}
-	}
-	slices.SortFunc(lots, func(a, b lot) int {
-		return cmp.Or(cmp.Compare(a.Price, b.Price), cmp.Compare(a.At, b.At), bytes.Compare(a.draw[:], b.draw[:]))
-	})
-	ranked := make([]Offer, len(lots))
-	for i, l := range lots {
-		ranked[i] = l.Offer
-	}
-	return ranked
-}
-
-// choose takes the first offers of a role up to a number, whose price is within the cap and whose account is not taken.
-func choose(ranked []Offer, role run.Role, number uint32, priceCap uint64, taken []run.Member) []run.Member {
-	var chosen []run.Member
-	has := func(members []run.Member, id string) bool {
-		return slices.ContainsFunc(members, func(m run.Member) bool { return m.ID == id })
-	}
-	for _, f := range ranked {
-		if uint32(len(chosen)) == number {
+// workers chooses up to the target of an order, or none if too few domains fit; fit says how many lots fit then.
+func (b *Book) workers(w *wish, priceCap uint64) (chosen []run.Member, fit int) {
+	o, s := w.order, b.walk(w, run.Worker, priceCap)
+	var first, rest []*lot // the best of each of the first domains; the others
+	domains := map[string]bool{}
+	for uint32(len(first)) < o.Conditions.Domains || uint32(len(first)+len(rest)) < o.Workers.Target {
+		l := s.next()
+		if l == nil {
 			break
 		}
-		if f.Role == role && f.Price <= priceCap && !has(taken, f.ID) && !has(chosen, f.ID) {
-			chosen = append(chosen, run.Member{ID: f.ID, Role: role, Price: f.Price, Active: true})
+		if !domains[l.Domain] && uint32(len(first)) < o.Conditions.Domains {
+			domains[l.Domain] = true
+			first = append(first, l)
+			continue
+		}
+		rest = append(rest, l)
+	}
+	fit = len(first) + len(rest)
+	if uint32(len(first)) < o.Conditions.Domains {
+		return nil, fit
+	}
+	rest = rest[:min(len(rest), int(o.Workers.Target)-len(first))]
+	for _, l := range slices.Concat(first, rest) {
+		chosen = append(chosen, l.member())
+	}
+	return chosen, fit
+}
+
+func (b *Book) verifiers(w *wish, priceCap uint64, taken []run.Member) (chosen []run.Member) {
+	if w.order.Verifiers == 0 {
+		return nil
+	}
+	s := b.walk(w, run.Verifier, priceCap)
+	for uint32(len(chosen)) < w.order.Verifiers {
+		l := s.next()
+		if l == nil {
+			break
+		}
+		if !slices.ContainsFunc(taken, func(m run.Member) bool { return m.ID == l.ID }) {
+			chosen = append(chosen, l.member())
 		}
 	}
 	return chosen
+}
+
+func (l *lot) member() run.Member {
+	return run.Member{ID: l.ID, Role: l.Role, Price: l.Price, Active: true}
+}
+
+// lacking tells an order that no price would match from one whose cap is too low.
+func (b *Book) lacking(w *wish) Reason {
+	o := w.order
+	switch {
+	case b.offering[run.Worker] < o.Workers.Min:
+		return TooFewWorkers
+	case b.offering[run.Verifier] < o.Verifiers:
+		return TooFewVerifiers
+	}
+	workers, fit := b.workers(w, math.MaxUint64)
+	switch {
+	case uint32(fit) < o.Workers.Min:
+		return ConditionsUnmet
+	case uint32(len(workers)) < o.Workers.Min:
+		return TooFewDomains
+	case uint32(len(b.verifiers(w, math.MaxUint64, workers))) == o.Verifiers:
+		return PriceAboveCap
+	case uint32(len(b.verifiers(w, math.MaxUint64, nil))) < o.Verifiers:
+		return ConditionsUnmet
+	}
+	return TooFewVerifiers // those there are work as workers
 }

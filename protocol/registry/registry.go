@@ -1,8 +1,8 @@
-// Package registry is who takes part in the network: their roles, their addresses, and the stake that answers for their
-// work.
+// Package registry is who takes part in the network: their roles and addresses, the stake that answers for their work,
+// their hardware as declared and measured, and the uptime they commit to.
 //
-// It holds the rules for one participant at a time, as pure functions. Storing participants, holding the coins and
-// checking signatures belong to the chain; what a participant asks for its work belongs to market.
+// It holds the rules as pure functions. Storing participants, holding the coins and checking signatures belong to the
+// chain; what a participant asks for its work belongs to market, and what it earns to reward.
 package registry
 
 import (
@@ -30,6 +30,11 @@ var (
 	ErrInvalid  = errors.New("registry: invalid registration")
 	ErrStake    = errors.New("registry: stake too small")
 	ErrOverflow = errors.New("registry: amount too large")
+	ErrTier     = errors.New("registry: the hardware is below what the tier asks")
+	ErrBeat     = errors.New("registry: the participant was there in this window already")
+	ErrMeasure  = errors.New("registry: not a move of this measurement")
+	ErrReport   = errors.New("registry: not a report about a peer")
+	ErrParams   = errors.New("registry: invalid parameters")
 )
 
 // Participant is one account that works for the network, or that serves the job it ordered.
@@ -44,24 +49,19 @@ type Participant struct {
 	Jailed  bool       `cbor:"8,keyasint"`  // a jailed participant is not matched
 	Since   int64      `cbor:"9,keyasint"`  // height of registration
 	Passed  uint32     `cbor:"10,keyasint"` // audits passed as a worker, in all runs, since the last failure
+
+	Hardware Hardware `cbor:"11,keyasint"` // as declared
+	Tier     Tier     `cbor:"12,keyasint"` // of uptime that it commits to
+	Pool     string   `cbor:"13,keyasint"` // account that may offer its work beside others'; none: nobody may
+	Rate     uint64   `cbor:"14,keyasint"` // measured operations a second; 0: not measured
+	RatedAt  int64    `cbor:"15,keyasint"` // height
+	Attested bool     `cbor:"16,keyasint"` // its hardware is attested, as governance says
+	Latency  uint32   `cbor:"17,keyasint"` // milliseconds, median of what its peers measured in the last epoch; 0: not measured
+	Cluster  string   `cbor:"18,keyasint"` // account that comes first among those close to it; none: nobody is known to be
 }
 
-// Params are the smallest stakes with which a role may be taken, in uzen.
-type Params struct {
-	WorkerStake   uint64 `cbor:"1,keyasint"`
-	VerifierStake uint64 `cbor:"2,keyasint"`
-}
-
-// MinStake is the smallest stake for a role.
-func (p Params) MinStake(r run.Role) uint64 {
-	if r == run.Verifier {
-		return p.VerifierStake
-	}
-	return p.WorkerStake
-}
-
-// Register checks a registration and dates it. Stake must already be held by the caller; Slashed and Jailed start
-// fresh.
+// Register checks a registration and dates it. Stake must already be held by the caller; what is found out about a
+// participant, such as Slashed and Rate, starts fresh.
 func Register(p Participant, params Params, height int64) (Participant, error) {
 	if err := p.check(); err != nil {
 		return Participant{}, err
@@ -71,11 +71,38 @@ func Register(p Participant, params Params, height int64) (Participant, error) {
 			return Participant{}, fmt.Errorf("%w: %d uzen, role %d needs at least %d: stake more", ErrStake, p.Stake, r, least)
 		}
 	}
+	if err := p.commits(params); err != nil {
+		return Participant{}, err
+	}
 	p.Roles = slices.Clone(p.Roles)
 	slices.Sort(p.Roles)
 	p.Addrs = slices.Clone(p.Addrs)
-	p.Slashed, p.Jailed, p.Since, p.Passed = 0, false, height, 0
-	return p, nil
+	p.Since = height
+	return p.found(Participant{}), nil
+}
+
+// Moved gives a participant other addresses. The stake does not matter: somebody who was slashed still has to be reachable.
+func (p Participant) Moved(peerID string, addrs []string) (Participant, error) {
+	p.PeerID, p.Addrs = peerID, slices.Clone(addrs)
+	return p, p.check()
+}
+
+// found takes from another record what was found out about its participant.
+func (p Participant) found(old Participant) Participant {
+	p.Slashed, p.Jailed, p.Passed = old.Slashed, old.Jailed, old.Passed
+	p.Rate, p.RatedAt, p.Attested, p.Latency, p.Cluster = old.Rate, old.RatedAt, old.Attested, old.Latency, old.Cluster
+	return p
+}
+
+// Renew replaces the registration of a participant by a new one. What it did before it cannot lose; what was measured it
+// keeps unless it declares another device.
+func (p Participant) Renew(next Participant) Participant {
+	renewed := next.found(p)
+	renewed.Since = p.Since
+	if next.Hardware.Kind != p.Hardware.Kind || next.Hardware.Memory != p.Hardware.Memory {
+		renewed.Rate, renewed.RatedAt, renewed.Attested = 0, 0, false
+	}
+	return renewed
 }
 
 func (p Participant) check() error {
@@ -102,7 +129,10 @@ func (p Participant) check() error {
 			return fmt.Errorf("%w: address of %d bytes, wanted 1 to %d", ErrInvalid, len(a), MaxAddr)
 		}
 	}
-	return nil
+	if len(p.Pool) > run.MaxID {
+		return fmt.Errorf("%w: pool of %d bytes, at most %d", ErrInvalid, len(p.Pool), run.MaxID)
+	}
+	return p.Hardware.check()
 }
 
 // Has reports whether the participant takes a role.
@@ -111,6 +141,19 @@ func (p Participant) Has(r run.Role) bool { return slices.Contains(p.Roles, r) }
 // Eligible reports whether the participant may be matched in a role: it takes it, is not jailed, and has the stake.
 func (p Participant) Eligible(r run.Role, params Params) bool {
 	return p.Has(r) && !p.Jailed && p.Stake >= params.MinStake(r)
+}
+
+// Cover is the price of the work that a stake may stand behind, beside work that is leased already; both in uzen.
+func (p Participant) Cover(params Params, leased uint64) uint64 {
+	if params.CoverPPM == 0 {
+		return math.MaxUint64
+	}
+	high, low := bits.Mul64(p.Stake, million)
+	if high >= uint64(params.CoverPPM) {
+		return math.MaxUint64
+	}
+	all, _ := bits.Div64(high, low, uint64(params.CoverPPM))
+	return all - min(all, leased)
 }
 
 // TopUp adds to the stake.

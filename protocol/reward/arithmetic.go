@@ -2,6 +2,7 @@ package reward
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/starling-network/starling/protocol/market"
 )
@@ -9,7 +10,7 @@ import (
 // Due is what a receipt for work or an audit comes to when it is paid in full: net, and the fee on top of it, in uzen.
 func (r Receipt) Due() (net, fee uint64) {
 	gross, _ := market.Cost(r.Flops, r.Price) // beyond 64 bits it saturates, as when it was paid
-	fee = fraction(gross, market.FeePPM)
+	fee = market.Share(gross, r.FeePPM)
 	return gross - fee, fee
 }
 
@@ -19,7 +20,12 @@ func Arithmetic(r Receipt, all []Receipt) []string {
 	switch r.Kind {
 	case Work, Audit:
 		return r.payment()
+	case Base, WorkReward, Bandwidth:
+		return []string{fmt.Sprintf("%d uzen of the epoch x %d / %d = %d uzen, rounded down", r.Pot, r.Part, r.Whole, r.portion())}
 	case Slash:
+		if r.OfEpoch() {
+			return []string{fmt.Sprintf("%d uzen: %s %% of the stake at the time, to the community pool", r.Amount, percent(uint32(r.Part)))}
+		}
 		lines := []string{fmt.Sprintf("%d uzen: %d %% of the stake at the time", r.Amount, DefaultSlashPPM/10_000)}
 		for _, part := range all {
 			if r.sameVerdict(part) && (part.Kind == Bounty || part.Kind == Fee) {
@@ -55,7 +61,7 @@ func (r Receipt) payment() []string {
 	net, fee := r.Due()
 	lines := []string{
 		fmt.Sprintf("%d floating-point operations x %d uzen / 10^15 = %d uzen, rounded down", r.Flops, r.Price, net+fee),
-		fmt.Sprintf("less %d %% to the community pool, %d uzen: %d uzen", market.FeePPM/10_000, fee, net),
+		fmt.Sprintf("less %s %% to the community pool, %d uzen: %d uzen", percent(r.FeePPM), fee, net),
 	}
 	switch {
 	case r.Amount == net && r.Fee == fee:
@@ -66,4 +72,9 @@ func (r Receipt) payment() []string {
 		return append(lines, "not paid: 0 uzen")
 	}
 	return append(lines, fmt.Sprintf("the receipt says %d uzen with a fee of %d, which does not add up", r.Amount, r.Fee))
+}
+
+// percent writes parts per million as a percentage, without needless digits.
+func percent(ppm uint32) string {
+	return strings.TrimSuffix(strings.TrimRight(fmt.Sprintf("%d.%04d", ppm/10_000, ppm%10_000), "0"), ".")
 }

@@ -44,7 +44,7 @@ func TestArithmeticLeadsToTheAmount(t *testing.T) {
 }
 
 func TestArithmeticFindsWrongAmounts(t *testing.T) {
-	r := Receipt{Kind: Work, Flops: 2 * market.Flops, Price: 100, Amount: 191, Fee: 10, Reason: Verified}
+	r := Receipt{Kind: Work, Flops: 2 * market.Flops, Price: 100, FeePPM: market.FeePPM, Amount: 191, Fee: 10, Reason: Verified}
 	if text := strings.Join(Arithmetic(r, nil), "\n"); !strings.Contains(text, "does not add up") {
 		t.Errorf("%s", text)
 	}
@@ -86,7 +86,7 @@ func reasons(t *testing.T, file, prefix string) map[string]string {
 
 // Every reason there is has a sentence, and every reason that costs its receiver something has advice.
 func TestEveryConstantIsExplained(t *testing.T) {
-	gains := map[string]bool{Verified: true, FaultFound: true, RunDone: true, AuditMoot: true, FoundOutside: true}
+	gains := map[string]bool{Verified: true, KeptUptime: true, Served: true, FaultFound: true, RunDone: true, AuditMoot: true, FoundOutside: true}
 	for name, reason := range reasons(t, "explain.go", "") {
 		if because[reason] == "" || fixes[reason] == "" && !gains[reason] {
 			t.Errorf("%s (%s): because %q, fix %q", name, reason, because[reason], fixes[reason])

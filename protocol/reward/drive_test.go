@@ -47,7 +47,14 @@ type world struct {
 	disputes []pending
 	events   []run.Event
 	receipts []Receipt
+	results  map[place]run.Commitment // right ones: everybody asks for them in every block
 	log      bytes.Buffer
+}
+
+// place is what the result of a unit depends on.
+type place struct {
+	base        canon.Digest
+	round, unit uint32
 }
 
 // pending is an open dispute, which the referee decides at a height.
@@ -62,16 +69,16 @@ func digest(parts ...any) canon.Digest { return canon.Sum("world", []byte(fmt.Sp
 
 func enact(t *testing.T, order market.Order, parties []party) *world {
 	t.Helper()
-	w := &world{t: t, order: order, parties: parties, height: 1, bank: map[string]uint64{}}
+	w := &world{t: t, order: order, parties: parties, height: 1, bank: map[string]uint64{}, results: map[place]run.Commitment{}}
 	slices.SortFunc(w.parties, func(a, b party) int { return cmp.Compare(a.offer.ID, b.offer.ID) })
 	w.bank[order.Consumer] = order.Budget
-	var offers []market.Offer
+	var offers []market.Lot
 	for _, p := range parties {
-		offers = append(offers, p.offer)
+		offers = append(offers, market.Lot{Offer: p.offer, Profile: market.Profile{Cover: 1 << 63}})
 		w.bank[Stake(p.offer.ID)] = stake
 	}
 	w.total = order.Budget + stake*uint64(len(parties))
-	lease, reason := market.Match(order, offers, w.env().Beacon)
+	lease, reason := market.NewBook(offers, nil, w.env().Beacon).Match(order)
 	if reason != market.Matched {
 		t.Fatalf("not matched: %s", reason)
 	}
@@ -229,9 +236,12 @@ func nonce(round, unit uint32) canon.Digest { return digest("nonce", round, unit
 func (w *world) unmask(p party) {
 	for _, l := range w.s.All() {
 		for _, u := range l.Units {
+			if u.Worker != p.offer.ID {
+				continue
+			}
 			answered := u.Status == run.Sealed || u.Status == run.Accepted || u.Status == run.Disputed
 			right := w.right(l, u.Index)
-			if u.Worker == p.offer.ID && answered && u.Commit.Hidden == right.Hidden && u.Commit.Update == right.Update && !slices.Equal(u.Commit.Segments, right.Segments) {
+			if answered && u.Commit.Hidden == right.Hidden && u.Commit.Update == right.Update && !slices.Equal(u.Commit.Segments, right.Segments) {
 				w.apply(w.s.Unmask(w.env(), p.offer.ID, l.Round, u.Index, u.Attempt, nonce(l.Round, u.Index), right.Segments))
 			}
 		}
@@ -308,7 +318,7 @@ func (w *world) apply(s run.State, events []run.Event, err error) {
 	if err != nil {
 		w.t.Fatalf("height %d: %v", w.height, err)
 	}
-	book := Book{Consumer: w.order.Consumer, Escrow: w.escrow, SlashPPM: DefaultSlashPPM, Height: w.height, Seq: w.seq,
+	book := Book{Consumer: w.order.Consumer, Escrow: w.escrow, SlashPPM: DefaultSlashPPM, FeePPM: market.FeePPM, Height: w.height, Seq: w.seq,
 		Stake: func(id string) uint64 { return w.bank[Stake(id)] }}
 	settled := Settle(s, events, book)
 	for _, t := range settled.Transfers {
@@ -357,7 +367,14 @@ func (w *world) tell(s run.State, events []run.Event, receipts []Receipt) {
 }
 
 func (w *world) right(l run.Lap, unit uint32) run.Commitment {
-	return right(l.Base.Root, l.Round, unit, w.s.Terms.Segments)
+	at := place{l.Base.Root, l.Round, unit}
+	c, known := w.results[at]
+	if !known {
+		c = right(at.base, at.round, at.unit, w.s.Terms.Segments)
+		w.results[at] = c
+	}
+	c.Segments = slices.Clone(c.Segments)
+	return c
 }
 
 // right is the one result of a unit: it depends on base, round and index alone.

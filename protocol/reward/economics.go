@@ -6,6 +6,8 @@ import (
 	"math"
 	"math/big"
 	"math/bits"
+
+	"github.com/starling-network/starling/protocol/market"
 )
 
 // ErrWager is wrapped by the error for a wager that cannot be reckoned.
@@ -67,7 +69,7 @@ func (w Wager) Odds() (Odds, error) {
 	}
 	o := Odds{
 		Faked:  uint32((uint64(w.Steps)*uint64(w.CheatPPM) + million - 1) / million),
-		Audits: fraction(w.Cost, w.AuditPPM),
+		Audits: market.Share(w.Cost, w.AuditPPM),
 	}
 	o.Detection = Certainty - power(Certainty/million*uint64(million-w.AuditPPM), o.Faked)
 	// Both sides of saved > Detection (Reward + Stake), times Steps and Certainty.
@@ -114,13 +116,6 @@ func ToPost(taken uint64, slashPPM uint32) uint64 {
 		stake++
 	}
 	return stake
-}
-
-// fraction is amount * ppm / 10^6, rounded down.
-func fraction(amount uint64, ppm uint32) uint64 {
-	high, low := bits.Mul64(amount, uint64(ppm))
-	part, _ := bits.Div64(high, low, million)
-	return part
 }
 
 // power is x^n for x in 1/Certainty, by squaring. Each product is rounded to the nearest.

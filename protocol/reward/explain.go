@@ -33,6 +33,15 @@ const (
 	BudgetExhausted = run.WhyBudgetExhausted // the escrow did not hold the whole amount
 	RunHalted       = "run_halted"           // the run ended before the round was attested
 	RunDone         = "run_done"             // the run is complete
+
+	KeptUptime  = "kept_uptime"   // the uptime of the tier was kept
+	Downtime    = "downtime"      // it was not
+	PartOfEpoch = "part_of_epoch" // the commitment began in the middle of the epoch
+	NotMeasured = "not_measured"  // the rate of the machine was never measured, so that its work weighs nothing
+	Served      = "bytes_served"  // peers acknowledged the bytes
+	Throttled   = "throttled"     // peers measured less than half of the promised upload
+	NothingMade = "nothing_made"  // the schedule makes no coins for this
+	Barred      = "barred"        // the account was slashed for wrong work
 )
 
 // lostUnit is the reason of the receipt for a unit that moved to another worker.
@@ -84,9 +93,18 @@ var because = map[string]string{
 	BudgetExhausted:    "the budget of the job is exhausted",
 	RunHalted:          "the run was halted before the round was final",
 	RunDone:            "the run is done",
+	KeptUptime:         "it kept the uptime of its tier",
+	Downtime:           "it was there less than its tier promises",
+	PartOfEpoch:        "its commitment began in the middle of the epoch",
+	NotMeasured:        "the rate of its machine was never measured, so that its work weighs nothing",
+	Served:             "its peers acknowledged the bytes that it served",
+	Throttled:          "its peers measured less than half of the upload that it promises",
+	NothingMade:        "the schedule makes no coins for this",
+	Barred:             "the account was slashed for wrong work",
 	run.WhyNoWorkers:   "the run was halted: no active worker is left",
 	run.WhyNoVerifiers: "the run was halted: no active verifier is left",
 	run.WhyNoQuorum:    "the run was halted: its members do not agree on a checkpoint",
+	run.WhyCancelled:   "the consumer cancelled the job, and every round under way is final",
 	run.WhyDiverged:    "the training diverged: an audit confirmed that a unit comes to weights which are infinite or no numbers",
 }
 
@@ -110,6 +128,12 @@ var fixes = map[string]string{
 	SealUnopened:       "check that the verifier executes every unit and stays reachable until its seals are opened; nothing is slashed",
 	PlantPassed:        "before staking again, check the memory of the machine and that the verifier executes every unit",
 	BudgetExhausted:    "raise the budget of the job and resume it",
+	Downtime:           "keep the machine on and connected, or commit to a lower tier",
+	PartOfEpoch:        "nothing; the next epoch counts",
+	NotMeasured:        "have the machine measured; docs/market.md says how",
+	Throttled:          "promise less upload, or free the line of other load",
+	NothingMade:        "nothing; the network decides the schedule by governance",
+	Barred:             "see the receipt of the slash",
 	RunHalted:          "see the reason of the refund; the consumer can resume the job from its last checkpoint",
 	run.WhyNoWorkers:   "resume the job when workers offer themselves",
 	run.WhyNoVerifiers: "resume the job when verifiers offer themselves",
@@ -125,6 +149,8 @@ func Reason(r Receipt) string {
 	return "of " + r.Reason
 }
 
+var rewards = map[Kind]string{Base: "base reward", WorkReward: "work reward", Bandwidth: "bandwidth bonus"}
+
 // Explain says a receipt in one sentence, and what to do if there is something. People count rounds from 1.
 func Explain(r Receipt) string {
 	at := fmt.Sprintf("unit %d of round %d", r.Unit, r.Round+1)
@@ -133,7 +159,12 @@ func Explain(r Receipt) string {
 	case Work, Audit:
 		what = fmt.Sprintf("%s receives %d uzen for the %s of %s", r.Who, r.Amount, r.Kind, at)
 	case Slash:
+		if r.OfEpoch() {
+			at = r.Job
+		}
 		what = fmt.Sprintf("%s loses %d uzen of its stake over %s", r.Who, r.Amount, at)
+	case Base, WorkReward, Bandwidth:
+		what = fmt.Sprintf("%s receives %d uzen of the %s of %s", r.Who, r.Amount, rewards[r.Kind], r.Job)
 	case Refund:
 		what = fmt.Sprintf("%s gets %d uzen back", r.Who, r.Amount)
 	default:

@@ -18,6 +18,10 @@ const (
 	Bounty Kind = "bounty" // the part of a slash that goes to the one who was right
 	Fee    Kind = "fee"    // the part of a slash that goes to the community pool
 	Refund Kind = "refund" // what was not spent, back to the consumer
+
+	Base       Kind = "base"        // of an epoch: for uptime
+	WorkReward Kind = "work_reward" // for verified work, by the class of the machine
+	Bandwidth  Kind = "bandwidth"   // for bytes that peers acknowledged
 )
 
 // Receipt is one line of why somebody was paid, or was not. Every attempt at a unit and every audit ends in one.
@@ -35,13 +39,20 @@ type Receipt struct {
 	Amount uint64   `cbor:"11,keyasint" json:"amount"` // uzen, net
 	Fee    uint64   `cbor:"12,keyasint" json:"fee"`    // uzen to the community pool on top of Amount
 	Reason string   `cbor:"13,keyasint" json:"reason"`
-	Fix    string   `cbor:"14,keyasint" json:"fix,omitempty"` // what Who can do about it
+	Fix    string   `cbor:"14,keyasint" json:"fix,omitempty"`     // what Who can do about it
+	FeePPM uint32   `cbor:"15,keyasint" json:"fee_ppm,omitempty"` // of a payment, to the community pool, as governance had it
+
+	// Of an epoch: Amount is Pot * Part / Whole. Of a slash: Part of Whole of the stake.
+	Pot   uint64 `cbor:"16,keyasint" json:"pot,omitempty"`
+	Part  uint64 `cbor:"17,keyasint" json:"part,omitempty"`
+	Whole uint64 `cbor:"18,keyasint" json:"whole,omitempty"`
 }
 
 // Accounts of transfers that are not a participant's own.
 const (
 	Escrow        = "escrow"         // of the job
 	CommunityPool = "community_pool" // of the chain
+	Emission      = "emission"       // coins that are made
 )
 
 // Stake names the account that holds a participant's stake.
@@ -49,7 +60,7 @@ func Stake(id string) string { return "stake:" + id }
 
 // Transfer is one movement of coins for the chain to execute.
 type Transfer struct {
-	From   string `cbor:"1,keyasint"` // Escrow, or Stake of somebody
+	From   string `cbor:"1,keyasint"` // Escrow, Emission, or Stake of somebody
 	To     string `cbor:"2,keyasint"` // CommunityPool, or an account address
 	Amount uint64 `cbor:"3,keyasint"` // uzen, never zero
 }

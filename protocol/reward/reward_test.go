@@ -277,7 +277,7 @@ func TestBudgetRunsOut(t *testing.T) {
 func TestShortEscrowPaysWhatItHolds(t *testing.T) {
 	s := run.State{Terms: run.Terms{Job: "j", UnitFlops: market.Flops}, Members: []run.Member{{ID: "v", Role: run.Verifier, Price: 100}, {ID: "x", Role: run.Verifier}}}
 	passed := []run.Event{{Kind: run.AuditPassed, Who: "v"}, {Kind: run.AuditPassed, Who: "v"}, {Kind: run.AuditPassed, Who: "x"}}
-	got := Settle(s, passed, Book{Escrow: market.Escrow{Budget: 140}, Seq: 7})
+	got := Settle(s, passed, Book{Escrow: market.Escrow{Budget: 140}, FeePPM: market.FeePPM, Seq: 7})
 	want := []string{
 		"v receives 95 uzen for the audit of unit 0 of round 1 because the work is verified.",
 		"v receives 38 uzen for the audit of unit 0 of round 1 because the budget of the job is exhausted. To do: raise the budget of the job and resume it.",

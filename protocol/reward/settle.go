@@ -14,6 +14,7 @@ type Book struct {
 	Consumer string
 	Escrow   market.Escrow
 	SlashPPM uint32                 // of the stake, for a lost dispute
+	FeePPM   uint32                 // of every payment, to the community pool
 	Stake    func(id string) uint64 // uzen staked by a member now
 	Height   int64
 	Seq      uint64 // of the next receipt
@@ -112,7 +113,7 @@ func (l *ledger) pay(kind Kind, round, unit uint32, who, reason string) {
 	// A cost beyond 64 bits saturates, and no escrow holds as much.
 	gross, _ := market.Cost(l.state.Terms.UnitFlops, m.Price)
 	var net, fee uint64
-	l.Escrow, net, fee = l.Escrow.Pay(gross)
+	l.Escrow, net, fee = l.Escrow.Pay(gross, l.book.FeePPM)
 	switch {
 	case gross == 0:
 		reason = TooSmall
@@ -120,7 +121,7 @@ func (l *ledger) pay(kind Kind, round, unit uint32, who, reason string) {
 		reason = BudgetExhausted
 	}
 	l.receipt(Receipt{Round: round, Unit: unit, Who: who, Role: m.Role, Kind: kind,
-		Flops: l.state.Terms.UnitFlops, Price: m.Price, Amount: net, Fee: fee, Reason: reason})
+		Flops: l.state.Terms.UnitFlops, Price: m.Price, FeePPM: l.book.FeePPM, Amount: net, Fee: fee, Reason: reason})
 	l.transfer(Escrow, who, net)
 	l.transfer(Escrow, CommunityPool, fee)
 }
@@ -128,7 +129,7 @@ func (l *ledger) pay(kind Kind, round, unit uint32, who, reason string) {
 func (l *ledger) unpaid(kind Kind, round, unit uint32, who, reason string) {
 	m, _ := l.state.Member(who)
 	l.receipt(Receipt{Round: round, Unit: unit, Who: who, Role: m.Role, Kind: kind,
-		Flops: l.state.Terms.UnitFlops, Price: m.Price, Reason: reason})
+		Flops: l.state.Terms.UnitFlops, Price: m.Price, FeePPM: l.book.FeePPM, Reason: reason})
 }
 
 // slash takes from the stake of the loser of a dispute, or of a verifier that did not look. Half goes to who was right and

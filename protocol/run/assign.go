@@ -11,10 +11,16 @@ import (
 
 // deal hands out the units of the round, when there is a beacon and room in the window: to the active workers in an order
 // that nobody could choose, as many as each is fast. A round that the escrow does not cover waits for what earlier rounds
-// leave, and without any ends the run.
+// leave, and without any ends the run. So does a round that the consumer no longer wants; while it pauses the run, no round
+// begins.
 func (d *draft) deal() {
 	switch {
-	case d.env.Beacon.IsZero() || len(d.Open) >= int(d.Terms.Window):
+	case d.env.Ended:
+		if len(d.Open) == 0 {
+			d.halt(WhyCancelled)
+		}
+		return
+	case d.env.Paused || d.env.Beacon.IsZero() || len(d.Open) >= int(d.Terms.Window):
 		return
 	case d.env.Broke:
 		if len(d.Open) == 0 {

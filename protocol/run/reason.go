@@ -47,6 +47,7 @@ const (
 	WhyNoWorkers       = "no_workers"
 	WhyNoVerifiers     = "no_verifiers"
 	WhyNoQuorum        = "no_quorum"        // members are left that do not agree, or nobody is left to attest
+	WhyCancelled       = "cancelled"        // its consumer wants no further round
 	WhyBudgetExhausted = "budget_exhausted" // the escrow does not cover another round
 	WhyDiverged        = "diverged"         // the update of a unit is not finite, whoever computes it
 )

@@ -239,4 +239,6 @@ type Env struct {
 	Height int64
 	Beacon canon.Digest // of this block, unknown before it; zero if the block has none
 	Broke  bool         // for Tick: the escrow does not cover another round, so that none may begin
+	Paused bool         // for Tick: no round may begin, whatever the budget
+	Ended  bool         // for Tick: the consumer wants no further round; the run ends when every round is final
 }

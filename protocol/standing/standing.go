@@ -74,13 +74,15 @@ const (
 
 	// The market.
 	NoOrder        Code = "no_order"
-	OrderPrice     Code = "order_price"      // below what the participant asks
-	OrderWorkers   Code = "order_workers"    // wants more workers than offer
-	OrderVerifiers Code = "order_verifiers"  // wants more verifiers than offer
-	OrderDear      Code = "order_dear"       // others ask too much for it
-	OrderBudget    Code = "order_budget"     // does not cover a round
-	OrderNotChosen Code = "order_not_chosen" // others are cheaper or earlier
-	OrderNext      Code = "order_next"       // it is tried in the next block
+	OrderPrice     Code = "order_price"     // below what the participant asks
+	OrderWorkers   Code = "order_workers"   // wants more workers than offer
+	OrderVerifiers Code = "order_verifiers" // wants more verifiers than offer
+	OrderDear      Code = "order_dear"      // others ask too much for it
+	OrderBudget    Code = "order_budget"    // does not cover a round
+
+	OrderConditions Code = "order_conditions" // too few keep them
+	OrderNotChosen  Code = "order_not_chosen" // others are cheaper or earlier
+	OrderNext       Code = "order_next"       // it is tried in the next block
 
 	// A run.
 	Left           Code = "left_run"
@@ -196,6 +198,8 @@ func (v View) unmatched(o Order, mine market.Offer) Reason {
 		return waits(OrderWorkers, "the order waits for %d workers, and %d offer or are busy", o.Workers.Min, offering(run.Worker))
 	case o.Why == market.TooFewVerifiers:
 		return waits(OrderVerifiers, "the order waits for %d verifiers, and %d offer or are busy", o.Verifiers, offering(run.Verifier))
+	case o.Why == market.ConditionsUnmet || o.Why == market.TooFewDomains:
+		return waits(OrderConditions, "the order waits for others that keep its conditions")
 	case o.Why == market.PriceAboveCap:
 		return waits(OrderDear, "the order waits for others who ask at most its %d uzen per 10^15 operations", o.PriceCap)
 	case o.Why == market.BudgetTooSmall:

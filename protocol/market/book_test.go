@@ -1,0 +1,318 @@
+package market
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/protocol/registry"
+	"github.com/starling-network/starling/protocol/run"
+)
+
+// A lot of whoever fits everything, to be spoilt.
+func good(id string, role run.Role, price uint64) Lot {
+	return Lot{Offer{ID: id, Role: role, Price: price, Slots: 1, At: 1}, Profile{
+		Class: registry.Professional, Tier: registry.Silver, Memory: 16, Upload: 100, Region: "eu", Jurisdiction: "DE", Domain: id,
+		Attested: true, Rate: 1e12, Latency: 10, Cover: math.MaxUint64,
+	}}
+}
+
+func picky() Order {
+	o := order()
+	o.Workers, o.Verifiers = Workers{Min: 1, Target: 1, Max: 1}, 1
+	o.Conditions = Conditions{
+		Classes: []registry.Class{registry.Professional, registry.Datacentre}, Memory: 16, Upload: 100, Regions: []string{"eu", "us"}, NotRegions: []string{"us"},
+		Jurisdictions: []string{"DE", "FR"}, NotJurisdictions: []string{"FR"}, Attested: true, Tier: registry.Silver, Hourly: Hourly(101, 1e12),
+	}
+	return o
+}
+
+// Every condition is held by itself, and the estimate says which one is not.
+func TestConditions(t *testing.T) {
+	for name, c := range map[string]struct {
+		spoil func(*Lot)
+		want  Misfit
+	}{
+		"busy":                  {func(l *Lot) { l.Slots = 0 }, NoSlot},
+		"class":                 {func(l *Lot) { l.Class = registry.Consumer }, WrongClass},
+		"not measured":          {func(l *Lot) { l.Class = registry.Unrated }, WrongClass},
+		"memory":                {func(l *Lot) { l.Memory = 15 }, MemoryTooSmall},
+		"upload":                {func(l *Lot) { l.Upload = 99 }, UploadTooSlow},
+		"region":                {func(l *Lot) { l.Region = "asia" }, WrongRegion},
+		"region denied":         {func(l *Lot) { l.Region = "us" }, WrongRegion},
+		"jurisdiction":          {func(l *Lot) { l.Jurisdiction = "" }, WrongJurisdiction},
+		"jurisdiction denied":   {func(l *Lot) { l.Jurisdiction = "FR" }, WrongJurisdiction},
+		"attested":              {func(l *Lot) { l.Attested = false }, NotAttested},
+		"tier":                  {func(l *Lot) { l.Tier = registry.Bronze }, TierTooLow},
+		"stake":                 {func(l *Lot) { l.Cover = 3*4*100 - 1 }, StakeTooSmall},
+		"hour":                  {func(l *Lot) { l.Rate = 2e12 }, HourTooDear},
+		"price":                 {func(l *Lot) { l.Price, l.Rate = 1001, 1e11 }, TooDear},
+		"the other, by a price": {func(l *Lot) { l.Price = 101 }, NotChosen},
+	} {
+		lots := []Lot{good("w0", run.Worker, 100), good("w1", run.Worker, 100), good("v0", run.Verifier, 100)}
+		lots[1].At = 2
+		c.spoil(&lots[0])
+		e := NewBook(lots, nil, canon.Sum("beacon")).Estimate(picky())
+		if e.Why != Matched || len(e.Passed) != 1 || e.Passed[0].ID != "w0" || e.Passed[0].Why != c.want || e.Passed[0].Why.Text() == "" {
+			t.Errorf("%s: %q, %+v, want %q", name, e.Why, e.Passed, c.want)
+		}
+		alone := NewBook([]Lot{lots[0], lots[2]}, nil, canon.Sum("beacon"))
+		if _, why := alone.Match(picky()); (why == Matched) != (c.want == NotChosen) {
+			t.Errorf("%s: alone %q", name, why)
+		}
+	}
+}
+
+func TestReasons(t *testing.T) {
+	o := picky()
+	o.Workers, o.Conditions.Domains, o.Conditions.Hourly = Workers{Min: 2, Target: 2, Max: 2}, 2, 0
+	two := func(spoil func(a, b, v *Lot)) *Book {
+		a, b, v := good("a", run.Worker, 100), good("b", run.Worker, 100), good("v", run.Verifier, 100)
+		spoil(&a, &b, &v)
+		return NewBook([]Lot{a, b, v}, nil, canon.Sum("beacon"))
+	}
+	for name, c := range map[string]struct {
+		spoil func(a, b, v *Lot)
+		want  Reason
+	}{
+		"none":                 {func(a, b, v *Lot) {}, Matched},
+		"few workers":          {func(a, b, v *Lot) { a.Slots = 0 }, TooFewWorkers},
+		"few verifiers":        {func(a, b, v *Lot) { v.Slots = 0 }, TooFewVerifiers},
+		"conditions":           {func(a, b, v *Lot) { a.Memory = 0 }, ConditionsUnmet},
+		"conditions, verifier": {func(a, b, v *Lot) { v.Region = "" }, ConditionsUnmet},
+		"domains":              {func(a, b, v *Lot) { a.Domain = "b" }, TooFewDomains},
+		"price":                {func(a, b, v *Lot) { a.Price = 2000 }, PriceAboveCap},
+		"price, verifier":      {func(a, b, v *Lot) { v.Price = 2000 }, PriceAboveCap},
+		"one account for both": {func(a, b, v *Lot) { v.ID = "a" }, TooFewVerifiers},
+	} {
+		if _, why := two(c.spoil).Match(o); why != c.want {
+			t.Errorf("%s: %q, want %q", name, why, c.want)
+		}
+	}
+}
+
+// Of one price: who holds the data, who is near, who is close, who is earliest.
+func TestEqualPrices(t *testing.T) {
+	o := order()
+	o.Workers, o.Verifiers, o.Terms.AuditPPM, o.Near, o.Data = Workers{1, 1, 1}, 0, 0, "eu", "data"
+	var lots []Lot
+	for _, id := range []string{"holds", "near", "close", "early", "late"} {
+		l := good(id, run.Worker, 100)
+		l.Region, l.Latency, l.At = "us", 20, 5
+		switch id {
+		case "near":
+			l.Region, l.Latency = "eu", 0
+		case "close":
+			l.Latency = 10
+		case "late":
+			l.At = 9
+		}
+		lots = append(lots, l)
+	}
+	b := NewBook(lots, map[string][]string{"data": {"holds"}}, canon.Sum("beacon"))
+	for _, want := range []string{"holds", "near", "close", "early", "late"} {
+		lease, why := b.Match(o)
+		if why != Matched || lease.Members[0].ID != want {
+			t.Fatalf("%q: %v, want %s", why, lease.Members, want)
+		}
+		b.Take(o, lease.Members)
+	}
+	if _, why := b.Match(o); why != TooFewWorkers {
+		t.Errorf("an empty book: %q", why)
+	}
+}
+
+// A slot is taken once, and the stake stands behind what is leased.
+func TestTake(t *testing.T) {
+	o := order()
+	o.Workers, o.Verifiers, o.Terms.AuditPPM = Workers{1, 1, 1}, 0, 0
+	l := good("a", run.Worker, 100)
+	l.Slots, l.Cover = 9, 2*o.Value(run.Worker, 100)+1
+	b := NewBook([]Lot{l}, nil, canon.Sum("beacon"))
+	for i, want := range []Reason{Matched, Matched, ConditionsUnmet} {
+		lease, why := b.Match(o)
+		if why != want {
+			t.Fatalf("%d: %q, want %q", i, why, want)
+		}
+		b.Take(o, lease.Members)
+	}
+}
+
+// dumb tries every set of workers.
+func dumb(o Order, lots []Lot, beacon canon.Digest) []string {
+	rank := slices.Clone(lots)
+	draw := func(l Lot) canon.Digest {
+		return canon.Sum("starling/match/2", beacon[:], []byte(l.ID), []byte{byte(l.Role)})
+	}
+	slices.SortFunc(rank, func(x, y Lot) int {
+		dx, dy := draw(x), draw(y)
+		return cmp.Or(cmp.Compare(x.Price, y.Price), nearer(o, x, y), cmp.Compare(x.Latency-1, y.Latency-1),
+			cmp.Compare(x.At, y.At), bytes.Compare(dx[:], dy[:]))
+	})
+	fits := func(l Lot) bool {
+		c := o.Conditions
+		return l.Role == run.Worker && l.Slots > 0 && l.Price <= o.PriceCap && l.Memory >= c.Memory && (len(c.Regions) == 0 || slices.Contains(c.Regions, l.Region))
+	}
+	most, best := 0, 0 // how many, and which: earlier ranks are higher bits
+	for set := range 1 << len(rank) {
+		domains, n := map[string]bool{}, 0
+		ok := true
+		for i := range rank {
+			if set>>(len(rank)-1-i)&1 == 1 {
+				n++
+				domains[rank[i].Domain] = true
+				ok = ok && fits(rank[i])
+			}
+		}
+		if ok && n <= int(o.Workers.Target) && len(domains) >= int(o.Conditions.Domains) && (n > most || n == most && set > best) {
+			most, best = n, set
+		}
+	}
+	var ids []string
+	for i := range rank {
+		if best>>(len(rank)-1-i)&1 == 1 {
+			ids = append(ids, rank[i].ID)
+		}
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+func nearer(o Order, x, y Lot) int {
+	switch {
+	case x.Region == o.Near && y.Region != o.Near:
+		return -1
+	case x.Region != o.Near && y.Region == o.Near:
+		return 1
+	}
+	return 0
+}
+
+// On small books the lease is that of a search over all sets: as many workers as there can be, the best of them first.
+func TestMatchIsOptimal(t *testing.T) {
+	r := rand.New(rand.NewPCG(4, 2))
+	matched := 0
+	for i := range 2000 {
+		o := order()
+		o.Verifiers, o.Terms.AuditPPM, o.PriceCap, o.Near = 0, 0, 3, "eu"
+		o.Workers = Workers{Min: 1, Target: 1 + r.Uint32N(5), Max: 8}
+		o.Conditions = Conditions{Memory: r.Uint64N(3), Domains: r.Uint32N(o.Workers.Target + 1)}
+		if r.IntN(2) == 0 {
+			o.Conditions.Regions = []string{"eu", "us"}
+		}
+		var lots []Lot
+		for n := range 1 + r.IntN(9) {
+			l := good(fmt.Sprint("w", n), run.Worker, 1+r.Uint64N(4))
+			l.Slots, l.At, l.Memory, l.Latency = r.Uint32N(4), r.Int64N(2), r.Uint64N(4), r.Uint32N(3)
+			l.Region = []string{"eu", "us", "asia"}[r.IntN(3)]
+			l.Domain = fmt.Sprint(r.IntN(3))
+			lots = append(lots, l)
+		}
+		beacon := canon.Sum("beacon", []byte(fmt.Sprint(i)))
+		lease, why := NewBook(lots, nil, beacon).Match(o)
+		var got []string
+		for _, m := range lease.Members {
+			got = append(got, m.ID)
+		}
+		if want := dumb(o, lots, beacon); !slices.Equal(got, want) {
+			t.Fatalf("%d: %v (%q), the search finds %v\n%+v\n%+v", i, got, why, want, o.Conditions, lots)
+		}
+		if why == Matched {
+			matched++
+		}
+	}
+	if matched < 1000 {
+		t.Errorf("%d matched", matched)
+	}
+}
+
+func TestEstimate(t *testing.T) {
+	o := order()
+	lots := []Lot{good("a", run.Worker, 100), good("b", run.Worker, 300), good("v", run.Verifier, 600)}
+	e := NewBook(lots, nil, canon.Sum("beacon")).Estimate(o)
+	// 3 rounds of 4 units of 10^15 operations, at 2 x 10^12 a second; one unit in 20 is audited.
+	if e.Why != Matched || e.Round != 4*900 || e.Whole != 12*900 || e.Likely != 12*300+12*600/20 || e.Seconds != 6000 {
+		t.Errorf("%+v", e)
+	}
+	lots[0].Rate = 0
+	if e := NewBook(lots, nil, canon.Sum("beacon")).Estimate(o); e.Seconds != 0 {
+		t.Errorf("%d seconds with a machine that was never measured", e.Seconds)
+	}
+	const rate = 3_000_000_000_000
+	if price := PerFlops(400_000, rate); Hourly(price, rate) < 400_000 || Hourly(price-1, rate) >= 400_000 {
+		t.Errorf("400000 uzen an hour are %d uzen per 10^15 operations, which are %d an hour", price, Hourly(price, rate))
+	}
+}
+
+func TestOrderConditionsValidate(t *testing.T) {
+	for name, spoil := range map[string]func(*Order){
+		"exceed": func(o *Order) { o.OnExceed = 2 }, "shares": func(o *Order) { o.SharesPPM = million + 1 },
+		"class": func(o *Order) { o.Conditions.Classes = []registry.Class{registry.Unrated} }, "tier": func(o *Order) { o.Conditions.Tier = 9 },
+		"place":   func(o *Order) { o.Conditions.Regions = []string{""} },
+		"places":  func(o *Order) { o.Conditions.NotJurisdictions = make([]string, MaxPlaces+1) },
+		"domains": func(o *Order) { o.Conditions.Domains = o.Workers.Min + 1 },
+		"near":    func(o *Order) { o.Near = string(make([]byte, registry.MaxPlace+1)) },
+	} {
+		o := picky()
+		if spoil(&o); o.Validate() == nil {
+			t.Errorf("%s is taken", name)
+		}
+	}
+	if err := picky().Validate(); err != nil {
+		t.Error(err)
+	}
+}
+
+// market1000 is 1,000 orders and 10,000 offers that differ in everything.
+func market1000() (orders []Order, lots []Lot) {
+	r := rand.New(rand.NewPCG(1, 1))
+	pick := func(names ...string) string { return names[r.IntN(len(names))] }
+	for i := range 10_000 {
+		role := run.Worker
+		if i%5 == 0 {
+			role = run.Verifier
+		}
+		l := good(fmt.Sprint("starling1", i), role, 100+r.Uint64N(900))
+		l.Class, l.Tier, l.Memory, l.Latency = registry.Class(r.IntN(6)), registry.Tier(r.IntN(4)), r.Uint64N(81920), r.Uint32N(200)
+		l.Region, l.Jurisdiction, l.Attested = pick("eu", "us", "asia", "af", "sa"), pick("DE", "FR", "US", "JP", "BR", "ZA"), r.IntN(4) == 0
+		l.Domain, l.At = fmt.Sprint(r.IntN(500)), r.Int64N(1000)
+		lots = append(lots, l)
+	}
+	for i := range 1000 {
+		o := order()
+		o.ID = fmt.Sprint("job", i)
+		o.Terms.Job, o.Workers, o.Verifiers, o.Near = o.ID, Workers{2, 6, 8}, 1, pick("eu", "us", "")
+		switch r.IntN(3) {
+		case 0:
+			o.Conditions = Conditions{Memory: 16384, Classes: []registry.Class{registry.Professional, registry.Datacentre}, Domains: 2}
+		case 1:
+			o.Conditions = Conditions{Memory: 8192, Regions: []string{"eu", "us"}, NotJurisdictions: []string{"FR"}, Tier: registry.Bronze}
+		}
+		orders = append(orders, o)
+	}
+	return orders, lots
+}
+
+func matchAll(orders []Order, lots []Lot) (matched int) {
+	b := NewBook(lots, nil, canon.Sum("beacon"))
+	for _, o := range orders {
+		if lease, why := b.Match(o); why == Matched {
+			b.Take(o, lease.Members)
+			matched++
+		}
+	}
+	return matched
+}
+
+// BenchmarkMatch is 1,000 orders that meet 10,000 offers in one block; the bar is 100 ms.
+func BenchmarkMatch(b *testing.B) {
+	orders, lots := market1000()
+	for b.Loop() {
+		b.ReportMetric(float64(matchAll(orders, lots)), "matched")
+	}
+}

@@ -1,0 +1,164 @@
+package market
+
+import (
+	"math"
+	"slices"
+
+	"github.com/starling-network/starling/protocol/registry"
+	"github.com/starling-network/starling/protocol/run"
+)
+
+// Conditions are what an order asks of who takes part. Where, and whether attested, is asked of workers and verifiers;
+// the rest of workers alone.
+type Conditions struct {
+	Classes          []registry.Class `cbor:"1,keyasint,omitempty"` // none: any, also machines that were never measured
+	Memory           uint64           `cbor:"2,keyasint"`           // MiB, at least
+	Upload           uint64           `cbor:"3,keyasint"`           // kbit/s, at least
+	Regions          []string         `cbor:"4,keyasint,omitempty"` // none: anywhere
+	NotRegions       []string         `cbor:"5,keyasint,omitempty"`
+	Jurisdictions    []string         `cbor:"6,keyasint,omitempty"` // none: any
+	NotJurisdictions []string         `cbor:"7,keyasint,omitempty"`
+	Attested         bool             `cbor:"8,keyasint"`
+	Tier             registry.Tier    `cbor:"9,keyasint"`  // at least
+	Domains          uint32           `cbor:"10,keyasint"` // different failure domains of the workers of a lease, at least
+	Hourly           uint64           `cbor:"11,keyasint"` // uzen that an hour of the machine costs at its measured rate, at most; 0: any
+}
+
+// MaxPlaces is the most entries of one list of conditions.
+const MaxPlaces = 64
+
+// Profile is what the registry knows of who makes an offer.
+type Profile struct {
+	Class        registry.Class
+	Tier         registry.Tier
+	Memory       uint64 // MiB
+	Upload       uint64 // kbit/s promised
+	Region       string
+	Jurisdiction string
+	Domain       string
+	Attested     bool
+	Rate         uint64 // operations a second; 0: not measured
+	Latency      uint32 // milliseconds; 0: not measured
+	Cover        uint64 // price of the work that its stake may still stand behind, uzen
+}
+
+// ProfileOf reads a profile from the registry. leased is the price of the work that the participant is leased for already.
+func ProfileOf(p registry.Participant, params registry.Params, leased uint64) Profile {
+	h := p.Hardware
+	return Profile{
+		Class: p.Class(params), Tier: p.Tier, Memory: h.Memory, Upload: h.Upload, Region: h.Region, Jurisdiction: h.Jurisdiction,
+		Domain: h.Domain, Attested: p.Attested, Rate: p.Rate, Latency: p.Latency, Cover: p.Cover(params, leased),
+	}
+}
+
+// Lot is an offer that may be matched, with who makes it. Slots are those that are left; with none it is not.
+type Lot struct {
+	Offer
+	Profile
+}
+
+// Misfit says why an offer is not taken for an order.
+type Misfit string
+
+// The misfits, in the order in which they are looked for.
+const (
+	Fits              Misfit = ""
+	NoSlot            Misfit = "no_slot"             // it works in as many runs as it offers
+	WrongClass        Misfit = "wrong_class"         // of machine, or it was never measured
+	MemoryTooSmall    Misfit = "memory_too_small"    //
+	UploadTooSlow     Misfit = "upload_too_slow"     //
+	WrongRegion       Misfit = "wrong_region"        //
+	WrongJurisdiction Misfit = "wrong_jurisdiction"  //
+	NotAttested       Misfit = "not_attested"        //
+	TierTooLow        Misfit = "tier_too_low"        //
+	StakeTooSmall     Misfit = "stake_too_small"     // for the work that it would be leased
+	HourTooDear       Misfit = "hour_above_cap"      // or its rate was never measured
+	TooDear           Misfit = "price_above_cap"     // of the order
+	NotChosen         Misfit = "others_are_better"   // cheaper, closer or earlier
+	NoVerifierWanted  Misfit = "no_verifier_wanted"  // by the order
+	TakenInOtherRole  Misfit = "taken_in_other_role" // an account takes part once
+)
+
+var misfits = map[Misfit]string{
+	NoSlot: "it works in as many runs as it offers", WrongClass: "its machine is of another class, or was never measured",
+	MemoryTooSmall: "its memory is too small", UploadTooSlow: "its upload is too slow", WrongRegion: "it is in another region",
+	WrongJurisdiction: "it is under another jurisdiction", NotAttested: "its hardware is not attested", TierTooLow: "it commits to less uptime",
+	StakeTooSmall: "its stake is too small for the work it would be leased", HourTooDear: "an hour of it costs more than the cap, or its rate was never measured", TooDear: "it asks more than the cap",
+	NotChosen: "others are cheaper, closer or earlier", NoVerifierWanted: "the order wants no verifier", TakenInOtherRole: "the account is taken in another role",
+}
+
+// Text says a misfit in words, after "because".
+func (m Misfit) Text() string { return misfits[m] }
+
+// in checks the region of a shelf.
+func (o *Order) in(region string) Misfit {
+	c := &o.Conditions
+	if len(c.Regions) > 0 && !slices.Contains(c.Regions, region) || slices.Contains(c.NotRegions, region) {
+		return WrongRegion
+	}
+	return Fits
+}
+
+// misfit checks one lot, but for its region and its price. The frequent and cheap questions come first: most lots are
+// asked by orders that they do not fit.
+func (w *wish) misfit(l *lot) Misfit {
+	c := &w.order.Conditions
+	worker := l.Role == run.Worker
+	switch {
+	case !worker && w.order.Verifiers == 0:
+		return NoVerifierWanted
+	case l.left == 0:
+		return NoSlot
+	case worker && w.classes>>l.Class&1 == 0:
+		return WrongClass
+	case worker && l.Memory < c.Memory:
+		return MemoryTooSmall
+	case worker && l.Upload < c.Upload:
+		return UploadTooSlow
+	case w.barred != nil && w.barred[l.under]:
+		return WrongJurisdiction
+	case c.Attested && !l.Attested:
+		return NotAttested
+	case worker && l.Tier < c.Tier:
+		return TierTooLow
+	case worker && c.Hourly > 0 && (l.Rate == 0 || Hourly(l.Price, l.Rate) > c.Hourly):
+		return HourTooDear
+	case l.Cover < math.MaxUint64 && w.order.Value(l.Role, l.Price) > l.Cover:
+		return StakeTooSmall
+	}
+	return Fits
+}
+
+// wish is an order, made ready to be held against many lots.
+type wish struct {
+	order   *Order
+	classes uint8  // bit c: class c will do
+	barred  []bool // jurisdictions of the book that will not do; nil: none
+}
+
+func (b *Book) wish(o *Order) *wish {
+	w := &wish{order: o, classes: math.MaxUint8}
+	if c := o.Conditions; len(c.Classes) > 0 {
+		w.classes = 0
+		for _, class := range c.Classes {
+			w.classes |= 1 << class
+		}
+	}
+	if c := o.Conditions; len(c.Jurisdictions)+len(c.NotJurisdictions) > 0 {
+		w.barred = make([]bool, len(b.jurisdictions))
+		for i, j := range b.jurisdictions {
+			w.barred[i] = len(c.Jurisdictions) > 0 && !slices.Contains(c.Jurisdictions, j) || slices.Contains(c.NotJurisdictions, j)
+		}
+	}
+	return w
+}
+
+// Value is the price of the work that one member is leased in a role: all of it, over the fewest who share it.
+func (o *Order) Value(role run.Role, price uint64) uint64 {
+	unit, _ := Cost(o.Terms.UnitFlops, price)
+	all := multiply(multiply(unit, uint64(o.Terms.Units)), uint64(o.Terms.Rounds))
+	if role == run.Verifier {
+		return all / max(1, uint64(o.Verifiers))
+	}
+	return all / max(1, uint64(o.Workers.Min))
+}

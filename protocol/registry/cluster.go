@@ -1,0 +1,138 @@
+package registry
+
+import (
+	"cmp"
+	"slices"
+)
+
+// Node is a participant that may be grouped with others.
+type Node struct {
+	ID      string
+	Class   Class
+	Region  string
+	Cluster string // in which it is; none: in none
+}
+
+// Pair names two participants, the lesser first.
+type Pair struct{ A, B string }
+
+// PairOf orders two participants.
+func PairOf(a, b string) Pair { return Pair{min(a, b), max(a, b)} }
+
+// Clusters groups participants by what was measured between them, and returns the cluster of each: the least account in it.
+// Two clusters are joined, the closest two first, as long as any two in them are of one class and at most
+// Params.ClusterRTT apart, and they are no more than Params.ClusterSize. Two between which nothing was measured are not close. Who
+// is in one cluster already counts as closer by Params.StickyPPM, so that noise moves nobody. Ties go to the lesser account.
+//
+// It is agglomerative clustering with complete linkage, which has no choice to make. Time is quadratic in the number of measured pairs
+// at worst, with a small constant.
+func Clusters(nodes []Node, rtt map[Pair]uint32, params Params) map[string]string {
+	nodes = slices.Clone(nodes)
+	slices.SortFunc(nodes, func(a, b Node) int { return cmp.Compare(a.ID, b.ID) })
+	g := grouping{groups: make([][]Node, len(nodes)), rtt: rtt, params: params}
+	at := map[string]int{}
+	for i, n := range nodes {
+		g.groups[i], at[n.ID] = []Node{n}, i
+	}
+	var near []edge
+	for p, ms := range rtt {
+		a, known := at[p.A]
+		b, also := at[p.B]
+		if known && also && a != b && ms > 0 {
+			near = append(near, edge{a, b, g.distance(nodes[a], nodes[b])})
+		}
+	}
+	// The order of a map does not matter: edges are sorted by distance, then by their ends, which are unique.
+	slices.SortFunc(near, func(x, y edge) int {
+		return cmp.Or(cmp.Compare(x.far, y.far), cmp.Compare(x.a, y.a), cmp.Compare(x.b, y.b))
+	})
+	g.join(near)
+	found := map[string]string{}
+	for _, group := range g.groups {
+		for _, n := range group {
+			found[n.ID] = group[0].ID
+		}
+	}
+	return found
+}
+
+// grouping is a partition of the nodes; a group is sorted by account, and the one of a node that joined another is empty.
+type grouping struct {
+	groups [][]Node
+	rtt    map[Pair]uint32
+	params Params
+}
+
+// edge is between two groups: the distance of the two of them that are furthest apart.
+type edge struct {
+	a, b int
+	far  uint64
+}
+
+const apart = 1 << 62
+
+// distance of two nodes in millionths of a millisecond, or apart.
+func (g *grouping) distance(a, b Node) uint64 {
+	ms := uint64(g.rtt[PairOf(a.ID, b.ID)])
+	if ms == 0 || a.Class != b.Class {
+		return apart
+	}
+	if a.Cluster != "" && a.Cluster == b.Cluster {
+		return ms * uint64(million-g.params.StickyPPM)
+	}
+	return ms * million
+}
+
+// join joins the closest groups while there are any. Only what gets closer than the limit is ever looked at again.
+func (g *grouping) join(near []edge) {
+	limit := uint64(g.params.ClusterRTT) * million
+	near = slices.DeleteFunc(near, func(e edge) bool { return e.far > limit })
+	for len(near) > 0 {
+		e := near[0]
+		a, b := min(e.a, e.b), max(e.a, e.b)
+		if len(g.groups[a])+len(g.groups[b]) > int(g.params.ClusterSize) {
+			near = near[1:]
+			continue
+		}
+		g.groups[a] = append(g.groups[a], g.groups[b]...)
+		g.groups[b] = nil
+		slices.SortFunc(g.groups[a], func(x, y Node) int { return cmp.Compare(x.ID, y.ID) })
+		near = g.again(near, a, b, limit)
+	}
+}
+
+// again measures the edges of group a anew, which group b joined.
+func (g *grouping) again(near []edge, a, b int, limit uint64) []edge {
+	var rest []edge
+	seen := map[int]bool{}
+	for _, e := range near {
+		if e.a != a && e.b != a && e.a != b && e.b != b {
+			rest = append(rest, e)
+			continue
+		}
+		other := e.a
+		if other == a || other == b {
+			other = e.b
+		}
+		if other == a || other == b || seen[other] {
+			continue
+		}
+		seen[other] = true
+		if far := g.furthest(a, other); far <= limit {
+			rest = append(rest, edge{min(a, other), max(a, other), far})
+		}
+	}
+	slices.SortFunc(rest, func(x, y edge) int {
+		return cmp.Or(cmp.Compare(x.far, y.far), cmp.Compare(x.a, y.a), cmp.Compare(x.b, y.b))
+	})
+	return rest
+}
+
+func (g *grouping) furthest(a, b int) (far uint64) {
+	for _, x := range g.groups[a] {
+		for _, y := range g.groups[b] {
+			far = max(far, g.distance(x, y))
+		}
+	}
+	return far
+}

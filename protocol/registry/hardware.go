@@ -1,0 +1,114 @@
+package registry
+
+import (
+	"fmt"
+	"math/bits"
+)
+
+// Kind of a device.
+type Kind uint8
+
+// Kinds are part of the format.
+const (
+	CPU   Kind = 0
+	GPU   Kind = 1
+	Apple Kind = 2
+)
+
+// Hardware is what a participant says it computes on. Only its rate is measured: see Measurement.
+type Hardware struct {
+	Kind         Kind   `cbor:"1,keyasint"`
+	Memory       uint64 `cbor:"2,keyasint"` // MiB that a job may use: of the accelerator, or of the machine without one
+	Upload       uint64 `cbor:"3,keyasint"` // kbit/s that it promises to its peers
+	Region       string `cbor:"4,keyasint"` // such as "eu-north": nearness is told by equality
+	Jurisdiction string `cbor:"5,keyasint"` // ISO 3166 code of the country, in capitals
+	Domain       string `cbor:"6,keyasint"` // failure domain: what has this in common fails together. None: one that all share who give none
+}
+
+// MaxPlace is the most bytes of the name of a region, a jurisdiction or a failure domain.
+const MaxPlace = 64
+
+func (h Hardware) check() error {
+	if h.Kind > Apple {
+		return fmt.Errorf("%w: device of kind %d is not known", ErrInvalid, h.Kind)
+	}
+	for _, place := range []string{h.Region, h.Jurisdiction, h.Domain} {
+		if len(place) > MaxPlace {
+			return fmt.Errorf("%w: a place of %d bytes, at most %d", ErrInvalid, len(place), MaxPlace)
+		}
+	}
+	return nil
+}
+
+// Class of a machine: what it is paid as. It follows from what was declared and what was measured.
+type Class uint8
+
+// Classes are part of the format.
+const (
+	Unrated      Class = 0 // its rate was never measured
+	Processor    Class = 1 // paid by its rate
+	AppleSilicon Class = 2
+	Consumer     Class = 3
+	Professional Class = 4
+	Datacentre   Class = 5
+)
+
+var classNames = [...]string{Unrated: "unrated", Processor: "cpu", AppleSilicon: "apple", Consumer: "consumer", Professional: "professional", Datacentre: "datacentre"}
+
+// String names a class as job files do.
+func (c Class) String() string {
+	if int(c) < len(classNames) {
+		return classNames[c]
+	}
+	return "unknown"
+}
+
+// ParseClass is the inverse of String.
+func ParseClass(name string) (Class, bool) {
+	for c, n := range classNames {
+		if n == name {
+			return Class(c), true
+		}
+	}
+	return 0, false
+}
+
+// ClassRule is what a class asks of a machine, and what its work weighs when rewards are shared.
+type ClassRule struct {
+	Class         Class  `cbor:"1,keyasint"`
+	Kind          Kind   `cbor:"2,keyasint"`
+	Memory        uint64 `cbor:"3,keyasint"` // MiB, at least
+	Rate          uint64 `cbor:"4,keyasint"` // measured operations a second, at least
+	MultiplierPPM uint32 `cbor:"5,keyasint"`
+}
+
+// Class is the first class of the parameters whose rule the machine keeps. A machine that keeps none is a processor,
+// whatever it declares.
+func (p Participant) Class(params Params) Class {
+	if p.Rate == 0 {
+		return Unrated
+	}
+	for _, r := range params.Classes {
+		if r.Kind == p.Hardware.Kind && p.Hardware.Memory >= r.Memory && p.Rate >= r.Rate {
+			return r.Class
+		}
+	}
+	return Processor
+}
+
+// MultiplierPPM is what a unit of the participant's work weighs when rewards are shared, in parts per million. A processor
+// weighs its rate over Params.ProcessorRate, and no more than the first; who was never measured weighs nothing.
+func (p Participant) MultiplierPPM(params Params) uint32 {
+	c := p.Class(params)
+	for _, r := range params.Classes {
+		if r.Class == c {
+			return r.MultiplierPPM
+		}
+	}
+	if c == Unrated || p.Rate >= params.ProcessorRate {
+		return uint32(min(p.Rate, 1)) * million
+	}
+	high, low := bits.Mul64(p.Rate, million)
+	ppm, _ := bits.Div64(high, low, params.ProcessorRate)
+	return uint32(ppm)
+}

@@ -1,0 +1,348 @@
+package registry
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/starling-network/starling/canon"
+)
+
+// measuring plays a measurement up to where a checker is drawn.
+func measuring(t *testing.T, results []canon.Digest, checkers ...string) Measurement {
+	t.Helper()
+	m, err := Ask("ann", 100, 10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	params := DefaultParams()
+	if m, _, _ = m.Tick(params, checkers, canon.Sum("early"), 10, 5000); !m.Seed.IsZero() {
+		t.Error("the program is drawn in the block that asks for it, whose beacon the participant may know")
+	}
+	if m, _, _ = m.Tick(params, checkers, canon.Sum("seed"), 11, 6000); m.Seed.IsZero() {
+		t.Fatal("no program")
+	}
+	if m, err = m.Answer(Root("ann", m.Seed, results), 15, 8000); err != nil {
+		t.Fatal(err)
+	}
+	m, _, end := m.Tick(params, checkers, canon.Sum("sample"), 16, 9000)
+	if end != nil {
+		t.Fatalf("ended: %+v", *end)
+	}
+	return m
+}
+
+func results() (all []canon.Digest) {
+	for i := range Segments {
+		all = append(all, canon.Sum("result", []byte{byte(i)}))
+	}
+	return all
+}
+
+func TestMeasurement(t *testing.T) {
+	m := measuring(t, results(), "ann", "vic")
+	if m.Checker != "vic" {
+		t.Fatalf("%q checks ann", m.Checker)
+	}
+	if _, err := m.Check("ann", results()[m.Segment], 17); !errors.Is(err, ErrMeasure) {
+		t.Errorf("the participant checks itself: %v", err)
+	}
+	if _, err := m.Open(results()); !errors.Is(err, ErrMeasure) {
+		t.Errorf("opened before the check, so that the checker could copy: %v", err)
+	}
+	right, err := m.Check("vic", results()[m.Segment], 17)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := right.Open(results())
+	if want := uint64(100 * Segments * StepFlops / 2); err != nil || out.Rate != want {
+		t.Errorf("%+v, %v: want %d operations a second, in the 2 s between the blocks", out, err, want)
+	}
+	other := slices.Clone(results())
+	other[3] = canon.Sum("made up later")
+	if _, err := right.Open(other); !errors.Is(err, ErrMeasure) {
+		t.Errorf("other results than the answer's: %v", err)
+	}
+	wrong, err := m.Check("vic", canon.Sum("something else"), 17)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out, err := wrong.Open(results()); err != nil || out.Rate != 0 || out.Why != WhyDisagree {
+		t.Errorf("%+v, %v", out, err)
+	}
+}
+
+// Every way to say nothing ends the measurement, or draws another checker.
+func TestMeasurementEnds(t *testing.T) {
+	params := DefaultParams()
+	late := int64(100 + params.MeasureBlocks)
+	asked := Measurement{ID: "ann", Steps: 1, Since: 100, Seed: canon.Sum("s")}
+	answered := asked
+	answered.Root = canon.Sum("r")
+	checking := answered
+	checking.Checker = "vic"
+	checked := checking
+	checked.Result = canon.Sum("x")
+	for name, c := range map[string]struct {
+		m          Measurement
+		candidates []string
+		height     int64
+		silent     string
+		checker    string
+		why        string
+	}{
+		"no answer":       {m: asked, height: late + 1, why: WhyNoAnswer},
+		"time to answer":  {m: asked, height: late},
+		"no checker yet":  {m: answered, candidates: []string{"ann"}, height: 101},
+		"no checker":      {m: answered, candidates: []string{"ann"}, height: late + 1, why: WhyNoChecker},
+		"silent checker":  {m: checking, candidates: []string{"vic", "wim"}, height: late + 1, silent: "vic", checker: "wim"},
+		"silent, no more": {m: checking, candidates: []string{"vic"}, height: late + 1, silent: "vic", why: WhyNoChecker},
+		"not opened":      {m: checked, height: late + 1, why: WhyNotOpened},
+	} {
+		after, silent, end := c.m.Tick(params, c.candidates, canon.Sum("b"), c.height, 0)
+		why := ""
+		if end != nil {
+			why = end.Why
+		}
+		if why != c.why || silent != c.silent || c.checker != "" && after.Checker != c.checker {
+			t.Errorf("%s: %q, silent %q, %+v", name, why, silent, after)
+		}
+	}
+}
+
+func TestClasses(t *testing.T) {
+	params := DefaultParams()
+	for name, c := range map[string]struct {
+		h     Hardware
+		rate  uint64
+		class Class
+		ppm   uint32
+	}{
+		"not measured":           {Hardware{Kind: GPU, Memory: 80 * gib}, 0, Unrated, 0},
+		"datacentre":             {Hardware{Kind: GPU, Memory: 80 * gib}, 20e12, Datacentre, 3_000_000},
+		"declares a datacentre":  {Hardware{Kind: GPU, Memory: 80 * gib}, 100e9, Processor, 200_000},
+		"professional":           {Hardware{Kind: GPU, Memory: 24 * gib}, 20e12, Professional, 1_500_000},
+		"consumer":               {Hardware{Kind: GPU, Memory: 8 * gib}, 600e9, Consumer, 1_000_000},
+		"apple":                  {Hardware{Kind: Apple, Memory: 16 * gib}, 200e9, AppleSilicon, 800_000},
+		"processor":              {Hardware{Memory: 512 * gib}, 250e9, Processor, 500_000},
+		"processor beyond a GPU": {Hardware{Memory: 512 * gib}, 5e12, Processor, 1_000_000},
+	} {
+		p := Participant{Hardware: c.h, Rate: c.rate}
+		if got, ppm := p.Class(params), p.MultiplierPPM(params); got != c.class || ppm != c.ppm {
+			t.Errorf("%s: %s %d, want %s %d", name, got, ppm, c.class, c.ppm)
+		}
+	}
+	for c := Unrated; c <= Datacentre; c++ {
+		if back, ok := ParseClass(c.String()); !ok || back != c {
+			t.Errorf("class %d is called %q", c, c)
+		}
+	}
+}
+
+func TestTiers(t *testing.T) {
+	params := DefaultParams()
+	p := valid()
+	p.Tier, p.Hardware, p.Stake = Silver, Hardware{Memory: 16 * gib, Upload: 50_000}, 50_000_000
+	if _, err := Register(p, params, 1); err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		spoil func(*Participant)
+		want  error
+	}{
+		"memory":       {func(p *Participant) { p.Hardware.Memory-- }, ErrTier},
+		"upload":       {func(p *Participant) { p.Hardware.Upload-- }, ErrTier},
+		"stake":        {func(p *Participant) { p.Stake-- }, ErrStake},
+		"unknown tier": {func(p *Participant) { p.Tier = 9 }, ErrInvalid},
+	} {
+		bad := p
+		c.spoil(&bad)
+		if _, err := Register(bad, params, 1); !errors.Is(err, c.want) {
+			t.Errorf("%s: %v, want %v", name, err, c.want)
+		}
+	}
+}
+
+func TestUptime(t *testing.T) {
+	params := Params{EpochBlocks: 100, BeatBlocks: 10}
+	u := Uptime{From: 200}
+	var err error
+	for h := int64(200); h < 300; h += 10 {
+		if h == 240 {
+			continue
+		}
+		if u, err = u.Beat(params, h+3); err != nil {
+			t.Fatal(err)
+		}
+		if _, again := u.Beat(params, h+9); !errors.Is(again, ErrBeat) {
+			t.Errorf("twice in the window of %d: %v", h, again)
+		}
+	}
+	if got := u.PPM(params, 299); got != 900_000 {
+		t.Errorf("nine windows of ten: %d", got)
+	}
+	if got := u.Miss().Miss().PPM(params, 299); got != 700_000 {
+		t.Errorf("two missed duties: %d", got)
+	}
+	if got := (Uptime{From: 295}).PPM(params, 299); got != million {
+		t.Errorf("no whole window: %d", got)
+	}
+	if got := (Uptime{From: 255, Beats: 4}).PPM(params, 299); got != million {
+		t.Errorf("from the middle of a window: %d", got)
+	}
+	if got := (Uptime{From: 200, Beats: 1, Missed: 7}).PPM(params, 299); got != 0 {
+		t.Errorf("more missed than there: %d", got)
+	}
+	if e, ends := params.Epoch(299); e != 2 || !ends {
+		t.Errorf("epoch %d, %v", e, ends)
+	}
+}
+
+func TestCover(t *testing.T) {
+	params := Params{CoverPPM: 100_000}
+	for _, c := range []struct{ stake, leased, want uint64 }{{100, 0, 1000}, {100, 400, 600}, {100, 2000, 0}, {1 << 63, 0, 1<<64 - 1}} {
+		if got := (Participant{Stake: c.stake}).Cover(params, c.leased); got != c.want {
+			t.Errorf("stake %d, leased %d: %d, want %d", c.stake, c.leased, got, c.want)
+		}
+	}
+}
+
+// What was measured belongs to the device: another one is measured again, and what a participant did it does not lose.
+func TestRenew(t *testing.T) {
+	old := valid()
+	old.Since, old.Slashed, old.Passed, old.Rate, old.Attested = 5, 7, 9, 1000, true
+	same := old.Renew(valid())
+	if same.Since != 5 || same.Slashed != 7 || same.Passed != 9 || same.Rate != 1000 || !same.Attested {
+		t.Errorf("%+v", same)
+	}
+	next := valid()
+	next.Hardware.Kind = GPU
+	if other := old.Renew(next); other.Rate != 0 || other.Attested || other.Slashed != 7 {
+		t.Errorf("another device: %+v", other)
+	}
+}
+
+func TestReports(t *testing.T) {
+	var l Link
+	var err error
+	for _, more := range []Link{{Bytes: 1000, Millis: 8}, {Bytes: 1000, Millis: 8, RTT: 40}} {
+		if l, err = l.Report(more, 1500-l.Bytes); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if l.Bytes != 1500 || l.Millis != 12 || l.Rate() != 1000 || l.RTT != 40 {
+		t.Errorf("%+v, %d kbit/s", l, l.Rate())
+	}
+	for _, bad := range []Link{{Bytes: 1}, {Bytes: maxReport + 1, Millis: 1}, {RTT: maxRTT + 1}} {
+		if _, err := l.Report(bad, 1<<60); !errors.Is(err, ErrReport) {
+			t.Errorf("%+v: %v", bad, err)
+		}
+	}
+	p := Participant{Tier: Bronze, Hardware: Hardware{Upload: 1000}}
+	params := Params{Witnesses: 3}
+	for _, c := range []struct {
+		measured []uint64
+		want     bool
+	}{{[]uint64{100, 100}, false}, {[]uint64{100, 100, 0}, false}, {[]uint64{100, 900, 900}, false}, {[]uint64{100, 499, 900}, true}, {[]uint64{100, 500, 900}, false}} {
+		if got := p.Throttled(params, c.measured); got != c.want {
+			t.Errorf("%v: %v", c.measured, got)
+		}
+	}
+	if (Participant{Hardware: Hardware{Upload: 1000}}).Throttled(params, []uint64{1, 1, 1}) {
+		t.Error("who commits to nothing has promised nothing")
+	}
+}
+
+func TestClusters(t *testing.T) {
+	params := Params{ClusterRTT: 30, ClusterSize: 3, StickyPPM: 200_000}
+	node := func(id string) Node { return Node{ID: id, Class: Consumer} }
+	nodes := []Node{node("d"), node("a"), node("c"), node("b"), node("e"), {ID: "x", Class: Datacentre}}
+	rtt := map[Pair]uint32{
+		PairOf("a", "b"): 5, PairOf("c", "d"): 6, PairOf("b", "c"): 25, PairOf("a", "c"): 31, PairOf("a", "d"): 31, PairOf("b", "d"): 26,
+		PairOf("e", "d"): 100, PairOf("x", "a"): 1,
+	}
+	got := Clusters(nodes, rtt, params)
+	if want := "map[a:a b:a c:c d:c e:e x:x]"; fmt.Sprint(got) != want {
+		t.Errorf("%v, want %s", got, want)
+	}
+	for range 20 { // the order given does not matter
+		slices.Reverse(nodes)
+		if again := Clusters(nodes, rtt, params); fmt.Sprint(again) != fmt.Sprint(got) {
+			t.Fatalf("%v, then %v", got, again)
+		}
+	}
+	// Somebody between two clusters stays where it is, while the other is not much closer.
+	moving := func(cluster string, left, right uint32) string {
+		n := node("m")
+		n.Cluster = cluster
+		l, r := node("l"), node("r")
+		l.Cluster, r.Cluster = "l", "r"
+		found := Clusters([]Node{l, r, n}, map[Pair]uint32{PairOf("l", "m"): left, PairOf("m", "r"): right}, params)
+		if found["m"] == found["l"] {
+			return "l"
+		}
+		return "r"
+	}
+	if moving("l", 10, 9) != "l" || moving("l", 10, 7) != "r" || moving("", 10, 9) != "r" {
+		t.Error("hysteresis")
+	}
+	if found := Clusters([]Node{node("a"), node("b"), node("c"), node("d")}, map[Pair]uint32{
+		PairOf("a", "b"): 1, PairOf("a", "c"): 1, PairOf("a", "d"): 1, PairOf("b", "c"): 1, PairOf("b", "d"): 1, PairOf("c", "d"): 1}, params); found["d"] == found["a"] {
+		t.Errorf("larger than may be: %v", found)
+	}
+}
+
+// Any two of a cluster are close, whatever was measured.
+func FuzzClusters(f *testing.F) {
+	f.Add([]byte{1, 5, 9, 30, 31, 200, 7, 7, 7, 7})
+	f.Fuzz(func(t *testing.T, data []byte) {
+		params := Params{ClusterRTT: 30, ClusterSize: 4, StickyPPM: 200_000}
+		var nodes []Node
+		for i := range 8 {
+			nodes = append(nodes, Node{ID: string(rune('a' + i)), Class: Consumer})
+		}
+		rtt := map[Pair]uint32{}
+		for i := range nodes {
+			for j := range i {
+				if k := i*(i-1)/2 + j; k < len(data) {
+					rtt[PairOf(nodes[i].ID, nodes[j].ID)] = uint32(data[k])
+				}
+			}
+		}
+		found := Clusters(nodes, rtt, params)
+		for a, in := range found {
+			n := 0
+			for b, other := range found {
+				if in != other {
+					continue
+				}
+				n++
+				if ms := rtt[PairOf(a, b)]; a != b && (ms == 0 || ms > params.ClusterRTT) {
+					t.Fatalf("%s and %s are %d ms apart in %v", a, b, ms, found)
+				}
+			}
+			if n > int(params.ClusterSize) || found[in] != in {
+				t.Fatalf("%v", found)
+			}
+		}
+	})
+}
+
+func TestDefaultParamsGovern(t *testing.T) {
+	if err := DefaultParams().Validate(); err != nil {
+		t.Fatal(err)
+	}
+	for name, spoil := range map[string]func(*Params){
+		"stake": func(p *Params) { p.WorkerStake = 0 }, "epoch": func(p *Params) { p.EpochBlocks = 7 },
+		"part": func(p *Params) { p.DowntimePPM = million + 1 }, "rate": func(p *Params) { p.ProcessorRate = 0 },
+		"tier": func(p *Params) { p.Tiers = []TierRule{{Tier: 9}} }, "class": func(p *Params) { p.Classes = []ClassRule{{Class: Processor}} },
+		"witnesses": func(p *Params) { p.Witnesses = 0 },
+	} {
+		p := DefaultParams()
+		spoil(&p)
+		if err := p.Validate(); !errors.Is(err, ErrParams) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

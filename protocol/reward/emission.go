@@ -1,0 +1,226 @@
+package reward
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math/bits"
+	"slices"
+	"strings"
+
+	"github.com/starling-network/starling/protocol/market"
+	"github.com/starling-network/starling/protocol/registry"
+)
+
+// Rewards are paid once an epoch, beside what jobs pay: to who keeps the uptime that it committed to, for verified work by
+// the class of the machine, and for bytes that others say they got. They are made of new coins, as the schedule says, and
+// nothing is made that nobody has earned.
+
+// Schedule of the coins that are made for rewards; governed.
+type Schedule struct {
+	PerEpoch     uint64 `cbor:"1,keyasint"` // uzen, at most, in the first epochs; 0: no rewards
+	Halving      uint32 `cbor:"2,keyasint"` // epochs after which it is half as much; 0: never
+	BasePPM      uint32 `cbor:"3,keyasint"` // of it, for uptime
+	WorkPPM      uint32 `cbor:"4,keyasint"` // for verified work
+	BandwidthPPM uint32 `cbor:"5,keyasint"` // for bytes served
+}
+
+// DefaultSchedule makes no coins: a network that wants them decides so in its genesis or by governance.
+func DefaultSchedule() Schedule {
+	return Schedule{Halving: 8760, BasePPM: 200_000, WorkPPM: 700_000, BandwidthPPM: 100_000}
+}
+
+// ErrSchedule is returned for a schedule that cannot govern.
+var ErrSchedule = errors.New("reward: invalid schedule")
+
+// Validate says why a schedule cannot govern.
+func (s Schedule) Validate() error {
+	if parts := uint64(s.BasePPM) + uint64(s.WorkPPM) + uint64(s.BandwidthPPM); parts > million {
+		return fmt.Errorf("%w: its parts are %d millionths of the whole", ErrSchedule, parts)
+	}
+	if s.PerEpoch > maxEmission {
+		return fmt.Errorf("%w: %d uzen an epoch, at most %d", ErrSchedule, s.PerEpoch, uint64(maxEmission))
+	}
+	return nil
+}
+
+// maxEmission keeps the supply of a thousand epochs within 64 bits.
+const maxEmission = 1 << 50
+
+// Emission is the most that is made in an epoch, from 0, in uzen.
+func (s Schedule) Emission(epoch int64) uint64 {
+	if s.Halving == 0 {
+		return s.PerEpoch
+	}
+	return s.PerEpoch >> min(63, max(0, epoch)/int64(s.Halving))
+}
+
+// Effort is what somebody did in an epoch.
+type Effort struct {
+	registry.Participant
+	Uptime *registry.Uptime // nil: it committed to no tier
+	Flops  uint64           // of work that was verified and paid
+	Bytes  uint64           // that peers say they got from it, no more than it had to serve
+	Speeds []uint64         // kbit/s that each of them measured
+}
+
+// Epoch is what settling an epoch needs to know.
+type Epoch struct {
+	Number   int64
+	Height   int64 // its last
+	Schedule Schedule
+	Registry registry.Params
+	Efforts  []Effort
+}
+
+// Name is what the receipts of an epoch give as their job. No job can have it.
+func (e Epoch) Name() string { return fmt.Sprintf("epoch/%d", e.Number) }
+
+// SettleEpoch books an epoch: its rewards, and what is slashed for promises that were not kept. The order of the efforts does
+// not matter. Everybody who worked, served or committed to a tier gets a receipt for it, also when it comes to nothing.
+func SettleEpoch(e Epoch) Settlement {
+	l := &epoch{Epoch: e}
+	l.Efforts = slices.SortedFunc(slices.Values(e.Efforts), func(a, b Effort) int { return cmp.Compare(a.ID, b.ID) })
+	all := e.Schedule.Emission(e.Number)
+	l.share(Base, market.Share(all, e.Schedule.BasePPM), l.base)
+	l.share(WorkReward, market.Share(all, e.Schedule.WorkPPM), l.work)
+	l.share(Bandwidth, market.Share(all, e.Schedule.BandwidthPPM), l.bandwidth)
+	for _, f := range l.Efforts {
+		l.slash(f)
+	}
+	return l.Settlement
+}
+
+type epoch struct {
+	Settlement
+	Epoch
+}
+
+// base is the part of somebody in the base reward, 0 with a reason; no reason says that it is not about it.
+func (l *epoch) base(f Effort) (part uint64, reason string) {
+	rule, ok := l.Registry.TierRule(f.Tier)
+	switch {
+	case f.Uptime == nil || !ok:
+		return 0, ""
+	case f.Jailed:
+		return 0, Barred
+	case !l.whole(f):
+		return 0, PartOfEpoch
+	case f.Uptime.PPM(l.Registry, l.Height) < rule.UptimePPM:
+		return 0, Downtime
+	}
+	return uint64(rule.Weight), KeptUptime
+}
+
+// whole reports whether somebody was committed for the whole epoch.
+func (l *epoch) whole(f Effort) bool { return f.Uptime.From <= l.Number*l.Registry.EpochBlocks }
+
+func (l *epoch) work(f Effort) (part uint64, reason string) {
+	ppm := f.MultiplierPPM(l.Registry)
+	switch {
+	case f.Flops == 0:
+		return 0, ""
+	case f.Jailed:
+		return 0, Barred
+	case ppm == 0:
+		return 0, NotMeasured
+	}
+	high, low := bits.Mul64(f.Flops, uint64(ppm))
+	weighed, _ := bits.Div64(high, low, weighing) // ppm is at most 10^8, which is below weighing
+	return weighed, Verified
+}
+
+// weighing scales weighed work: to 10^9 operations at a multiplier of one.
+const weighing = 1_000_000_000_000_000
+
+func (l *epoch) bandwidth(f Effort) (part uint64, reason string) {
+	switch {
+	case f.Bytes == 0:
+		return 0, ""
+	case f.Jailed:
+		return 0, Barred
+	}
+	return f.Bytes, Served
+}
+
+// share divides a pot in proportion to the parts, rounded down; what is left over is not made.
+func (l *epoch) share(kind Kind, pot uint64, part func(Effort) (uint64, string)) {
+	var whole uint64
+	for _, f := range l.Efforts {
+		p, _ := part(f)
+		whole = saturate(whole, p)
+	}
+	for _, f := range l.Efforts {
+		p, reason := part(f)
+		if reason == "" {
+			continue
+		}
+		r := Receipt{Who: f.ID, Kind: kind, Pot: pot, Part: p, Whole: whole, Reason: reason}
+		if kind == WorkReward {
+			r.Flops = f.Flops
+		}
+		r.Amount = r.portion()
+		switch {
+		case p > 0 && pot == 0:
+			r.Reason = NothingMade
+		case r.Amount == 0 && reason == Verified || r.Amount == 0 && reason == Served:
+			r.Reason = TooSmall
+		}
+		l.receipt(r)
+		l.transfer(Emission, f.ID, r.Amount)
+	}
+}
+
+// portion is what Part of Whole comes to in Pot.
+func (r Receipt) portion() uint64 {
+	if r.Whole == 0 {
+		return 0
+	}
+	high, low := bits.Mul64(r.Pot, min(r.Part, r.Whole))
+	amount, _ := bits.Div64(high, low, r.Whole)
+	return amount
+}
+
+func saturate(a, b uint64) uint64 {
+	sum, carry := bits.Add64(a, b, 0)
+	return sum | -carry
+}
+
+// slash takes from the stake of who did not keep what it promised for the whole epoch.
+func (l *epoch) slash(f Effort) {
+	rule, ok := l.Registry.TierRule(f.Tier)
+	if f.Uptime == nil || !ok || f.Jailed || !l.whole(f) {
+		return
+	}
+	for _, s := range []struct {
+		reason string
+		ppm    uint32
+		broken bool
+	}{
+		{Downtime, l.Registry.DowntimePPM, f.Uptime.PPM(l.Registry, l.Height) < rule.UptimePPM},
+		{Throttled, l.Registry.BandwidthPPM, f.Throttled(l.Registry, f.Speeds)},
+	} {
+		if !s.broken {
+			continue
+		}
+		var amount uint64
+		f.Participant, amount = f.Slash(s.ppm)
+		l.receipt(Receipt{Who: f.ID, Kind: Slash, Amount: amount, Reason: s.reason, Part: uint64(s.ppm), Whole: million})
+		l.transfer(Stake(f.ID), CommunityPool, amount)
+	}
+}
+
+func (l *epoch) receipt(r Receipt) {
+	r.Job, r.Height, r.Seq, r.Fix = l.Name(), l.Height, l.Seq, fixes[r.Reason]
+	l.Seq++
+	l.Receipts = append(l.Receipts, r)
+}
+
+func (l *epoch) transfer(from, to string, amount uint64) {
+	if amount > 0 {
+		l.Transfers = append(l.Transfers, Transfer{From: from, To: to, Amount: amount})
+	}
+}
+
+// OfEpoch reports whether a receipt is of an epoch, not of a job.
+func (r Receipt) OfEpoch() bool { return strings.HasPrefix(r.Job, "epoch/") }

@@ -1,0 +1,100 @@
+package reward
+
+import (
+	"cmp"
+	"math/bits"
+	"slices"
+)
+
+// Shares is how many shares there are of a model. They are tokens, and may change hands.
+const Shares = 1_000_000
+
+// Holding is some shares of a model.
+type Holding struct {
+	Who    string
+	Shares uint64
+}
+
+// Grant divides the shares of a model: a part, in parts per million, among those whose work in its run was verified, in
+// proportion to their operations, by the largest remainder and then the lesser account; the rest to the consumer. If nobody
+// worked the consumer has them all. The order of the work does not matter; each account is in it once.
+func Grant(consumer string, ppm uint32, work []Holding) []Holding {
+	work = slices.Clone(work)
+	slices.SortFunc(work, func(a, b Holding) int { return cmp.Compare(a.Who, b.Who) })
+	var whole uint64
+	for _, w := range work {
+		whole = saturate(whole, w.Shares)
+	}
+	pot := uint64(min(ppm, million)) // of a million shares
+	if whole == 0 {
+		pot = 0
+	}
+	left := pot
+	rests := make([]uint64, len(work))
+	for i, w := range work {
+		var rest uint64
+		if whole > 0 {
+			high, low := bits.Mul64(pot, min(w.Shares, whole))
+			work[i].Shares, rest = bits.Div64(high, low, whole)
+		}
+		work[i].Shares = min(work[i].Shares, left) // if the sum saturated
+		rests[i] = rest
+		left -= work[i].Shares
+	}
+	byRest := make([]int, len(work))
+	for i := range byRest {
+		byRest[i] = i
+	}
+	slices.SortStableFunc(byRest, func(a, b int) int { return cmp.Compare(rests[b], rests[a]) })
+	for _, i := range byRest[:min(left, uint64(len(byRest)))] {
+		work[i].Shares++
+		left--
+	}
+	granted := []Holding{{consumer, Shares - pot + left}}
+	for _, w := range work {
+		switch {
+		case w.Who == consumer:
+			granted[0].Shares += w.Shares
+		default:
+			granted = append(granted, w)
+		}
+	}
+	return slices.DeleteFunc(granted, func(h Holding) bool { return h.Shares == 0 })
+}
+
+// Model is a model whose shares are held, and the revenue that was paid in for it. What a share has earned is one number for
+// all, so that paying costs the same however many holders there are.
+type Model struct {
+	Job      string `cbor:"1,keyasint"`
+	PerShare uint64 `cbor:"2,keyasint"` // uzen that every share has earned so far
+	Carry    uint64 `cbor:"3,keyasint"` // uzen that were too few to divide; fewer than Shares
+	Held     uint64 `cbor:"4,keyasint"` // uzen paid in and not claimed, Carry among them
+}
+
+// Pay divides revenue, in uzen, over all shares.
+func (m Model) Pay(amount uint64) Model {
+	all := m.Carry + amount
+	m.PerShare += all / Shares
+	m.Carry = all % Shares
+	m.Held += amount
+	return m
+}
+
+// Holder is what a holder of shares has earned: up to Mark it is in Due.
+type Holder struct {
+	Mark uint64 `cbor:"1,keyasint"` // Model.PerShare when this was written
+	Due  uint64 `cbor:"2,keyasint"` // uzen
+}
+
+// Accrue credits a holder with what its shares earned. It must be called before their number changes.
+func (h Holder) Accrue(m Model, shares uint64) Holder {
+	return Holder{Mark: m.PerShare, Due: h.Due + shares*(m.PerShare-h.Mark)}
+}
+
+// Claim takes what a holder is due.
+func (m Model) Claim(h Holder) (Model, Holder, uint64) {
+	amount := h.Due
+	m.Held -= amount
+	h.Due = 0
+	return m, h, amount
+}
