@@ -2,18 +2,14 @@ package client
 
 import (
 	"context"
-	"errors"
 
 	sdk "github.com/cosmos/cosmos-sdk/types"
 
 	"github.com/starling-network/starling/canon"
-	"github.com/starling-network/starling/chain/x/market/marketpb"
-	"github.com/starling-network/starling/chain/x/registry/registrypb"
 	"github.com/starling-network/starling/chain/x/training/runpb"
 	"github.com/starling-network/starling/chain/x/training/trainingpb"
 	"github.com/starling-network/starling/protocol/audit"
 	"github.com/starling-network/starling/protocol/dispute"
-	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/run"
 )
 
@@ -22,52 +18,6 @@ import (
 func (c *Client) send(ctx context.Context, m sdk.Msg) error {
 	_, err := c.Submit(ctx, m)
 	return err
-}
-
-// Register makes the account a participant; stake, in uzen, is added to what it has staked.
-func (c *Client) Register(ctx context.Context, roles []run.Role, peerID string, addresses []string, device string, stake uint64) error {
-	m := &registrypb.MsgRegister{Sender: c.Address(), PeerId: peerID, Addresses: addresses, Device: device, Stake: stake}
-	for _, r := range roles {
-		m.Roles = append(m.Roles, registrypb.Role(r))
-	}
-	return c.send(ctx, m)
-}
-
-// Enlist makes the account a participant as Register does, or, if it is one, only says where it is reached now.
-func (c *Client) Enlist(ctx context.Context, roles []run.Role, peerID string, addresses []string, device string, stake uint64) error {
-	_, err := c.Participant(ctx, c.Address())
-	if errors.Is(err, ErrNotFound) {
-		return c.Register(ctx, roles, peerID, addresses, device, stake)
-	}
-	if err != nil {
-		return err
-	}
-	return c.UpdateAddresses(ctx, peerID, addresses)
-}
-
-// UpdateAddresses says where the participant is reached.
-func (c *Client) UpdateAddresses(ctx context.Context, peerID string, addresses []string) error {
-	return c.send(ctx, &registrypb.MsgUpdateAddresses{Sender: c.Address(), PeerId: peerID, Addresses: addresses})
-}
-
-// Offer offers work in a role at a price in uzen per 10^15 floating-point operations, in as many runs at a time as there
-// are slots; none withdraws the offer.
-func (c *Client) Offer(ctx context.Context, role run.Role, price uint64, slots uint32) error {
-	return c.send(ctx, &marketpb.MsgOffer{Sender: c.Address(), Role: registrypb.Role(role), Price: price, Slots: slots})
-}
-
-// Order places an order and locks its budget. Consumer and At are the account and the block.
-func (c *Client) Order(ctx context.Context, o market.Order) error {
-	return c.send(ctx, &marketpb.MsgOrder{
-		Sender: c.Address(), Terms: runpb.FromTerms(o.Terms), Budget: o.Budget, PriceCap: o.PriceCap,
-		WorkersMin: o.Workers.Min, WorkersTarget: o.Workers.Target, WorkersMax: o.Workers.Max,
-		Verifiers: o.Verifiers, Deadline: o.Deadline,
-	})
-}
-
-// CancelOrder takes back an order that is not matched yet.
-func (c *Client) CancelOrder(ctx context.Context, job string) error {
-	return c.send(ctx, &marketpb.MsgCancelOrder{Sender: c.Address(), Job: job})
 }
 
 // Commit binds the account to its result for an attempt at a unit.

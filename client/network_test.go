@@ -17,6 +17,7 @@ import (
 	"github.com/starling-network/starling/protocol/audit"
 	"github.com/starling-network/starling/protocol/dispute"
 	"github.com/starling-network/starling/protocol/market"
+	"github.com/starling-network/starling/protocol/registry"
 	"github.com/starling-network/starling/protocol/run"
 )
 
@@ -83,7 +84,7 @@ func (n *network) refused(err error, rule error, space string, code uint32) {
 func (n *network) enlist(name string, role run.Role, price uint64) {
 	n.t.Helper()
 	c := n.clients[name]
-	n.must(c.Register(n.ctx, []run.Role{role}, "peer-"+name, []string{"/ip4/127.0.0.1/tcp/4001"}, "test", stake))
+	n.must(c.Register(n.ctx, registry.Participant{Roles: []run.Role{role}, PeerID: "peer-" + name, Addrs: []string{"/ip4/127.0.0.1/tcp/4001"}, Device: "test", Stake: stake}))
 	n.must(c.Offer(n.ctx, role, price, 1))
 }
 

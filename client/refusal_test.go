@@ -23,9 +23,9 @@ func TestRefusals(t *testing.T) {
 	worker := []run.Role{run.Worker}
 
 	n.refused(stranger.Offer(ctx, run.Worker, 1, 1), chainmarket.ErrRole, "market", 4)
-	n.refused(stranger.Register(ctx, worker, "", nil, "", stake), registry.ErrInvalid, "registry", 2)
-	n.refused(stranger.Register(ctx, worker, "peer", nil, "", 1), registry.ErrStake, "registry", 3)
-	n.refused(stranger.Register(ctx, worker, "peer", nil, "", 2*funds), chainregistry.ErrFunds, "registry", 6)
+	n.refused(stranger.Register(ctx, registry.Participant{Roles: worker, PeerID: "", Stake: stake}), registry.ErrInvalid, "registry", 2)
+	n.refused(stranger.Register(ctx, registry.Participant{Roles: worker, PeerID: "peer", Stake: 1}), registry.ErrStake, "registry", 3)
+	n.refused(stranger.Register(ctx, registry.Participant{Roles: worker, PeerID: "peer", Stake: 2 * funds}), chainregistry.ErrFunds, "registry", 6)
 	n.refused(stranger.UpdateAddresses(ctx, "peer", nil), chainregistry.ErrUnknown, "registry", 5)
 	if _, err := stranger.Participant(ctx, stranger.Address()); !errors.Is(err, client.ErrNotFound) {
 		t.Errorf("a refused registration: %v", err)
@@ -55,7 +55,7 @@ func TestRefusals(t *testing.T) {
 	if before.Units[0].Worker == n.clients["w0"].Address() {
 		other = "w1"
 	}
-	n.refused(consumer.CancelOrder(ctx, "job"), chainmarket.ErrNotOpen, "market", 9)
+	n.refused(consumer.ResumeJob(ctx, "job"), chainmarket.ErrState, "market", 9)
 	n.refused(stranger.Commit(ctx, "job", 0, 0, 0, commitment(0, 0)), run.ErrNotMember, "training", 5)
 	n.refused(n.clients[other].Commit(ctx, "job", 0, 0, 0, commitment(0, 0)), run.ErrNotYours, "training", 10)
 	n.refused(n.clients[other].Commit(ctx, "job", 1, 0, 0, commitment(0, 0)), run.ErrStale, "training", 7)

@@ -17,6 +17,7 @@ import (
 	"github.com/starling-network/starling/chain/x/beacon"
 	"github.com/starling-network/starling/chain/x/market"
 	"github.com/starling-network/starling/chain/x/registry"
+	"github.com/starling-network/starling/chain/x/reward"
 	"github.com/starling-network/starling/chain/x/training"
 )
 
@@ -205,7 +206,7 @@ func Refusal(space string, code uint32, log string) error {
 		}
 	}
 	e := &Error{Refusal: adapter.Refusal{Code: code, Rule: ErrRejected}, Space: space, Text: log}
-	for _, module := range []*adapter.Refusals{registry.Refusals, market.Refusals, training.Refusals, beacon.Refusals} {
+	for _, module := range []*adapter.Refusals{registry.Refusals, market.Refusals, reward.Refusals, training.Refusals, beacon.Refusals} {
 		if known, ok := module.Find(code); ok && module.Space == space {
 			e.Refusal = known
 		}

@@ -18,6 +18,7 @@ import (
 	"github.com/starling-network/starling/chain"
 	"github.com/starling-network/starling/client"
 	"github.com/starling-network/starling/protocol/market"
+	"github.com/starling-network/starling/protocol/registry"
 	"github.com/starling-network/starling/protocol/run"
 	"github.com/starling-network/starling/role/adversary"
 	"github.com/starling-network/starling/role/engine"
@@ -207,7 +208,7 @@ func (w *World) populate() {
 
 // enlist registers a party with its stake and its price.
 func (p *process) enlist(ctx context.Context) error {
-	if err := p.chain.Register(ctx, []run.Role{p.role}, p.name, []string{address(p.name)}, "simulated", stake); err != nil {
+	if err := p.chain.Register(ctx, registry.Participant{Roles: []run.Role{p.role}, PeerID: p.name, Addrs: []string{address(p.name)}, Device: "simulated", Stake: stake}); err != nil {
 		return err
 	}
 	return p.chain.Offer(ctx, p.role, price, 1)

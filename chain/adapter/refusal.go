@@ -63,3 +63,14 @@ func (e *Error) Codespace() string { return e.Space }
 
 // Advice is the error with its code and what to do, for people.
 func (e *Error) Advice() string { return fmt.Sprintf("%s (%s %d). %s", e.Text, e.Space, e.Code, e.Fix) }
+
+// ErrAuthority is returned for a message that only governance may send.
+var ErrAuthority = errors.New("only governance may do this")
+
+// OnlyBy checks that a message comes from the one account that may send it.
+func OnlyBy(authority, sender string) error {
+	if sender != authority {
+		return fmt.Errorf("%w: %s, not %s", ErrAuthority, authority, sender)
+	}
+	return nil
+}

@@ -52,6 +52,7 @@ import (
 	"github.com/starling-network/starling/chain/x/beacon"
 	"github.com/starling-network/starling/chain/x/market"
 	"github.com/starling-network/starling/chain/x/registry"
+	"github.com/starling-network/starling/chain/x/reward"
 	"github.com/starling-network/starling/chain/x/training"
 	"github.com/starling-network/starling/chain/x/upgrade"
 	"github.com/starling-network/starling/compute/kernel"
@@ -158,7 +159,7 @@ func (a *App) arrange() {
 		upgrade.NewModule(k.upgrade),
 		ibc.NewAppModule(k.ibc), transfer.NewAppModule(k.transfer), tendermint.NewAppModule(k.tendermint),
 		genutil.NewAppModule(k.accounts, k.staking, a, a.Tx),
-		beacon.NewModule(k.beacon), registry.NewModule(k.registry), market.NewModule(k.market), training.NewModule(k.training),
+		beacon.NewModule(k.beacon), registry.NewModule(k.registry), market.NewModule(k.market), reward.NewModule(k.reward), training.NewModule(k.training),
 	)
 	a.basics = module.NewBasicManagerFromManager(a.modules, map[string]module.AppModuleBasic{
 		genutiltypes.ModuleName: genutil.NewAppModuleBasic(genutiltypes.DefaultMessageValidator),
@@ -168,12 +169,12 @@ func (a *App) arrange() {
 	a.modules.SetOrderPreBlockers(upgradetypes.ModuleName, authtypes.ModuleName)
 	a.modules.SetOrderBeginBlockers(distrtypes.ModuleName, slashingtypes.ModuleName, evidencetypes.ModuleName, stakingtypes.ModuleName, ibcexported.ModuleName)
 	// The SDK asks for bank first. A run starts in the block in which its order is matched.
-	a.modules.SetOrderEndBlockers(banktypes.ModuleName, govtypes.ModuleName, stakingtypes.ModuleName, feegrant.ModuleName, market.Name, training.Name)
+	a.modules.SetOrderEndBlockers(banktypes.ModuleName, govtypes.ModuleName, stakingtypes.ModuleName, feegrant.ModuleName, registry.Name, market.Name, training.Name, reward.Name)
 	// Genesis transactions need everything else.
 	order := []string{authtypes.ModuleName, banktypes.ModuleName, distrtypes.ModuleName, stakingtypes.ModuleName,
 		slashingtypes.ModuleName, govtypes.ModuleName, consensustypes.ModuleName, feegrant.ModuleName, evidencetypes.ModuleName, upgradetypes.ModuleName,
 		ibcexported.ModuleName, transfertypes.ModuleName, tendermint.ModuleName,
-		beacon.Name, registry.Name, market.Name, training.Name, genutiltypes.ModuleName}
+		beacon.Name, registry.Name, market.Name, reward.Name, training.Name, genutiltypes.ModuleName}
 	a.modules.SetOrderInitGenesis(order...)
 	a.modules.SetOrderExportGenesis(order...)
 }
@@ -191,7 +192,7 @@ func (a *App) handle(v Validator, stores map[string]*storetypes.KVStoreKey) erro
 			return nil, fmt.Errorf("genesis: %w", err)
 		}
 		// A store that holds nothing cannot be opened again (iavl v1.2.8): those that may be empty hold the version of their form.
-		for _, name := range []string{feegrant.StoreKey, evidencetypes.StoreKey, beacon.Name, registry.Name, market.Name, training.Name} {
+		for _, name := range []string{feegrant.StoreKey, evidencetypes.StoreKey, beacon.Name, registry.Name, market.Name, reward.Name, training.Name} {
 			ctx.KVStore(stores[name]).Set([]byte("format"), []byte{1})
 		}
 		if err := a.keepers.upgrade.SetModuleVersionMap(ctx, a.modules.GetVersionMap()); err != nil {

@@ -42,6 +42,7 @@ import (
 	"github.com/starling-network/starling/chain/x/beacon"
 	"github.com/starling-network/starling/chain/x/market"
 	"github.com/starling-network/starling/chain/x/registry"
+	"github.com/starling-network/starling/chain/x/reward"
 	"github.com/starling-network/starling/chain/x/training"
 )
 
@@ -49,7 +50,7 @@ import (
 var storeNames = []string{
 	authtypes.StoreKey, banktypes.StoreKey, stakingtypes.StoreKey, distrtypes.StoreKey, slashingtypes.StoreKey,
 	govtypes.StoreKey, consensustypes.StoreKey, feegrant.StoreKey, evidencetypes.StoreKey, upgradetypes.StoreKey,
-	ibcexported.StoreKey, transfertypes.StoreKey, beacon.Name, registry.Name, market.Name, training.Name,
+	ibcexported.StoreKey, transfertypes.StoreKey, beacon.Name, registry.Name, market.Name, reward.Name, training.Name,
 }
 
 // permissions of the module accounts over the coins that they hold.
@@ -62,6 +63,7 @@ var permissions = map[string][]string{
 	transfertypes.ModuleName:       {authtypes.Minter, authtypes.Burner}, // vouchers for coins of other chains
 	registry.Name:                  nil,                                  // all stakes of participants
 	market.Name:                    nil,                                  // all budgets of jobs
+	reward.Name:                    {authtypes.Minter},                   // the emission, shares of models, and revenue that nobody has claimed
 }
 
 // keepers of all modules.
@@ -83,6 +85,7 @@ type keepers struct {
 	beacon   *beacon.Keeper
 	registry *registry.Keeper
 	market   *market.Keeper
+	reward   *reward.Keeper
 	training *training.Keeper
 }
 
@@ -118,12 +121,15 @@ func newKeepers(a *App, stores map[string]*storetypes.KVStoreKey, logger log.Log
 
 	k.connect(a, store, governance)
 
-	var errs [4]error
+	var errs [5]error
 	k.beacon, errs[0] = beacon.NewKeeper(store(beacon.Name), k.staking)
-	k.registry, errs[1] = registry.NewKeeper(store(registry.Name), authtypes.NewModuleAddress(registry.Name), k.bank, k.distribution)
-	k.market, errs[2] = market.NewKeeper(store(market.Name), authtypes.NewModuleAddress(market.Name), k.bank, k.distribution, k.registry, k.beacon)
-	k.training, errs[3] = training.NewKeeper(store(training.Name), k.market, k.registry, k.beacon, k.accounts, c.Referee, referee.Rooting{})
+	k.registry, errs[1] = registry.NewKeeper(store(registry.Name), authtypes.NewModuleAddress(registry.Name), government, k.bank, k.distribution, k.beacon)
+	k.market, errs[2] = market.NewKeeper(store(market.Name), authtypes.NewModuleAddress(market.Name), government, k.bank, k.distribution, k.registry, k.beacon)
+	k.reward, errs[3] = reward.NewKeeper(store(reward.Name), government, k.bank, k.registry, k.market)
+	k.training, errs[4] = training.NewKeeper(store(training.Name), k.market, k.registry, k.reward, k.beacon, k.accounts, c.Referee, referee.Rooting{})
 	k.market.Connect(k.training)
+	k.reward.Connect(k.training)
+	k.bank.AppendSendRestriction(k.reward.BeforeSend)
 	return k, errors.Join(errs[:]...)
 }
 

@@ -22,6 +22,7 @@ import (
 	"github.com/starling-network/starling/chain/x/beacon/beaconpb"
 	"github.com/starling-network/starling/chain/x/market/marketpb"
 	"github.com/starling-network/starling/chain/x/registry/registrypb"
+	"github.com/starling-network/starling/chain/x/reward/rewardpb"
 	"github.com/starling-network/starling/chain/x/training/trainingpb"
 )
 
@@ -79,6 +80,7 @@ func NewEncoding() (*Encoding, error) {
 	msgservice.RegisterMsgServiceDesc(e.Registry, &beaconpb.Msg_serviceDesc)
 	msgservice.RegisterMsgServiceDesc(e.Registry, &registrypb.Msg_serviceDesc)
 	msgservice.RegisterMsgServiceDesc(e.Registry, &marketpb.Msg_serviceDesc)
+	msgservice.RegisterMsgServiceDesc(e.Registry, &rewardpb.Msg_serviceDesc)
 	msgservice.RegisterMsgServiceDesc(e.Registry, &trainingpb.Msg_serviceDesc)
 	return e, nil
 }

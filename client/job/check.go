@@ -268,7 +268,7 @@ func (c *checker) notes() {
 		asked      bool
 		path, text string
 	}{
-		{c.Given("resources"), "resources", "not used to choose workers in this version"},
+		{c.Given("resources"), "resources", "a network matches them; in an embedded one everybody is this machine"},
 		{c.Training.GradientCheckpointing, "training.gradient_checkpointing", "memory is planned without it; the result is the same"},
 		{c.Tracking.MLflow.URI != "", "tracking.mlflow.uri", "nothing is sent to MLflow; metrics.jsonl in the output folder has everything"},
 		{c.Tracking.JSONL != "", "tracking.jsonl", "metrics are written to metrics.jsonl in the output folder"},
@@ -283,9 +283,8 @@ func (c *checker) notes() {
 		{len(c.Secrets) > 0, "secrets", "no secret is read"},
 		{c.Strategy.Verification.Redundancy > 1, "strategy.verification.redundancy", "one verifier re-executes an audited unit"},
 		{c.Given("strategy.round_timeout"), "strategy.round_timeout", "deadlines follow the observed times of the workers"},
-		{c.Budget.MaxPricePerHour > 0, "budget.max_price_per_hour", "an embedded network has one price"},
-		{c.Budget.Deadline > 0, "budget.deadline", "the run has as much time as it takes"},
-		{c.Budget.OnExceed == "cancel", "budget.on_exceed", "a job that its budget might not pay for is not started"},
+		{c.Budget.MaxPricePerHour > 0, "budget.max_price_per_hour", "a network matches it; an embedded one has one price"},
+		{c.Budget.Deadline > 0, "budget.deadline", "a network takes an order back that is not matched by then; a run has as much time as it takes"},
 		{c.Checkpoint.KeepBest != nil, "checkpoint.keep_best", "the last keep_last checkpoints are kept"},
 	} {
 		if n.asked {

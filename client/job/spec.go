@@ -161,6 +161,9 @@ type Resources struct {
 	Disk      Size      `job:"disk"`
 	Bandwidth Bandwidth `job:"bandwidth"`
 	Placement Placement `job:"placement"`
+	Classes   []string  `job:"classes" one:"cpu apple consumer professional datacentre"` // of measured machines; none: any machine
+	Tier      string    `job:"tier" one:"none bronze silver gold"`                       // of uptime that a worker commits to, at least
+	Attested  bool      `job:"attested"`                                                 // hardware whose attestation governance accepts
 }
 
 // Machine is one acceptable kind of worker.
@@ -174,7 +177,12 @@ type Machine struct {
 type Placement struct {
 	Regions       []string `job:"regions"`
 	MinReputation float64  `job:"min_reputation" in:"[0,1]"`
-	Exclude       []string `job:"exclude"`
+	Exclude       []string `job:"exclude"` // regions
+
+	Jurisdictions        []string `job:"jurisdictions"` // ISO 3166 codes of countries; none: any
+	ExcludeJurisdictions []string `job:"exclude_jurisdictions"`
+	FailureDomains       int      `job:"failure_domains" in:"[0,1024]"` // different ones among the workers, at least
+	Near                 string   `job:"near"`                          // region in which offers of one price are preferred
 }
 
 // Budget bounds what the job may cost. Amounts are in ZEN.
@@ -183,6 +191,7 @@ type Budget struct {
 	MaxPricePerHour Amount   `job:"max_price_per_hour,null"` // 0: any price
 	Deadline        Duration `job:"deadline,null"`           // 0: none
 	OnExceed        string   `job:"on_exceed" one:"pause cancel"`
+	ContributorPart float64  `job:"contributor_part" in:"[0,1]"` // of the model's shares, to those whose work is verified
 }
 
 // Checkpoint says which checkpoints are kept. Steps are multiples of sync_steps.

@@ -7,21 +7,19 @@ import (
 	"cosmossdk.io/collections"
 	sdk "github.com/cosmos/cosmos-sdk/types"
 
-	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/chain/adapter"
-	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/run"
 )
 
 // fill gives the free places of the runs that go on to who is back and to the open offers, the name of the job giving the
 // order.
-func (k *Keeper) fill(ctx context.Context, beacon canon.Digest) error {
+func (k *Keeper) fill(ctx context.Context, book *lazy) error {
 	jobs, err := k.runs.Running(ctx)
 	if err != nil {
 		return err
 	}
 	for _, id := range jobs {
-		err := adapter.Isolate(ctx, func(ctx context.Context) error { return k.admit(ctx, id, beacon) })
+		err := adapter.Isolate(ctx, func(ctx context.Context) error { return k.admit(ctx, id, book) })
 		if err != nil {
 			sdk.UnwrapSDKContext(ctx).Logger().Error("market: nobody joins the run", "job", id, "error", err)
 		}
@@ -30,13 +28,17 @@ func (k *Keeper) fill(ctx context.Context, beacon canon.Digest) error {
 }
 
 // admit takes members into one run.
-func (k *Keeper) admit(ctx context.Context, id string, beacon canon.Digest) error {
+func (k *Keeper) admit(ctx context.Context, id string, book *lazy) error {
 	job, err := k.Job(ctx, id)
-	if err != nil {
+	if err != nil || job.Ending || job.Paused > 0 {
 		return err
 	}
 	s, err := k.runs.State(ctx, id)
 	if err != nil || s.Present(run.Worker) >= job.Order.Workers.Max && s.Present(run.Verifier) >= job.Order.Verifiers {
+		return err
+	}
+	params, err := k.registry.Params(ctx)
+	if err != nil {
 		return err
 	}
 	var back []run.Member
@@ -44,15 +46,15 @@ func (k *Keeper) admit(ctx context.Context, id string, beacon canon.Digest) erro
 		if m.Why != run.WhyReturning {
 			continue
 		}
-		ok, err := k.registry.Eligible(ctx, m.ID, m.Role)
+		p, err := k.registry.Get(ctx, m.ID)
 		if err != nil {
 			return err
 		}
-		if ok {
+		if p.Eligible(m.Role, params) {
 			back = append(back, m)
 		}
 	}
-	offers, err := k.available(ctx)
+	b, err := book.open(ctx)
 	if err != nil {
 		return err
 	}
@@ -60,18 +62,17 @@ func (k *Keeper) admit(ctx context.Context, id string, beacon canon.Digest) erro
 	if err != nil {
 		return err
 	}
-	members := market.Join(job.Order, s, back, offers, escrow.Remaining(), beacon)
+	members := b.Join(job.Order, s, back, escrow.Remaining())
 	if len(members) == 0 {
 		return nil
 	}
-	for _, m := range members {
-		if err := k.busy.Set(ctx, collections.Join3(uint32(m.Role), m.ID, id)); err != nil {
-			return err
-		}
+	if err := k.engage(ctx, job.Order, members); err != nil {
+		return err
 	}
 	if err := k.runs.Join(ctx, id, members); err != nil {
 		return fmt.Errorf("market: %d members: %w", len(members), err)
 	}
+	b.Take(job.Order, members)
 	return nil
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/chain/adapter"
 	"github.com/starling-network/starling/protocol/market"
+	"github.com/starling-network/starling/protocol/registry"
 	"github.com/starling-network/starling/protocol/run"
 )
 
@@ -26,18 +27,21 @@ var (
 	ErrJob      = errors.New("market: not a name for a job")
 	ErrNoOrder  = errors.New("market: no such order")
 	ErrNotYours = errors.New("market: the order is somebody else's")
-	ErrNotOpen  = errors.New("market: the order is not open")
 	ErrFunds    = errors.New("market: the account cannot pay the budget")
 	ErrDeadline = errors.New("market: the deadline of the order is past")
+	ErrRate     = errors.New("market: the rate of the machine was never measured")
+	ErrState    = errors.New("market: the job is in another state")
 )
 
-// Status of an order.
+// Status of an order. Of a Job it is Open, Running or Ended; Job.State tells more.
 type Status string
 
 // The life of an order.
 const (
 	Open    Status = "open"
 	Running Status = "running"
+	Paused  Status = "paused" // running, and no round begins until its consumer resumes it
+	Ending  Status = "ending" // running, and no round begins any more
 	Ended   Status = "ended"
 )
 
@@ -53,6 +57,8 @@ type Job struct {
 	Order  market.Order `cbor:"1,keyasint"`
 	Status Status       `cbor:"2,keyasint"`
 	Why    string       `cbor:"3,keyasint"` // open: a market.Reason; ended without a run: one of the above
+	Paused int64        `cbor:"4,keyasint"` // running: height since which its consumer lets no round begin; 0: it does not
+	Ending bool         `cbor:"5,keyasint"` // running: its consumer wants no further round
 }
 
 // Bank moves coins.
@@ -66,9 +72,11 @@ type Pool interface {
 	FundCommunityPool(ctx context.Context, amount sdk.Coins, from sdk.AccAddress) error
 }
 
-// Registry says who may be matched.
+// Registry says who may be matched, and what is known of them.
 type Registry interface {
-	Eligible(ctx context.Context, id string, role run.Role) (bool, error)
+	Get(ctx context.Context, id string) (registry.Participant, error)
+	Params(ctx context.Context) (registry.Params, error)
+	Members(ctx context.Context, pool string) ([]string, error)
 }
 
 // Beacon is the beacon of a block.
@@ -88,7 +96,9 @@ type Runs interface {
 type Keeper struct {
 	Schema collections.Schema
 
-	account  sdk.AccAddress
+	account   sdk.AccAddress
+	authority string // of governance
+
 	bank     Bank
 	pool     Pool
 	registry Registry
@@ -100,6 +110,8 @@ type Keeper struct {
 	open    collections.KeySet[string]
 	escrows collections.Map[string, market.Escrow]
 	busy    collections.KeySet[busyKey] // members of running jobs
+	params  collections.Item[market.Params]
+	holders collections.KeySet[collections.Pair[string, string]] // dataset, account that worked on it
 }
 
 type (
@@ -108,16 +120,18 @@ type (
 )
 
 // NewKeeper returns a keeper over a store of its own. Connect completes it.
-func NewKeeper(s store.KVStoreService, account sdk.AccAddress, bank Bank, pool Pool, registry Registry, beacon Beacon) (*Keeper, error) {
+func NewKeeper(s store.KVStoreService, account sdk.AccAddress, authority string, bank Bank, pool Pool, registry Registry, beacon Beacon) (*Keeper, error) {
 	b := collections.NewSchemaBuilder(s)
 	role, id := collections.Uint32Key, collections.StringKey
 	k := &Keeper{
-		account: account, bank: bank, pool: pool, registry: registry, beacon: beacon,
+		account: account, authority: authority, bank: bank, pool: pool, registry: registry, beacon: beacon,
 		offers:  collections.NewMap(b, collections.NewPrefix(0), "offers", collections.PairKeyCodec(role, id), adapter.Record[market.Offer]()),
 		jobs:    collections.NewMap(b, collections.NewPrefix(1), "jobs", id, adapter.Record[Job]()),
 		open:    collections.NewKeySet(b, collections.NewPrefix(2), "open", id),
 		escrows: collections.NewMap(b, collections.NewPrefix(3), "escrows", id, adapter.Record[market.Escrow]()),
 		busy:    collections.NewKeySet(b, collections.NewPrefix(4), "busy", collections.TripleKeyCodec(role, id, id)),
+		params:  collections.NewItem(b, collections.NewPrefix(5), "params", adapter.Record[market.Params]()),
+		holders: collections.NewKeySet(b, collections.NewPrefix(6), "holders", collections.PairKeyCodec(id, id)),
 	}
 	var err error
 	k.Schema, err = b.Build()
@@ -136,8 +150,11 @@ var Refusals = &adapter.Refusals{Space: Name, List: []adapter.Refusal{
 	{Code: 6, Rule: ErrJob, Fix: "Use 1 to 128 letters, digits, dots, dashes or underscores."},
 	{Code: 7, Rule: ErrNoOrder, Fix: "Check the name of the job."},
 	{Code: 8, Rule: ErrNotYours, Fix: "Send the message from the account that placed the order."},
-	{Code: 9, Rule: ErrNotOpen, Fix: "A matched order runs to its end; what is not spent returns to you then."},
+	{Code: 9, Rule: ErrState, Fix: "Read what became of the order."},
 	{Code: 10, Rule: ErrFunds, Fix: "Fund the account or order with a smaller budget."},
 	{Code: 11, Rule: ErrDeadline, Fix: "Give a later height, or 0 for no deadline."},
 	{Code: 12, Rule: ErrDigest, Fix: "Send the 32 bytes of a SHA-256 digest."},
+	{Code: 13, Rule: ErrRate, Fix: "Have the machine measured, or give a price for 10^15 operations."},
+	{Code: 14, Rule: market.ErrParams, Fix: "Correct the parameters of the proposal."},
+	{Code: 15, Rule: adapter.ErrAuthority, Fix: "Make a proposal of governance."},
 }}

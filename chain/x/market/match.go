@@ -20,45 +20,59 @@ import (
 // EndBlock tries every open order, the name of the job giving the order, and closes those that expired. Then it fills the
 // places that are free in runs.
 func (k *Keeper) EndBlock(ctx context.Context) error {
+	now := sdk.UnwrapSDKContext(ctx)
+	beacon, err := k.beacon.At(ctx, now.BlockHeight())
+	if err != nil || beacon.IsZero() {
+		return err
+	}
 	jobs, err := keys(ctx, k.open)
 	if err != nil {
 		return err
 	}
-	height := sdk.UnwrapSDKContext(ctx).BlockHeight()
-	beacon, err := k.beacon.At(ctx, height)
-	if err != nil {
-		return err
-	}
+	book := &lazy{keeper: k, beacon: beacon}
 	for _, id := range jobs {
-		err := adapter.Isolate(ctx, func(ctx context.Context) error { return k.try(ctx, id, height, beacon) })
+		err := adapter.Isolate(ctx, func(ctx context.Context) error { return k.try(ctx, id, now.BlockHeight(), book) })
 		if err != nil {
-			sdk.UnwrapSDKContext(ctx).Logger().Error("market: the order stays as it was", "job", id, "error", err)
+			now.Logger().Error("market: the order stays as it was", "job", id, "error", err)
 		}
 	}
-	if beacon.IsZero() {
-		return nil
-	}
-	return k.fill(ctx, beacon)
+	return k.fill(ctx, book)
 }
 
-func (k *Keeper) try(ctx context.Context, id string, height int64, beacon canon.Digest) error {
+// lazy is the book of a block, which is made when somebody looks into it.
+type lazy struct {
+	keeper *Keeper
+	beacon canon.Digest
+	book   *market.Book
+}
+
+func (l *lazy) open(ctx context.Context) (*market.Book, error) {
+	if l.book != nil {
+		return l.book, nil
+	}
+	book, err := l.keeper.Book(ctx, l.beacon)
+	l.book = book
+	return book, err
+}
+
+func (k *Keeper) try(ctx context.Context, id string, height int64, book *lazy) error {
 	job, err := k.Job(ctx, id)
 	switch {
-	case err != nil || beacon.IsZero():
+	case err != nil:
 		return err
 	case job.Order.Expired(height):
 		return k.refund(ctx, job, Expired, job.Why)
 	}
-	return k.match(ctx, job, beacon)
+	return k.match(ctx, job, book)
 }
 
 // match starts the run of an open order, or records why it waits. An order that the rules of a run refuse ends.
-func (k *Keeper) match(ctx context.Context, job Job, beacon canon.Digest) error {
-	offers, err := k.available(ctx)
+func (k *Keeper) match(ctx context.Context, job Job, book *lazy) error {
+	b, err := book.open(ctx)
 	if err != nil {
 		return err
 	}
-	lease, why := market.Match(job.Order, offers, beacon)
+	lease, why := b.Match(job.Order)
 	if why != market.Matched {
 		if job.Why == string(why) {
 			return nil
@@ -73,33 +87,35 @@ func (k *Keeper) match(ctx context.Context, job Job, beacon canon.Digest) error 
 	if err != nil {
 		return err
 	}
+	if err := k.engage(ctx, job.Order, lease.Members); err != nil {
+		return err
+	}
 	event := &marketpb.EventMatched{Job: job.Order.ID}
 	for _, m := range lease.Members {
 		event.Members = append(event.Members, m.ID)
-		if err := k.busy.Set(ctx, collections.Join3(uint32(m.Role), m.ID, job.Order.ID)); err != nil {
+	}
+	job.Status, job.Why = Running, ""
+	if err := errors.Join(k.jobs.Set(ctx, job.Order.ID, job), k.open.Remove(ctx, job.Order.ID), emit(ctx, event)); err != nil {
+		return err
+	}
+	b.Take(job.Order, lease.Members)
+	return nil
+}
+
+// engage takes the slots of the members of a run, and remembers that they come to hold its data.
+func (k *Keeper) engage(ctx context.Context, o market.Order, members []run.Member) error {
+	for _, m := range members {
+		if err := k.busy.Set(ctx, collections.Join3(uint32(m.Role), m.ID, o.ID)); err != nil {
+			return err
+		}
+		if o.Data == "" {
+			continue
+		}
+		if err := k.holders.Set(ctx, collections.Join(o.Data, m.ID)); err != nil {
 			return err
 		}
 	}
-	job.Status, job.Why = Running, ""
-	return errors.Join(k.jobs.Set(ctx, job.Order.ID, job), k.open.Remove(ctx, job.Order.ID), emit(ctx, event))
-}
-
-// available lists the offers of accounts that may be matched, with the slots that they have left.
-func (k *Keeper) available(ctx context.Context) ([]market.Offer, error) {
-	var offers []market.Offer
-	err := k.offers.Walk(ctx, nil, func(key offerKey, o market.Offer) (bool, error) {
-		ok, err := k.registry.Eligible(ctx, o.ID, o.Role)
-		if err != nil || !ok {
-			return false, err
-		}
-		busy, err := keys(ctx, k.busy, collections.NewSuperPrefixedTripleRange[uint32, string, string](key.K1(), key.K2()))
-		if used := uint32(len(busy)); used < o.Slots {
-			o.Slots -= used
-			offers = append(offers, o)
-		}
-		return false, err
-	})
-	return offers, err
+	return nil
 }
 
 // refund ends an order that has no run and returns its budget.
@@ -123,16 +139,22 @@ func (k *Keeper) refund(ctx context.Context, job Job, why, detail string) error 
 // Job returns an order and what became of it.
 func (k *Keeper) Job(ctx context.Context, id string) (Job, error) {
 	job, err := k.jobs.Get(ctx, id)
-	if errors.Is(err, collections.ErrNotFound) {
+	if missing(err) {
 		return job, fmt.Errorf("%w: %s", ErrNoOrder, id)
 	}
 	return job, err
 }
 
+// Ordered returns the order of a job.
+func (k *Keeper) Ordered(ctx context.Context, id string) (market.Order, error) {
+	job, err := k.Job(ctx, id)
+	return job.Order, err
+}
+
 // Escrow returns the budget of a job and what became of it.
 func (k *Keeper) Escrow(ctx context.Context, id string) (market.Escrow, error) {
 	e, err := k.escrows.Get(ctx, id)
-	if errors.Is(err, collections.ErrNotFound) {
+	if missing(err) {
 		return e, fmt.Errorf("%w: %s", ErrNoOrder, id)
 	}
 	return e, err
@@ -180,9 +202,11 @@ func (k *Keeper) End(ctx context.Context, id string, members []run.Member) error
 			return err
 		}
 	}
-	job.Status = Ended
+	job.Status, job.Paused, job.Ending = Ended, 0, false
 	return k.jobs.Set(ctx, id, job)
 }
+
+func missing(err error) bool { return errors.Is(err, collections.ErrNotFound) }
 
 func emit(ctx context.Context, event proto.Message) error {
 	return sdk.UnwrapSDKContext(ctx).EventManager().EmitTypedEvent(event)

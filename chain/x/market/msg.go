@@ -8,10 +8,10 @@ import (
 	"cosmossdk.io/collections"
 	sdk "github.com/cosmos/cosmos-sdk/types"
 
-	"github.com/starling-network/starling/chain/adapter"
 	"github.com/starling-network/starling/chain/x/market/marketpb"
 	"github.com/starling-network/starling/chain/x/training/runpb"
 	"github.com/starling-network/starling/protocol/market"
+	"github.com/starling-network/starling/protocol/run"
 )
 
 // ErrDigest is a digest of the wrong length in a message.
@@ -24,15 +24,32 @@ func (k *Keeper) Offer(ctx context.Context, m *marketpb.MsgOffer) (*marketpb.Msg
 	if m.Slots == 0 {
 		return &marketpb.MsgOfferResponse{}, k.offers.Remove(ctx, key)
 	}
-	ok, err := k.registry.Eligible(ctx, m.Sender, role)
+	o, err := k.offer(ctx, m)
 	if err != nil {
-		return nil, err
+		return nil, Refusals.Wrap(err)
 	}
-	if !ok {
-		return nil, Refusals.Wrap(fmt.Errorf("%w: %s", ErrRole, m.Role))
+	return &marketpb.MsgOfferResponse{}, k.offers.Set(ctx, key, o)
+}
+
+// offer reads and checks the offer of a message. A price by the hour becomes one by operations at the measured rate.
+func (k *Keeper) offer(ctx context.Context, m *marketpb.MsgOffer) (market.Offer, error) {
+	o := market.Offer{ID: m.Sender, Role: m.Role.Rule(), Price: m.Price, Slots: m.Slots, At: sdk.UnwrapSDKContext(ctx).BlockHeight(), Pool: m.Pool}
+	params, err := k.registry.Params(ctx)
+	if err != nil {
+		return o, err
 	}
-	height := sdk.UnwrapSDKContext(ctx).BlockHeight()
-	return &marketpb.MsgOfferResponse{}, k.offers.Set(ctx, key, market.Offer{ID: m.Sender, Role: role, Price: m.Price, Slots: m.Slots, At: height})
+	p, err := k.registry.Get(ctx, m.Sender)
+	switch {
+	case err != nil || o.Role != run.Worker && o.Role != run.Verifier || !m.Pool && !p.Eligible(o.Role, params):
+		return o, fmt.Errorf("%w: %s", ErrRole, m.Role)
+	case m.Pool && o.Role != run.Worker:
+		return o, fmt.Errorf("%w: a pool offers the work of workers", ErrRole)
+	case m.Hourly > 0 && p.Rate == 0:
+		return o, fmt.Errorf("%w: %s asks %d uzen an hour", ErrRate, m.Sender, m.Hourly)
+	case m.Hourly > 0:
+		o.Price = market.PerFlops(m.Hourly, p.Rate)
+	}
+	return o, nil
 }
 
 // Order implements marketpb.MsgServer.
@@ -41,12 +58,8 @@ func (k *Keeper) Order(ctx context.Context, m *marketpb.MsgOrder) (*marketpb.Msg
 	if err != nil {
 		return nil, Refusals.Wrap(err)
 	}
-	from, err := sdk.AccAddressFromBech32(m.Sender)
-	if err != nil {
+	if err := k.lock(ctx, m.Sender, o.Budget); err != nil {
 		return nil, err
-	}
-	if err := k.bank.SendCoinsFromAccountToModule(ctx, from, Name, adapter.Coins(o.Budget)); err != nil {
-		return nil, Refusals.Wrap(fmt.Errorf("%w: %w", ErrFunds, err))
 	}
 	err = errors.Join(
 		k.jobs.Set(ctx, o.ID, Job{Order: o, Status: Open}),
@@ -69,6 +82,7 @@ func (k *Keeper) order(ctx context.Context, m *marketpb.MsgOrder) (market.Order,
 		ID: terms.Job, Consumer: m.Sender, Terms: terms, Budget: m.Budget, PriceCap: m.PriceCap,
 		Workers:   market.Workers{Min: m.WorkersMin, Target: m.WorkersTarget, Max: m.WorkersMax},
 		Verifiers: m.Verifiers, Deadline: m.Deadline, At: sdk.UnwrapSDKContext(ctx).BlockHeight(),
+		Conditions: m.Conditions.Rule(), Near: m.Near, Data: m.Data, OnExceed: m.OnExceed.Rule(), SharesPPM: m.SharesPpm,
 	}
 	if err := o.Validate(); err != nil {
 		return o, err
@@ -96,18 +110,4 @@ func nameable(job string) bool {
 		}
 	}
 	return job != "" && len(job) <= 128
-}
-
-// CancelOrder implements marketpb.MsgServer.
-func (k *Keeper) CancelOrder(ctx context.Context, m *marketpb.MsgCancelOrder) (*marketpb.MsgCancelOrderResponse, error) {
-	job, err := k.Job(ctx, m.Job)
-	switch {
-	case err != nil:
-		return nil, Refusals.Wrap(err)
-	case job.Order.Consumer != m.Sender:
-		return nil, Refusals.Wrap(fmt.Errorf("%w: %s ordered %s", ErrNotYours, job.Order.Consumer, m.Job))
-	case job.Status != Open:
-		return nil, Refusals.Wrap(fmt.Errorf("%w: %s is %s", ErrNotOpen, m.Job, job.Status))
-	}
-	return &marketpb.MsgCancelOrderResponse{}, k.refund(ctx, job, Cancelled, "")
 }

@@ -56,8 +56,47 @@ func (q Queries) Escrow(ctx context.Context, m *marketpb.QueryEscrowRequest) (*m
 	return &marketpb.QueryEscrowResponse{Escrow: canon.MustMarshal(e)}, found(err)
 }
 
+// Lots are the offers as they are matched.
+func (q Queries) Lots(ctx context.Context, _ *marketpb.QueryLotsRequest) (*marketpb.QueryLotsResponse, error) {
+	lots, err := q.lots(ctx)
+	r := &marketpb.QueryLotsResponse{}
+	for _, l := range lots {
+		r.Lots = append(r.Lots, canon.MustMarshal(l))
+	}
+	return r, err
+}
+
+// maxEstimate is the most bytes of an order that is only asked about.
+const maxEstimate = 64 << 10
+
+// Estimate says what would become of an order now. The beacon of the block that would match it is not known: between equal
+// offers it may choose others.
+func (q Queries) Estimate(ctx context.Context, m *marketpb.QueryEstimateRequest) (*marketpb.QueryEstimateResponse, error) {
+	var o market.Order
+	if len(m.Order) > maxEstimate {
+		return nil, status.Errorf(codes.InvalidArgument, "an order of %d bytes, at most %d", len(m.Order), maxEstimate)
+	}
+	if err := canon.Unmarshal(m.Order, &o); err != nil {
+		return nil, status.Error(codes.InvalidArgument, err.Error())
+	}
+	if err := o.Validate(); err != nil {
+		return nil, status.Error(codes.InvalidArgument, err.Error())
+	}
+	book, err := q.Book(ctx, canon.Sum("starling/estimate/1"))
+	if err != nil {
+		return nil, err
+	}
+	return &marketpb.QueryEstimateResponse{Estimate: canon.MustMarshal(book.Estimate(o))}, nil
+}
+
+// Params returns the parameters in force.
+func (q Queries) Params(ctx context.Context, _ *marketpb.QueryParamsRequest) (*marketpb.QueryParamsResponse, error) {
+	p, err := q.Keeper.Params(ctx)
+	return &marketpb.QueryParamsResponse{Params: canon.MustMarshal(p)}, err
+}
+
 func placed(j Job) marketpb.PlacedOrder {
-	return marketpb.PlacedOrder{Order: canon.MustMarshal(j.Order), Status: string(j.Status), Why: j.Why}
+	return marketpb.PlacedOrder{Order: canon.MustMarshal(j.Order), Status: string(j.State()), Why: j.Why}
 }
 
 func found(err error) error {

@@ -6,32 +6,31 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 
 	"cosmossdk.io/collections"
 	"cosmossdk.io/core/store"
 	sdk "github.com/cosmos/cosmos-sdk/types"
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
 
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/chain/adapter"
 	"github.com/starling-network/starling/chain/x/registry/registrypb"
+	"github.com/starling-network/starling/chain/x/training/runpb"
 	"github.com/starling-network/starling/protocol/registry"
 	"github.com/starling-network/starling/protocol/reward"
-	"github.com/starling-network/starling/protocol/run"
 )
 
 // Name of the module, its store, its account and its codespace.
 const Name = "registry"
 
-// Stakes are the smallest stakes with which a role may be taken.
-var Stakes = registry.Params{WorkerStake: 1_000_000, VerifierStake: 1_000_000}
-
 // Errors of the module, beside those of protocol/registry.
 var (
 	ErrUnknown = errors.New("registry: not a participant")
 	ErrFunds   = errors.New("registry: the account cannot pay the stake")
+
+	ErrMeasured = errors.New("registry: the machine is being measured")
+	ErrNoTier   = errors.New("registry: the participant commits to no tier")
 )
 
 // Refusals of the module.
@@ -41,6 +40,14 @@ var Refusals = &adapter.Refusals{Space: Name, List: []adapter.Refusal{
 	{Code: 4, Rule: registry.ErrOverflow, Fix: "Add a smaller stake."},
 	{Code: 5, Rule: ErrUnknown, Fix: "Register the account first."},
 	{Code: 6, Rule: ErrFunds, Fix: "Fund the account or stake less."},
+	{Code: 7, Rule: registry.ErrTier, Fix: "Commit to a lower tier, or to none, or declare what the machine has."},
+	{Code: 8, Rule: registry.ErrBeat, Fix: "Send one heartbeat in a window; nothing is lost."},
+	{Code: 9, Rule: registry.ErrMeasure, Fix: "Read the measurement and make the move that it waits for."},
+	{Code: 10, Rule: registry.ErrParams, Fix: "Correct the parameters of the proposal."},
+	{Code: 11, Rule: adapter.ErrAuthority, Fix: "Make a proposal of governance."},
+	{Code: 12, Rule: ErrMeasured, Fix: "Wait until the measurement that goes on has ended."},
+	{Code: 13, Rule: ErrNoTier, Fix: "Register with a tier first; who commits to none need not say that it is there."},
+	{Code: 14, Rule: runpb.ErrDigest, Fix: "Send the 32 bytes of a SHA-256 digest."},
 }}
 
 // Bank moves coins.
@@ -54,22 +61,37 @@ type Pool interface {
 	FundCommunityPool(ctx context.Context, amount sdk.Coins, from sdk.AccAddress) error
 }
 
-// Keeper reads and writes the participants.
+// Beacon is the beacon of a block.
+type Beacon interface {
+	At(ctx context.Context, height int64) (canon.Digest, error)
+}
+
+// Keeper reads and writes the participants, their uptime and what is measured of them.
 type Keeper struct {
 	Schema collections.Schema
 
-	account      sdk.AccAddress
-	bank         Bank
-	pool         Pool
+	account   sdk.AccAddress
+	authority string // of governance
+	bank      Bank
+	pool      Pool
+	beacon    Beacon
+
 	participants collections.Map[string, registry.Participant]
+	params       collections.Item[registry.Params]
+	uptimes      collections.Map[string, registry.Uptime] // of who commits to a tier
+	measurements collections.Map[string, registry.Measurement]
 }
 
 // NewKeeper returns a keeper over a store of its own.
-func NewKeeper(s store.KVStoreService, account sdk.AccAddress, bank Bank, pool Pool) (*Keeper, error) {
+func NewKeeper(s store.KVStoreService, account sdk.AccAddress, authority string, bank Bank, pool Pool, beacon Beacon) (*Keeper, error) {
 	b := collections.NewSchemaBuilder(s)
+	id := collections.StringKey
 	k := &Keeper{
-		account: account, bank: bank, pool: pool,
-		participants: collections.NewMap(b, collections.NewPrefix(0), "participants", collections.StringKey, adapter.Record[registry.Participant]()),
+		account: account, authority: authority, bank: bank, pool: pool, beacon: beacon,
+		participants: collections.NewMap(b, collections.NewPrefix(0), "participants", id, adapter.Record[registry.Participant]()),
+		params:       collections.NewItem(b, collections.NewPrefix(1), "params", adapter.Record[registry.Params]()),
+		uptimes:      collections.NewMap(b, collections.NewPrefix(2), "uptimes", id, adapter.Record[registry.Uptime]()),
+		measurements: collections.NewMap(b, collections.NewPrefix(3), "measurements", id, adapter.Record[registry.Measurement]()),
 	}
 	var err error
 	k.Schema, err = b.Build()
@@ -85,13 +107,28 @@ func (k *Keeper) Get(ctx context.Context, id string) (registry.Participant, erro
 	return p, err
 }
 
-// Eligible reports whether an account may be matched in a role.
-func (k *Keeper) Eligible(ctx context.Context, id string, role run.Role) (bool, error) {
-	p, err := k.Get(ctx, id)
-	if errors.Is(err, ErrUnknown) {
-		return false, nil
+// Params are the parameters in force.
+func (k *Keeper) Params(ctx context.Context) (registry.Params, error) {
+	p, err := k.params.Get(ctx)
+	if errors.Is(err, collections.ErrNotFound) {
+		return registry.DefaultParams(), nil
 	}
-	return p.Eligible(role, Stakes), err
+	return p, err
+}
+
+// Members lists the workers that named an account as their pool and are, as far as it was measured, close to it.
+func (k *Keeper) Members(ctx context.Context, pool string) (ids []string, err error) {
+	head, err := k.Get(ctx, pool)
+	if err != nil {
+		return nil, err
+	}
+	err = k.participants.Walk(ctx, nil, func(id string, p registry.Participant) (bool, error) {
+		if p.Pool == pool && (p.Cluster == "" || head.Cluster == "" || p.Cluster == head.Cluster) {
+			ids = append(ids, id)
+		}
+		return false, nil
+	})
+	return ids, err
 }
 
 // Take moves an amount of a participant's stake to an account, or to reward.CommunityPool.
@@ -125,6 +162,57 @@ func (k *Keeper) Audited(ctx context.Context, id string, passed bool) error {
 	return k.participants.Set(ctx, id, p.Audited(passed))
 }
 
+// Uptimes are those of everybody who commits to a tier, in the epoch that goes on.
+func (k *Keeper) Uptimes(ctx context.Context) (map[string]registry.Uptime, error) {
+	all := map[string]registry.Uptime{}
+	err := k.uptimes.Walk(ctx, nil, func(id string, u registry.Uptime) (bool, error) {
+		all[id] = u
+		return false, nil
+	})
+	return all, err
+}
+
+// Turn ends an epoch with its last height: the uptime of the next is counted anew, and what was measured in it of who is how
+// far and close to whom holds until the next turn. Of whom nothing was measured, what held before holds on.
+func (k *Keeper) Turn(ctx context.Context, height int64, latency map[string]uint32, cluster map[string]string) error {
+	it, err := k.uptimes.Iterate(ctx, nil)
+	if err != nil {
+		return err
+	}
+	committed, err := it.Keys()
+	if err != nil {
+		return err
+	}
+	for _, id := range committed {
+		if err := k.uptimes.Set(ctx, id, registry.Uptime{From: height + 1}); err != nil {
+			return err
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(cluster)) {
+		p, err := k.Get(ctx, id)
+		if err != nil {
+			return err
+		}
+		if ms := latency[id]; ms > 0 {
+			p.Latency = ms
+		}
+		p.Cluster = cluster[id]
+		if err := k.participants.Set(ctx, id, p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Missed counts a duty that a participant missed against the uptime that it committed to.
+func (k *Keeper) Missed(ctx context.Context, id string) error {
+	u, err := k.uptimes.Get(ctx, id)
+	if errors.Is(err, collections.ErrNotFound) {
+		return nil
+	}
+	return errors.Join(err, k.uptimes.Set(ctx, id, u.Miss()))
+}
+
 // Jail bars a participant who was slashed over a job from being matched.
 func (k *Keeper) Jail(ctx context.Context, id, job string, slashed uint64) error {
 	p, err := k.Get(ctx, id)
@@ -135,110 +223,4 @@ func (k *Keeper) Jail(ctx context.Context, id, job string, slashed uint64) error
 		return err
 	}
 	return sdk.UnwrapSDKContext(ctx).EventManager().EmitTypedEvent(&registrypb.EventSlashed{Participant: id, Amount: slashed, Job: job})
-}
-
-// Register implements registrypb.MsgServer.
-func (k *Keeper) Register(ctx context.Context, m *registrypb.MsgRegister) (*registrypb.MsgRegisterResponse, error) {
-	old, err := k.Get(ctx, m.Sender)
-	if err != nil && !errors.Is(err, ErrUnknown) {
-		return nil, err
-	}
-	known := err == nil
-	p := registry.Participant{ID: m.Sender, Addrs: m.Addresses, PeerID: m.PeerId, Device: m.Device, Stake: old.Stake}
-	for _, role := range m.Roles {
-		p.Roles = append(p.Roles, role.Rule())
-	}
-	if p, err = p.TopUp(m.Stake); err != nil {
-		return nil, Refusals.Wrap(err)
-	}
-	if p, err = registry.Register(p, Stakes, sdk.UnwrapSDKContext(ctx).BlockHeight()); err != nil {
-		return nil, Refusals.Wrap(err)
-	}
-	if known {
-		p = history(p, old)
-	}
-	if err := k.lock(ctx, m.Sender, m.Stake); err != nil {
-		return nil, err
-	}
-	return &registrypb.MsgRegisterResponse{}, k.set(ctx, p)
-}
-
-// history keeps in a new registration what the old one cannot lose.
-func history(p, old registry.Participant) registry.Participant {
-	p.Slashed, p.Jailed, p.Since, p.Passed = old.Slashed, old.Jailed, old.Since, old.Passed
-	return p
-}
-
-// UpdateAddresses implements registrypb.MsgServer.
-func (k *Keeper) UpdateAddresses(ctx context.Context, m *registrypb.MsgUpdateAddresses) (*registrypb.MsgUpdateAddressesResponse, error) {
-	old, err := k.Get(ctx, m.Sender)
-	if err != nil {
-		return nil, Refusals.Wrap(err)
-	}
-	p := old
-	p.PeerID, p.Addrs = m.PeerId, m.Addresses
-	// The stake does not matter for an address: somebody who was slashed still has to be reachable.
-	if p, err = registry.Register(p, registry.Params{}, old.Since); err != nil {
-		return nil, Refusals.Wrap(err)
-	}
-	return &registrypb.MsgUpdateAddressesResponse{}, k.set(ctx, history(p, old))
-}
-
-func (k *Keeper) lock(ctx context.Context, sender string, stake uint64) error {
-	from, err := sdk.AccAddressFromBech32(sender)
-	if err != nil || stake == 0 {
-		return err
-	}
-	if err := k.bank.SendCoinsFromAccountToModule(ctx, from, Name, adapter.Coins(stake)); err != nil {
-		return Refusals.Wrap(fmt.Errorf("%w: %w", ErrFunds, err))
-	}
-	return nil
-}
-
-func (k *Keeper) set(ctx context.Context, p registry.Participant) error {
-	if err := k.participants.Set(ctx, p.ID, p); err != nil {
-		return err
-	}
-	return sdk.UnwrapSDKContext(ctx).EventManager().EmitTypedEvent(&registrypb.EventRegistered{Participant: p.ID, Stake: p.Stake})
-}
-
-// Participant implements registrypb.QueryServer.
-func (k *Keeper) Participant(ctx context.Context, q *registrypb.QueryParticipantRequest) (*registrypb.QueryParticipantResponse, error) {
-	p, err := k.Get(ctx, q.Id)
-	if errors.Is(err, ErrUnknown) {
-		return nil, status.Error(codes.NotFound, err.Error())
-	}
-	return &registrypb.QueryParticipantResponse{Participant: canon.MustMarshal(p)}, err
-}
-
-// Participants implements registrypb.QueryServer.
-func (k *Keeper) Participants(ctx context.Context, q *registrypb.QueryParticipantsRequest) (*registrypb.QueryParticipantsResponse, error) {
-	r := &registrypb.QueryParticipantsResponse{}
-	most := adapter.Most(q.Limit)
-	err := k.participants.Walk(ctx, new(collections.Range[string]).StartExclusive(q.After), func(_ string, p registry.Participant) (bool, error) {
-		r.Participants = append(r.Participants, canon.MustMarshal(p))
-		return len(r.Participants) == most, nil
-	})
-	return r, err
-}
-
-// Module wires the keeper into the application.
-type Module struct {
-	adapter.Module
-	keeper *Keeper
-}
-
-// NewModule returns the module of a keeper.
-func NewModule(k *Keeper) Module {
-	return Module{Module: adapter.Module{
-		ID: Name, Messages: &registrypb.Msg_serviceDesc, State: k.Schema,
-		Queries: adapter.NewRoutes(registrypb.NewQueryClient, registrypb.RegisterQueryHandlerClient),
-	}, keeper: k}
-}
-
-// RegisterServices registers messages and queries.
-func (m Module) RegisterServices(r grpc.ServiceRegistrar) error {
-	registrypb.RegisterMsgServer(r, m.keeper)
-	registrypb.RegisterQueryServer(r, m.keeper)
-	return nil
 }

@@ -12,7 +12,6 @@ import (
 
 	"github.com/starling-network/starling/chain/adapter"
 	"github.com/starling-network/starling/chain/x/training/trainingpb"
-	rules "github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/reward"
 	"github.com/starling-network/starling/protocol/run"
 )
@@ -40,7 +39,7 @@ func (k *Keeper) apply(ctx context.Context, s run.State, events []run.Event) err
 	}
 	if s.Phase == run.Done || s.Phase == run.Halted {
 		job := s.Terms.Job
-		if err := errors.Join(k.active.Remove(ctx, job), k.market.End(ctx, job, s.Members)); err != nil {
+		if err := errors.Join(k.active.Remove(ctx, job), k.market.End(ctx, job, s.Members), k.rewards.Ended(ctx, job)); err != nil {
 			return err
 		}
 	}
@@ -58,13 +57,16 @@ func (k *Keeper) trace(ctx context.Context, e run.Event) error {
 	return nil
 }
 
-// remember adds what a run finds of a worker's work to its history, which the next run begins with.
+// remember adds what a run finds of a worker's work to its history, which the next run begins with, and the duties that
+// somebody missed to its uptime.
 func (k *Keeper) remember(ctx context.Context, e run.Event) error {
 	switch {
 	case e.Kind == run.AuditPassed:
 		return k.registry.Audited(ctx, e.Other, true)
 	case e.Kind == run.UnitReassigned && (e.Why == run.WhyOdd || e.Why == run.WhyOutside):
 		return k.registry.Audited(ctx, e.Who, false)
+	case (e.Kind == run.UnitReassigned || e.Kind == run.AuditMissed) && e.Why == run.WhyMissedDeadline:
+		return k.registry.Missed(ctx, e.Who)
 	}
 	return nil
 }
@@ -117,17 +119,26 @@ func (k *Keeper) book(ctx context.Context, job string) (reward.Book, error) {
 	if err != nil {
 		return reward.Book{}, err
 	}
+	params, err := k.market.Params(ctx)
+	if err != nil {
+		return reward.Book{}, err
+	}
 	seq, err := k.issued.Get(ctx, job)
 	return reward.Book{
-		Consumer: order.Order.Consumer, Escrow: escrow, SlashPPM: reward.DefaultSlashPPM,
+		Consumer: order.Order.Consumer, Escrow: escrow, SlashPPM: reward.DefaultSlashPPM, FeePPM: params.FeePPM,
 		Height: sdk.UnwrapSDKContext(ctx).BlockHeight(), Seq: seq,
 	}, err
 }
 
-// issue stores a receipt. Who was slashed is not matched again.
+// issue stores a receipt. Who was slashed is not matched again; work that was paid is rewarded by the epoch, too.
 func (k *Keeper) issue(ctx context.Context, r reward.Receipt) error {
 	if r.Kind == reward.Slash {
 		if err := k.registry.Jail(ctx, r.Who, r.Job, r.Amount); err != nil {
+			return err
+		}
+	}
+	if r.Kind == reward.Work && r.Amount > 0 {
+		if err := k.rewards.Paid(ctx, r.Job, r.Who, r.Flops); err != nil {
 			return err
 		}
 	}
@@ -170,11 +181,9 @@ func (k *Keeper) tick(ctx context.Context, job string) error {
 	if err != nil {
 		return err
 	}
-	escrow, err := k.market.Escrow(ctx, job)
-	if err != nil {
+	if env, err = k.market.Hold(ctx, before, env); err != nil {
 		return err
 	}
-	env.Broke = rules.Exposure(before) > escrow.Remaining()
 	after, events := before.Tick(env)
 	if len(events) == 0 && reflect.DeepEqual(before, after) {
 		return nil

@@ -40,9 +40,13 @@ func (k *Keeper) Commit(ctx context.Context, m *trainingpb.MsgCommit) (*training
 	if err != nil {
 		return nil, Refusals.Wrap(err)
 	}
-	return &trainingpb.MsgCommitResponse{}, k.step(ctx, m.Job, func(s run.State, env run.Env) (run.State, []run.Event, error) {
+	err = k.step(ctx, m.Job, func(s run.State, env run.Env) (run.State, []run.Event, error) {
 		return s.Commit(env, m.Sender, m.Unit, m.Round, m.Attempt, commitment)
 	})
+	if err != nil {
+		return nil, err
+	}
+	return &trainingpb.MsgCommitResponse{}, k.rewards.Committed(ctx, m.Sender, commitment.Bytes)
 }
 
 // Pass implements trainingpb.MsgServer.

@@ -69,6 +69,8 @@ var Refusals = &adapter.Refusals{Space: Name, List: []adapter.Refusal{
 type Market interface {
 	Job(ctx context.Context, id string) (market.Job, error)
 	Escrow(ctx context.Context, id string) (rules.Escrow, error)
+	Params(ctx context.Context) (rules.Params, error)
+	Hold(ctx context.Context, s run.State, env run.Env) (run.Env, error)
 	Spend(ctx context.Context, job string, after rules.Escrow, transfers []reward.Transfer) error
 	Free(ctx context.Context, id string, m run.Member) error
 	End(ctx context.Context, id string, members []run.Member) error
@@ -80,6 +82,14 @@ type Registry interface {
 	Take(ctx context.Context, id, to string, amount uint64) error
 	Jail(ctx context.Context, id, job string, slashed uint64) error
 	Audited(ctx context.Context, id string, passed bool) error
+	Missed(ctx context.Context, id string) error
+}
+
+// Rewards hears of what is rewarded beside what jobs pay.
+type Rewards interface {
+	Paid(ctx context.Context, job, who string, flops uint64) error
+	Committed(ctx context.Context, who string, bytes uint64) error
+	Ended(ctx context.Context, job string) error
 }
 
 // Beacon is the beacon of a block.
@@ -98,6 +108,7 @@ type Keeper struct {
 
 	market   Market
 	registry Registry
+	rewards  Rewards
 	beacon   Beacon
 	accounts Accounts
 	referee  Referee
@@ -117,11 +128,11 @@ type Keeper struct {
 type sealKey = collections.Quad[string, uint32, uint64, string]
 
 // NewKeeper returns a keeper over a store of its own.
-func NewKeeper(s store.KVStoreService, market Market, registry Registry, beacon Beacon, accounts Accounts, referee Referee, rooting audit.Rooting) (*Keeper, error) {
+func NewKeeper(s store.KVStoreService, market Market, registry Registry, rewards Rewards, beacon Beacon, accounts Accounts, referee Referee, rooting audit.Rooting) (*Keeper, error) {
 	b := collections.NewSchemaBuilder(s)
 	job, u32, u64 := collections.StringKey, collections.Uint32Key, collections.Uint64Key
 	k := &Keeper{
-		market: market, registry: registry, beacon: beacon, accounts: accounts, referee: referee, rooting: rooting,
+		market: market, registry: registry, rewards: rewards, beacon: beacon, accounts: accounts, referee: referee, rooting: rooting,
 		runs:     newShelf(b),
 		active:   collections.NewKeySet(b, collections.NewPrefix(1), "active", job),
 		lineage:  collections.NewMap(b, collections.NewPrefix(2), "lineage", collections.PairKeyCodec(job, u32), adapter.Record[run.Entry]()),

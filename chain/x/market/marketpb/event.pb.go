@@ -197,16 +197,79 @@ func (m *EventEnded) GetDetail() string {
 	return ""
 }
 
+// EventSteered: the consumer of a job paused, resumed, cancelled it or raised its budget.
+type EventSteered struct {
+	Job string `protobuf:"bytes,1,opt,name=job,proto3" json:"job,omitempty"`
+	// open | running | paused | ending
+	State  string `protobuf:"bytes,2,opt,name=state,proto3" json:"state,omitempty"`
+	Budget uint64 `protobuf:"varint,3,opt,name=budget,proto3" json:"budget,omitempty"`
+}
+
+func (m *EventSteered) Reset()         { *m = EventSteered{} }
+func (m *EventSteered) String() string { return proto.CompactTextString(m) }
+func (*EventSteered) ProtoMessage()    {}
+func (*EventSteered) Descriptor() ([]byte, []int) {
+	return fileDescriptor_fa943314f9eca75f, []int{3}
+}
+func (m *EventSteered) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *EventSteered) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_EventSteered.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *EventSteered) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_EventSteered.Merge(m, src)
+}
+func (m *EventSteered) XXX_Size() int {
+	return m.Size()
+}
+func (m *EventSteered) XXX_DiscardUnknown() {
+	xxx_messageInfo_EventSteered.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_EventSteered proto.InternalMessageInfo
+
+func (m *EventSteered) GetJob() string {
+	if m != nil {
+		return m.Job
+	}
+	return ""
+}
+
+func (m *EventSteered) GetState() string {
+	if m != nil {
+		return m.State
+	}
+	return ""
+}
+
+func (m *EventSteered) GetBudget() uint64 {
+	if m != nil {
+		return m.Budget
+	}
+	return 0
+}
+
 func init() {
 	proto.RegisterType((*EventOrdered)(nil), "starling.market.v1.EventOrdered")
 	proto.RegisterType((*EventMatched)(nil), "starling.market.v1.EventMatched")
 	proto.RegisterType((*EventEnded)(nil), "starling.market.v1.EventEnded")
+	proto.RegisterType((*EventSteered)(nil), "starling.market.v1.EventSteered")
 }
 
 func init() { proto.RegisterFile("starling/market/v1/event.proto", fileDescriptor_fa943314f9eca75f) }
 
 var fileDescriptor_fa943314f9eca75f = []byte{
-	// 270 bytes of a gzipped FileDescriptorProto
+	// 294 bytes of a gzipped FileDescriptorProto
 	0x1f, 0x8b, 0x08, 0x00, 0x00, 0x00, 0x00, 0x00, 0x02, 0xff, 0xe2, 0x92, 0x2b, 0x2e, 0x49, 0x2c,
 	0xca, 0xc9, 0xcc, 0x4b, 0xd7, 0xcf, 0x4d, 0x2c, 0xca, 0x4e, 0x2d, 0xd1, 0x2f, 0x33, 0xd4, 0x4f,
 	0x2d, 0x4b, 0xcd, 0x2b, 0xd1, 0x2b, 0x28, 0xca, 0x2f, 0xc9, 0x17, 0x12, 0x82, 0xc9, 0xeb, 0x41,
@@ -218,12 +281,14 @@ var fileDescriptor_fa943314f9eca75f = []byte{
 	0x6a, 0xaa, 0x04, 0x17, 0x7b, 0x6e, 0x6a, 0x6e, 0x52, 0x6a, 0x51, 0xb1, 0x04, 0x93, 0x02, 0xb3,
 	0x06, 0x67, 0x10, 0x8c, 0xab, 0xe4, 0xc1, 0xc5, 0x05, 0xd6, 0xeb, 0x9a, 0x97, 0x82, 0x55, 0xa7,
 	0x00, 0x17, 0x73, 0x79, 0x46, 0x25, 0xd4, 0x29, 0x20, 0x26, 0xc8, 0x15, 0x29, 0xa9, 0x25, 0x89,
-	0x99, 0x39, 0x60, 0x57, 0x70, 0x06, 0x41, 0x79, 0x4e, 0x61, 0x27, 0x1e, 0xc9, 0x31, 0x5e, 0x78,
-	0x24, 0xc7, 0xf8, 0xe0, 0x91, 0x1c, 0xe3, 0x84, 0xc7, 0x72, 0x0c, 0x17, 0x1e, 0xcb, 0x31, 0xdc,
-	0x78, 0x2c, 0xc7, 0x10, 0x65, 0x93, 0x9e, 0x59, 0x92, 0x51, 0x9a, 0xa4, 0x97, 0x9c, 0x9f, 0xab,
-	0x0f, 0x0b, 0x14, 0xdd, 0xbc, 0xd4, 0x92, 0xf2, 0xfc, 0xa2, 0x6c, 0xb8, 0x80, 0x7e, 0x72, 0x46,
-	0x62, 0x66, 0x9e, 0x7e, 0x05, 0x2c, 0x34, 0x21, 0x54, 0x41, 0x52, 0x12, 0x1b, 0x38, 0x38, 0x8d,
-	0x01, 0x01, 0x00, 0x00, 0xff, 0xff, 0xff, 0x3e, 0x70, 0x03, 0x70, 0x01, 0x00, 0x00,
+	0x99, 0x39, 0x60, 0x57, 0x70, 0x06, 0x41, 0x79, 0x4a, 0x7e, 0x50, 0x57, 0x04, 0x97, 0xa4, 0xe2,
+	0xf0, 0x9b, 0x08, 0x17, 0x6b, 0x71, 0x49, 0x62, 0x49, 0x2a, 0xd4, 0x34, 0x08, 0x07, 0x97, 0xaf,
+	0x9c, 0xc2, 0x4e, 0x3c, 0x92, 0x63, 0xbc, 0xf0, 0x48, 0x8e, 0xf1, 0xc1, 0x23, 0x39, 0xc6, 0x09,
+	0x8f, 0xe5, 0x18, 0x2e, 0x3c, 0x96, 0x63, 0xb8, 0xf1, 0x58, 0x8e, 0x21, 0xca, 0x26, 0x3d, 0xb3,
+	0x24, 0xa3, 0x34, 0x49, 0x2f, 0x39, 0x3f, 0x57, 0x1f, 0x16, 0xc8, 0xba, 0x79, 0xa9, 0x25, 0xe5,
+	0xf9, 0x45, 0xd9, 0x70, 0x01, 0xfd, 0xe4, 0x8c, 0xc4, 0xcc, 0x3c, 0xfd, 0x0a, 0x58, 0xec, 0x40,
+	0xa8, 0x82, 0xa4, 0x24, 0x36, 0x70, 0xf4, 0x18, 0x03, 0x02, 0x00, 0x00, 0xff, 0xff, 0x00, 0x8c,
+	0xd1, 0x44, 0xc0, 0x01, 0x00, 0x00,
 }
 
 func (m *EventOrdered) Marshal() (dAtA []byte, err error) {
@@ -351,6 +416,48 @@ func (m *EventEnded) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	return len(dAtA) - i, nil
 }
 
+func (m *EventSteered) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *EventSteered) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *EventSteered) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	if m.Budget != 0 {
+		i = encodeVarintEvent(dAtA, i, uint64(m.Budget))
+		i--
+		dAtA[i] = 0x18
+	}
+	if len(m.State) > 0 {
+		i -= len(m.State)
+		copy(dAtA[i:], m.State)
+		i = encodeVarintEvent(dAtA, i, uint64(len(m.State)))
+		i--
+		dAtA[i] = 0x12
+	}
+	if len(m.Job) > 0 {
+		i -= len(m.Job)
+		copy(dAtA[i:], m.Job)
+		i = encodeVarintEvent(dAtA, i, uint64(len(m.Job)))
+		i--
+		dAtA[i] = 0xa
+	}
+	return len(dAtA) - i, nil
+}
+
 func encodeVarintEvent(dAtA []byte, offset int, v uint64) int {
 	offset -= sovEvent(v)
 	base := offset
@@ -418,6 +525,26 @@ func (m *EventEnded) Size() (n int) {
 	l = len(m.Detail)
 	if l > 0 {
 		n += 1 + l + sovEvent(uint64(l))
+	}
+	return n
+}
+
+func (m *EventSteered) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	l = len(m.Job)
+	if l > 0 {
+		n += 1 + l + sovEvent(uint64(l))
+	}
+	l = len(m.State)
+	if l > 0 {
+		n += 1 + l + sovEvent(uint64(l))
+	}
+	if m.Budget != 0 {
+		n += 1 + sovEvent(uint64(m.Budget))
 	}
 	return n
 }
@@ -800,6 +927,139 @@ func (m *EventEnded) Unmarshal(dAtA []byte) error {
 			}
 			m.Detail = string(dAtA[iNdEx:postIndex])
 			iNdEx = postIndex
+		default:
+			iNdEx = preIndex
+			skippy, err := skipEvent(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthEvent
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *EventSteered) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowEvent
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: EventSteered: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: EventSteered: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		case 1:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Job", wireType)
+			}
+			var stringLen uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowEvent
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				stringLen |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			intStringLen := int(stringLen)
+			if intStringLen < 0 {
+				return ErrInvalidLengthEvent
+			}
+			postIndex := iNdEx + intStringLen
+			if postIndex < 0 {
+				return ErrInvalidLengthEvent
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Job = string(dAtA[iNdEx:postIndex])
+			iNdEx = postIndex
+		case 2:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field State", wireType)
+			}
+			var stringLen uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowEvent
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				stringLen |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			intStringLen := int(stringLen)
+			if intStringLen < 0 {
+				return ErrInvalidLengthEvent
+			}
+			postIndex := iNdEx + intStringLen
+			if postIndex < 0 {
+				return ErrInvalidLengthEvent
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.State = string(dAtA[iNdEx:postIndex])
+			iNdEx = postIndex
+		case 3:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Budget", wireType)
+			}
+			m.Budget = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowEvent
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.Budget |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
 		default:
 			iNdEx = preIndex
 			skippy, err := skipEvent(dAtA[iNdEx:])

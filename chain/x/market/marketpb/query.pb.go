@@ -29,6 +29,256 @@ var _ = math.Inf
 // proto package needs to be updated.
 const _ = proto.GoGoProtoPackageIsVersion3 // please upgrade the proto package
 
+type QueryLotsRequest struct {
+}
+
+func (m *QueryLotsRequest) Reset()         { *m = QueryLotsRequest{} }
+func (m *QueryLotsRequest) String() string { return proto.CompactTextString(m) }
+func (*QueryLotsRequest) ProtoMessage()    {}
+func (*QueryLotsRequest) Descriptor() ([]byte, []int) {
+	return fileDescriptor_da83aed4d0344cc7, []int{0}
+}
+func (m *QueryLotsRequest) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *QueryLotsRequest) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_QueryLotsRequest.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *QueryLotsRequest) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_QueryLotsRequest.Merge(m, src)
+}
+func (m *QueryLotsRequest) XXX_Size() int {
+	return m.Size()
+}
+func (m *QueryLotsRequest) XXX_DiscardUnknown() {
+	xxx_messageInfo_QueryLotsRequest.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_QueryLotsRequest proto.InternalMessageInfo
+
+type QueryLotsResponse struct {
+	Lots [][]byte `protobuf:"bytes,1,rep,name=lots,proto3" json:"lots,omitempty"`
+}
+
+func (m *QueryLotsResponse) Reset()         { *m = QueryLotsResponse{} }
+func (m *QueryLotsResponse) String() string { return proto.CompactTextString(m) }
+func (*QueryLotsResponse) ProtoMessage()    {}
+func (*QueryLotsResponse) Descriptor() ([]byte, []int) {
+	return fileDescriptor_da83aed4d0344cc7, []int{1}
+}
+func (m *QueryLotsResponse) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *QueryLotsResponse) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_QueryLotsResponse.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *QueryLotsResponse) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_QueryLotsResponse.Merge(m, src)
+}
+func (m *QueryLotsResponse) XXX_Size() int {
+	return m.Size()
+}
+func (m *QueryLotsResponse) XXX_DiscardUnknown() {
+	xxx_messageInfo_QueryLotsResponse.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_QueryLotsResponse proto.InternalMessageInfo
+
+func (m *QueryLotsResponse) GetLots() [][]byte {
+	if m != nil {
+		return m.Lots
+	}
+	return nil
+}
+
+type QueryEstimateRequest struct {
+	// Canonical CBOR of protocol/market.Order; at most 64 KiB.
+	Order []byte `protobuf:"bytes,1,opt,name=order,proto3" json:"order,omitempty"`
+}
+
+func (m *QueryEstimateRequest) Reset()         { *m = QueryEstimateRequest{} }
+func (m *QueryEstimateRequest) String() string { return proto.CompactTextString(m) }
+func (*QueryEstimateRequest) ProtoMessage()    {}
+func (*QueryEstimateRequest) Descriptor() ([]byte, []int) {
+	return fileDescriptor_da83aed4d0344cc7, []int{2}
+}
+func (m *QueryEstimateRequest) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *QueryEstimateRequest) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_QueryEstimateRequest.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *QueryEstimateRequest) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_QueryEstimateRequest.Merge(m, src)
+}
+func (m *QueryEstimateRequest) XXX_Size() int {
+	return m.Size()
+}
+func (m *QueryEstimateRequest) XXX_DiscardUnknown() {
+	xxx_messageInfo_QueryEstimateRequest.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_QueryEstimateRequest proto.InternalMessageInfo
+
+func (m *QueryEstimateRequest) GetOrder() []byte {
+	if m != nil {
+		return m.Order
+	}
+	return nil
+}
+
+type QueryEstimateResponse struct {
+	// Canonical CBOR of protocol/market.Estimate.
+	Estimate []byte `protobuf:"bytes,1,opt,name=estimate,proto3" json:"estimate,omitempty"`
+}
+
+func (m *QueryEstimateResponse) Reset()         { *m = QueryEstimateResponse{} }
+func (m *QueryEstimateResponse) String() string { return proto.CompactTextString(m) }
+func (*QueryEstimateResponse) ProtoMessage()    {}
+func (*QueryEstimateResponse) Descriptor() ([]byte, []int) {
+	return fileDescriptor_da83aed4d0344cc7, []int{3}
+}
+func (m *QueryEstimateResponse) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *QueryEstimateResponse) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_QueryEstimateResponse.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *QueryEstimateResponse) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_QueryEstimateResponse.Merge(m, src)
+}
+func (m *QueryEstimateResponse) XXX_Size() int {
+	return m.Size()
+}
+func (m *QueryEstimateResponse) XXX_DiscardUnknown() {
+	xxx_messageInfo_QueryEstimateResponse.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_QueryEstimateResponse proto.InternalMessageInfo
+
+func (m *QueryEstimateResponse) GetEstimate() []byte {
+	if m != nil {
+		return m.Estimate
+	}
+	return nil
+}
+
+type QueryParamsRequest struct {
+}
+
+func (m *QueryParamsRequest) Reset()         { *m = QueryParamsRequest{} }
+func (m *QueryParamsRequest) String() string { return proto.CompactTextString(m) }
+func (*QueryParamsRequest) ProtoMessage()    {}
+func (*QueryParamsRequest) Descriptor() ([]byte, []int) {
+	return fileDescriptor_da83aed4d0344cc7, []int{4}
+}
+func (m *QueryParamsRequest) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *QueryParamsRequest) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_QueryParamsRequest.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *QueryParamsRequest) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_QueryParamsRequest.Merge(m, src)
+}
+func (m *QueryParamsRequest) XXX_Size() int {
+	return m.Size()
+}
+func (m *QueryParamsRequest) XXX_DiscardUnknown() {
+	xxx_messageInfo_QueryParamsRequest.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_QueryParamsRequest proto.InternalMessageInfo
+
+type QueryParamsResponse struct {
+	Params []byte `protobuf:"bytes,1,opt,name=params,proto3" json:"params,omitempty"`
+}
+
+func (m *QueryParamsResponse) Reset()         { *m = QueryParamsResponse{} }
+func (m *QueryParamsResponse) String() string { return proto.CompactTextString(m) }
+func (*QueryParamsResponse) ProtoMessage()    {}
+func (*QueryParamsResponse) Descriptor() ([]byte, []int) {
+	return fileDescriptor_da83aed4d0344cc7, []int{5}
+}
+func (m *QueryParamsResponse) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *QueryParamsResponse) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_QueryParamsResponse.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *QueryParamsResponse) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_QueryParamsResponse.Merge(m, src)
+}
+func (m *QueryParamsResponse) XXX_Size() int {
+	return m.Size()
+}
+func (m *QueryParamsResponse) XXX_DiscardUnknown() {
+	xxx_messageInfo_QueryParamsResponse.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_QueryParamsResponse proto.InternalMessageInfo
+
+func (m *QueryParamsResponse) GetParams() []byte {
+	if m != nil {
+		return m.Params
+	}
+	return nil
+}
+
 type QueryOffersRequest struct {
 }
 
@@ -36,7 +286,7 @@ func (m *QueryOffersRequest) Reset()         { *m = QueryOffersRequest{} }
 func (m *QueryOffersRequest) String() string { return proto.CompactTextString(m) }
 func (*QueryOffersRequest) ProtoMessage()    {}
 func (*QueryOffersRequest) Descriptor() ([]byte, []int) {
-	return fileDescriptor_da83aed4d0344cc7, []int{0}
+	return fileDescriptor_da83aed4d0344cc7, []int{6}
 }
 func (m *QueryOffersRequest) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -73,7 +323,7 @@ func (m *QueryOffersResponse) Reset()         { *m = QueryOffersResponse{} }
 func (m *QueryOffersResponse) String() string { return proto.CompactTextString(m) }
 func (*QueryOffersResponse) ProtoMessage()    {}
 func (*QueryOffersResponse) Descriptor() ([]byte, []int) {
-	return fileDescriptor_da83aed4d0344cc7, []int{1}
+	return fileDescriptor_da83aed4d0344cc7, []int{7}
 }
 func (m *QueryOffersResponse) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -116,7 +366,7 @@ func (m *QueryOrdersRequest) Reset()         { *m = QueryOrdersRequest{} }
 func (m *QueryOrdersRequest) String() string { return proto.CompactTextString(m) }
 func (*QueryOrdersRequest) ProtoMessage()    {}
 func (*QueryOrdersRequest) Descriptor() ([]byte, []int) {
-	return fileDescriptor_da83aed4d0344cc7, []int{2}
+	return fileDescriptor_da83aed4d0344cc7, []int{8}
 }
 func (m *QueryOrdersRequest) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -153,7 +403,7 @@ func (m *QueryOrdersResponse) Reset()         { *m = QueryOrdersResponse{} }
 func (m *QueryOrdersResponse) String() string { return proto.CompactTextString(m) }
 func (*QueryOrdersResponse) ProtoMessage()    {}
 func (*QueryOrdersResponse) Descriptor() ([]byte, []int) {
-	return fileDescriptor_da83aed4d0344cc7, []int{3}
+	return fileDescriptor_da83aed4d0344cc7, []int{9}
 }
 func (m *QueryOrdersResponse) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -197,7 +447,7 @@ func (m *QueryOrderRequest) Reset()         { *m = QueryOrderRequest{} }
 func (m *QueryOrderRequest) String() string { return proto.CompactTextString(m) }
 func (*QueryOrderRequest) ProtoMessage()    {}
 func (*QueryOrderRequest) Descriptor() ([]byte, []int) {
-	return fileDescriptor_da83aed4d0344cc7, []int{4}
+	return fileDescriptor_da83aed4d0344cc7, []int{10}
 }
 func (m *QueryOrderRequest) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -241,7 +491,7 @@ func (m *QueryOrderResponse) Reset()         { *m = QueryOrderResponse{} }
 func (m *QueryOrderResponse) String() string { return proto.CompactTextString(m) }
 func (*QueryOrderResponse) ProtoMessage()    {}
 func (*QueryOrderResponse) Descriptor() ([]byte, []int) {
-	return fileDescriptor_da83aed4d0344cc7, []int{5}
+	return fileDescriptor_da83aed4d0344cc7, []int{11}
 }
 func (m *QueryOrderResponse) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -279,7 +529,7 @@ func (m *QueryOrderResponse) GetOrder() PlacedOrder {
 
 type PlacedOrder struct {
 	Order []byte `protobuf:"bytes,1,opt,name=order,proto3" json:"order,omitempty"`
-	// open | running | ended
+	// open | running | paused | ending | ended
 	Status string `protobuf:"bytes,2,opt,name=status,proto3" json:"status,omitempty"`
 	// Why an open order was not matched in the last block, or why it ended without a run.
 	Why string `protobuf:"bytes,3,opt,name=why,proto3" json:"why,omitempty"`
@@ -289,7 +539,7 @@ func (m *PlacedOrder) Reset()         { *m = PlacedOrder{} }
 func (m *PlacedOrder) String() string { return proto.CompactTextString(m) }
 func (*PlacedOrder) ProtoMessage()    {}
 func (*PlacedOrder) Descriptor() ([]byte, []int) {
-	return fileDescriptor_da83aed4d0344cc7, []int{6}
+	return fileDescriptor_da83aed4d0344cc7, []int{12}
 }
 func (m *PlacedOrder) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -347,7 +597,7 @@ func (m *QueryEscrowRequest) Reset()         { *m = QueryEscrowRequest{} }
 func (m *QueryEscrowRequest) String() string { return proto.CompactTextString(m) }
 func (*QueryEscrowRequest) ProtoMessage()    {}
 func (*QueryEscrowRequest) Descriptor() ([]byte, []int) {
-	return fileDescriptor_da83aed4d0344cc7, []int{7}
+	return fileDescriptor_da83aed4d0344cc7, []int{13}
 }
 func (m *QueryEscrowRequest) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -391,7 +641,7 @@ func (m *QueryEscrowResponse) Reset()         { *m = QueryEscrowResponse{} }
 func (m *QueryEscrowResponse) String() string { return proto.CompactTextString(m) }
 func (*QueryEscrowResponse) ProtoMessage()    {}
 func (*QueryEscrowResponse) Descriptor() ([]byte, []int) {
-	return fileDescriptor_da83aed4d0344cc7, []int{8}
+	return fileDescriptor_da83aed4d0344cc7, []int{14}
 }
 func (m *QueryEscrowResponse) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -428,6 +678,12 @@ func (m *QueryEscrowResponse) GetEscrow() []byte {
 }
 
 func init() {
+	proto.RegisterType((*QueryLotsRequest)(nil), "starling.market.v1.QueryLotsRequest")
+	proto.RegisterType((*QueryLotsResponse)(nil), "starling.market.v1.QueryLotsResponse")
+	proto.RegisterType((*QueryEstimateRequest)(nil), "starling.market.v1.QueryEstimateRequest")
+	proto.RegisterType((*QueryEstimateResponse)(nil), "starling.market.v1.QueryEstimateResponse")
+	proto.RegisterType((*QueryParamsRequest)(nil), "starling.market.v1.QueryParamsRequest")
+	proto.RegisterType((*QueryParamsResponse)(nil), "starling.market.v1.QueryParamsResponse")
 	proto.RegisterType((*QueryOffersRequest)(nil), "starling.market.v1.QueryOffersRequest")
 	proto.RegisterType((*QueryOffersResponse)(nil), "starling.market.v1.QueryOffersResponse")
 	proto.RegisterType((*QueryOrdersRequest)(nil), "starling.market.v1.QueryOrdersRequest")
@@ -442,38 +698,48 @@ func init() {
 func init() { proto.RegisterFile("starling/market/v1/query.proto", fileDescriptor_da83aed4d0344cc7) }
 
 var fileDescriptor_da83aed4d0344cc7 = []byte{
-	// 492 bytes of a gzipped FileDescriptorProto
-	0x1f, 0x8b, 0x08, 0x00, 0x00, 0x00, 0x00, 0x00, 0x02, 0xff, 0x8c, 0x94, 0x41, 0x6f, 0xd3, 0x30,
-	0x14, 0xc7, 0xeb, 0x75, 0x8d, 0x84, 0xb7, 0x03, 0x98, 0x0a, 0x55, 0xd5, 0x94, 0x55, 0x96, 0xd6,
-	0x95, 0xc3, 0x62, 0x6d, 0x1c, 0x81, 0xcb, 0x24, 0x8e, 0x08, 0x56, 0x21, 0x0e, 0xdc, 0x9c, 0xce,
-	0x4b, 0xb3, 0x75, 0x79, 0x9d, 0xed, 0xae, 0x54, 0x68, 0x12, 0xe2, 0xc8, 0x09, 0x09, 0xf1, 0x9d,
-	0x76, 0x9c, 0xc4, 0x85, 0x13, 0x42, 0x2d, 0x1f, 0x04, 0xc5, 0x76, 0xd6, 0x44, 0x5b, 0x13, 0x4e,
-	0xb1, 0xdf, 0x7b, 0xfe, 0xff, 0x9e, 0xfd, 0x7f, 0x0a, 0xf6, 0x95, 0xe6, 0x72, 0x14, 0x27, 0x11,
-	0x3b, 0xe7, 0xf2, 0x4c, 0x68, 0x76, 0xb9, 0xcf, 0x2e, 0x26, 0x42, 0xce, 0x82, 0xb1, 0x04, 0x0d,
-	0x84, 0x64, 0xf9, 0xc0, 0xe6, 0x83, 0xcb, 0xfd, 0x76, 0x33, 0x82, 0x08, 0x4c, 0x9a, 0xa5, 0x2b,
-	0x5b, 0xd9, 0xde, 0x8a, 0x00, 0xa2, 0x91, 0x60, 0x7c, 0x1c, 0x33, 0x9e, 0x24, 0xa0, 0xb9, 0x8e,
-	0x21, 0x51, 0x36, 0x4b, 0x9b, 0x98, 0x1c, 0xa5, 0xb2, 0x6f, 0x4e, 0x4e, 0x84, 0x54, 0x7d, 0x71,
-	0x31, 0x11, 0x4a, 0xd3, 0x3d, 0xfc, 0xb8, 0x10, 0x55, 0x63, 0x48, 0x94, 0x20, 0x4f, 0xb0, 0x07,
-	0x26, 0xd2, 0x42, 0x9d, 0x7a, 0x6f, 0xb3, 0xef, 0x76, 0x4b, 0x11, 0x79, 0x9c, 0x13, 0x79, 0x97,
-	0x89, 0xb8, 0xa8, 0x13, 0x79, 0x89, 0x3d, 0x30, 0x11, 0x23, 0xb2, 0x71, 0xb0, 0x1d, 0xdc, 0xbd,
-	0x4a, 0xf0, 0x76, 0xc4, 0x07, 0xe2, 0xd8, 0x9c, 0x3c, 0x5c, 0xbf, 0xfe, 0xbd, 0x5d, 0xeb, 0xbb,
-	0x43, 0x74, 0x07, 0x3f, 0x5a, 0xaa, 0x3a, 0x14, 0x79, 0x88, 0xeb, 0xa7, 0x10, 0xb6, 0x50, 0x07,
-	0xf5, 0x1e, 0xf4, 0xd3, 0x25, 0x3d, 0xca, 0xb7, 0x74, 0xcb, 0x7e, 0x8e, 0x1b, 0x46, 0xc6, 0x54,
-	0xfe, 0x37, 0xda, 0x9e, 0xa1, 0xaf, 0xf1, 0x46, 0x2e, 0x47, 0x9a, 0x79, 0xad, 0x4d, 0x57, 0x94,
-	0x3e, 0x91, 0xd2, 0x5c, 0x4f, 0x54, 0x6b, 0xcd, 0x34, 0xe3, 0x76, 0x69, 0x87, 0xd3, 0xe1, 0xac,
-	0x55, 0xb7, 0x1d, 0x4e, 0x87, 0x33, 0xda, 0x75, 0x1d, 0xbe, 0x52, 0x03, 0x09, 0xd3, 0xd5, 0x37,
-	0xc9, 0xbc, 0xc8, 0xea, 0x96, 0x5e, 0x08, 0x13, 0x71, 0x7c, 0xb7, 0x3b, 0xf8, 0xb1, 0x8e, 0x1b,
-	0xa6, 0x9e, 0x5c, 0x61, 0xcf, 0xfa, 0x47, 0xba, 0xf7, 0xdd, 0xf3, 0xae, 0xed, 0xed, 0xdd, 0xca,
-	0x3a, 0x0b, 0xa7, 0xf4, 0xcb, 0xcf, 0xbf, 0xdf, 0xd7, 0xb6, 0x48, 0x9b, 0xdd, 0x33, 0xa6, 0x76,
-	0x28, 0x0c, 0xde, 0x58, 0x56, 0x86, 0xcf, 0x0f, 0x4c, 0x19, 0xbe, 0x30, 0x42, 0x15, 0x78, 0x0b,
-	0xfd, 0x8c, 0x70, 0xc3, 0x1a, 0xb5, 0x53, 0x2e, 0x9b, 0xd1, 0xbb, 0x55, 0x65, 0x0e, 0xde, 0x33,
-	0x70, 0x4a, 0x3a, 0xab, 0xe1, 0xec, 0xd3, 0x29, 0x84, 0x57, 0xe4, 0x2b, 0xc2, 0x9e, 0x75, 0xad,
-	0xe4, 0x09, 0x0a, 0xf6, 0x97, 0x3c, 0x41, 0xd1, 0x7e, 0xca, 0x4c, 0x17, 0x4f, 0xc9, 0x6e, 0x55,
-	0x17, 0xcc, 0xce, 0xc5, 0xe1, 0xfb, 0xeb, 0xb9, 0x8f, 0x6e, 0xe6, 0x3e, 0xfa, 0x33, 0xf7, 0xd1,
-	0xb7, 0x85, 0x5f, 0xbb, 0x59, 0xf8, 0xb5, 0x5f, 0x0b, 0xbf, 0xf6, 0xe1, 0x45, 0x14, 0xeb, 0xe1,
-	0x24, 0x0c, 0x06, 0x70, 0x7e, 0x2b, 0xb6, 0x97, 0x08, 0x3d, 0x05, 0x79, 0xb6, 0x54, 0x1f, 0x0c,
-	0x79, 0x9c, 0xb0, 0x8f, 0x19, 0xc5, 0x7e, 0xc6, 0x61, 0xe8, 0x99, 0xff, 0xc8, 0xb3, 0x7f, 0x01,
-	0x00, 0x00, 0xff, 0xff, 0x7e, 0x60, 0x45, 0xf0, 0xb1, 0x04, 0x00, 0x00,
+	// 642 bytes of a gzipped FileDescriptorProto
+	0x1f, 0x8b, 0x08, 0x00, 0x00, 0x00, 0x00, 0x00, 0x02, 0xff, 0x8c, 0x55, 0xcf, 0x4f, 0x13, 0x41,
+	0x14, 0xee, 0x02, 0xad, 0x38, 0x70, 0xc0, 0xb1, 0x9a, 0x66, 0xd3, 0x2c, 0xcd, 0x84, 0xfe, 0x20,
+	0x91, 0x9d, 0x00, 0x47, 0xf5, 0x42, 0xc2, 0x4d, 0x23, 0x34, 0xc6, 0x83, 0xb7, 0x69, 0x19, 0xb6,
+	0x0b, 0xed, 0x4e, 0xd9, 0x99, 0x52, 0x1b, 0x43, 0x62, 0x4c, 0xbc, 0x78, 0x32, 0xe1, 0x9f, 0xe2,
+	0x48, 0xe2, 0xc5, 0x93, 0x31, 0xad, 0x7f, 0x88, 0xd9, 0xf9, 0xb1, 0xdd, 0xb5, 0xed, 0x96, 0x13,
+	0x3b, 0xef, 0xbd, 0xf9, 0xbe, 0xef, 0xcd, 0xf7, 0x78, 0x05, 0x0e, 0x17, 0x24, 0xec, 0xfa, 0x81,
+	0x87, 0x7b, 0x24, 0xbc, 0xa4, 0x02, 0x5f, 0xef, 0xe3, 0xab, 0x01, 0x0d, 0x47, 0x6e, 0x3f, 0x64,
+	0x82, 0x41, 0x68, 0xf2, 0xae, 0xca, 0xbb, 0xd7, 0xfb, 0x76, 0xd1, 0x63, 0x1e, 0x93, 0x69, 0x1c,
+	0x7d, 0xa9, 0x4a, 0xbb, 0xec, 0x31, 0xe6, 0x75, 0x29, 0x26, 0x7d, 0x1f, 0x93, 0x20, 0x60, 0x82,
+	0x08, 0x9f, 0x05, 0x5c, 0x65, 0x11, 0x04, 0x5b, 0xa7, 0x11, 0xec, 0x1b, 0x26, 0x78, 0x93, 0x5e,
+	0x0d, 0x28, 0x17, 0xa8, 0x0e, 0x9e, 0x24, 0x62, 0xbc, 0xcf, 0x02, 0x4e, 0x21, 0x04, 0x6b, 0x5d,
+	0x26, 0x78, 0xc9, 0xaa, 0xac, 0x36, 0x36, 0x9b, 0xf2, 0x1b, 0xbd, 0x00, 0x45, 0x59, 0x78, 0xcc,
+	0x85, 0xdf, 0x23, 0x82, 0x6a, 0x00, 0x58, 0x04, 0x79, 0x16, 0x9e, 0xd1, 0xb0, 0x64, 0x55, 0xac,
+	0xc6, 0x66, 0x53, 0x1d, 0xd0, 0x21, 0x78, 0xf6, 0x5f, 0xb5, 0x86, 0xb6, 0xc1, 0x3a, 0xd5, 0x31,
+	0x7d, 0x23, 0x3e, 0xa3, 0x22, 0x80, 0xf2, 0xd2, 0x09, 0x09, 0x49, 0x2f, 0x56, 0xb8, 0x07, 0x9e,
+	0xa6, 0xa2, 0x1a, 0xe8, 0x39, 0x28, 0xf4, 0x65, 0x44, 0xc3, 0xe8, 0x53, 0x0c, 0xf2, 0xee, 0xfc,
+	0x9c, 0x86, 0x33, 0x20, 0x26, 0x3a, 0x05, 0x61, 0x32, 0xa2, 0x5b, 0xd5, 0xa7, 0x29, 0x48, 0xd4,
+	0x4c, 0x0c, 0xf2, 0xde, 0x80, 0xe8, 0xa8, 0x06, 0x79, 0x0d, 0x0a, 0xb2, 0x69, 0x05, 0xb2, 0x71,
+	0xb0, 0xed, 0xce, 0xfa, 0xe5, 0x9e, 0x74, 0x49, 0x9b, 0x9e, 0xc9, 0x9b, 0x47, 0x6b, 0x77, 0xbf,
+	0xb7, 0x73, 0x4d, 0x7d, 0x09, 0x55, 0xb5, 0x03, 0x32, 0x67, 0x5e, 0x75, 0x0b, 0xac, 0x5e, 0xb0,
+	0x96, 0x6c, 0xed, 0x71, 0x33, 0xfa, 0x44, 0xa7, 0x49, 0x49, 0x31, 0xf7, 0xcb, 0xe4, 0xeb, 0x3f,
+	0x98, 0x5a, 0x9b, 0xf4, 0x16, 0x6c, 0x24, 0x72, 0xf3, 0x9d, 0x8c, 0x9e, 0x88, 0x0b, 0x22, 0x06,
+	0xbc, 0xb4, 0x22, 0xc5, 0xe8, 0x53, 0xa4, 0x70, 0xd8, 0x19, 0x95, 0x56, 0x95, 0xc2, 0x61, 0x67,
+	0x84, 0x6a, 0x5a, 0xe1, 0x31, 0x6f, 0x87, 0x6c, 0xb8, 0xb8, 0x13, 0xe3, 0x85, 0xa9, 0x9b, 0x7a,
+	0x41, 0x65, 0xc4, 0x18, 0xaa, 0x4e, 0x07, 0xb7, 0x8f, 0x40, 0x5e, 0xd6, 0xc3, 0x1b, 0x50, 0x50,
+	0xfe, 0xc1, 0xda, 0xbc, 0x3e, 0x67, 0x6d, 0xb7, 0xeb, 0x4b, 0xeb, 0x14, 0x39, 0x42, 0x5f, 0x7f,
+	0xfe, 0xbd, 0x5d, 0x29, 0x43, 0x1b, 0xcf, 0xf9, 0x5f, 0x54, 0x43, 0x21, 0xe9, 0xa5, 0x65, 0x59,
+	0xf4, 0xc9, 0x81, 0xc9, 0xa2, 0x4f, 0x8d, 0xd0, 0x12, 0x7a, 0x45, 0xfa, 0xc5, 0x02, 0x79, 0x65,
+	0x54, 0x35, 0x1b, 0xd6, 0xb0, 0xd7, 0x96, 0x95, 0x69, 0xf2, 0x86, 0x24, 0x47, 0xb0, 0xb2, 0x98,
+	0x1c, 0x7f, 0xbe, 0x60, 0xad, 0x1b, 0xf8, 0xdd, 0x02, 0x05, 0xe5, 0x5a, 0xc6, 0x13, 0xa4, 0xec,
+	0xcf, 0x78, 0x82, 0xb4, 0xfd, 0x08, 0x4b, 0x15, 0xbb, 0xb0, 0xbe, 0x4c, 0x05, 0x56, 0x73, 0x01,
+	0x07, 0x60, 0x2d, 0x5a, 0x5a, 0x70, 0x67, 0x21, 0x43, 0x62, 0xcf, 0xd9, 0xd5, 0x25, 0x55, 0x5a,
+	0x45, 0x45, 0xaa, 0xb0, 0x61, 0x69, 0x9e, 0x8a, 0x68, 0x0f, 0xc2, 0x6f, 0x16, 0x58, 0x37, 0x5b,
+	0x0d, 0x36, 0x32, 0xba, 0x4b, 0xad, 0x49, 0x7b, 0xf7, 0x01, 0x95, 0x5a, 0xc3, 0x8e, 0xd4, 0xe0,
+	0xc0, 0xf2, 0x3c, 0x0d, 0x66, 0x59, 0x46, 0xd3, 0xa8, 0x36, 0x62, 0x86, 0x15, 0xa9, 0x45, 0x9a,
+	0x61, 0x45, 0x7a, 0xb5, 0x66, 0x4f, 0xa3, 0x5a, 0xb3, 0x47, 0x1f, 0xee, 0xc6, 0x8e, 0x75, 0x3f,
+	0x76, 0xac, 0x3f, 0x63, 0xc7, 0xfa, 0x31, 0x71, 0x72, 0xf7, 0x13, 0x27, 0xf7, 0x6b, 0xe2, 0xe4,
+	0x3e, 0xbe, 0xf2, 0x7c, 0xd1, 0x19, 0xb4, 0xdc, 0x36, 0xeb, 0xc5, 0xf7, 0xf7, 0x02, 0x2a, 0x86,
+	0x2c, 0xbc, 0x9c, 0x02, 0xb6, 0x3b, 0xc4, 0x0f, 0xf0, 0x27, 0x03, 0xac, 0xfe, 0xf4, 0x5b, 0xad,
+	0x82, 0xfc, 0xa9, 0x3a, 0xfc, 0x17, 0x00, 0x00, 0xff, 0xff, 0xed, 0x4f, 0x68, 0x54, 0x14, 0x07,
+	0x00, 0x00,
 }
 
 // Reference imports to suppress errors if they are not otherwise used.
@@ -496,6 +762,12 @@ type QueryClient interface {
 	Order(ctx context.Context, in *QueryOrderRequest, opts ...grpc.CallOption) (*QueryOrderResponse, error)
 	// Escrow of a job, whether its order is open, running or ended.
 	Escrow(ctx context.Context, in *QueryEscrowRequest, opts ...grpc.CallOption) (*QueryEscrowResponse, error)
+	// Lots are the offers as they are matched: those of pools one for each member, with what is known of who makes them and the
+	// slots that are left.
+	Lots(ctx context.Context, in *QueryLotsRequest, opts ...grpc.CallOption) (*QueryLotsResponse, error)
+	// Estimate says what would become of an order now, and why each offer that is not taken is not.
+	Estimate(ctx context.Context, in *QueryEstimateRequest, opts ...grpc.CallOption) (*QueryEstimateResponse, error)
+	Params(ctx context.Context, in *QueryParamsRequest, opts ...grpc.CallOption) (*QueryParamsResponse, error)
 }
 
 type queryClient struct {
@@ -542,6 +814,33 @@ func (c *queryClient) Escrow(ctx context.Context, in *QueryEscrowRequest, opts .
 	return out, nil
 }
 
+func (c *queryClient) Lots(ctx context.Context, in *QueryLotsRequest, opts ...grpc.CallOption) (*QueryLotsResponse, error) {
+	out := new(QueryLotsResponse)
+	err := c.cc.Invoke(ctx, "/starling.market.v1.Query/Lots", in, out, opts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *queryClient) Estimate(ctx context.Context, in *QueryEstimateRequest, opts ...grpc.CallOption) (*QueryEstimateResponse, error) {
+	out := new(QueryEstimateResponse)
+	err := c.cc.Invoke(ctx, "/starling.market.v1.Query/Estimate", in, out, opts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *queryClient) Params(ctx context.Context, in *QueryParamsRequest, opts ...grpc.CallOption) (*QueryParamsResponse, error) {
+	out := new(QueryParamsResponse)
+	err := c.cc.Invoke(ctx, "/starling.market.v1.Query/Params", in, out, opts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // QueryServer is the server API for Query service.
 type QueryServer interface {
 	// Offers lists every offer, in order of role and address.
@@ -552,6 +851,12 @@ type QueryServer interface {
 	Order(context.Context, *QueryOrderRequest) (*QueryOrderResponse, error)
 	// Escrow of a job, whether its order is open, running or ended.
 	Escrow(context.Context, *QueryEscrowRequest) (*QueryEscrowResponse, error)
+	// Lots are the offers as they are matched: those of pools one for each member, with what is known of who makes them and the
+	// slots that are left.
+	Lots(context.Context, *QueryLotsRequest) (*QueryLotsResponse, error)
+	// Estimate says what would become of an order now, and why each offer that is not taken is not.
+	Estimate(context.Context, *QueryEstimateRequest) (*QueryEstimateResponse, error)
+	Params(context.Context, *QueryParamsRequest) (*QueryParamsResponse, error)
 }
 
 // UnimplementedQueryServer can be embedded to have forward compatible implementations.
@@ -569,6 +874,15 @@ func (*UnimplementedQueryServer) Order(ctx context.Context, req *QueryOrderReque
 }
 func (*UnimplementedQueryServer) Escrow(ctx context.Context, req *QueryEscrowRequest) (*QueryEscrowResponse, error) {
 	return nil, status.Errorf(codes.Unimplemented, "method Escrow not implemented")
+}
+func (*UnimplementedQueryServer) Lots(ctx context.Context, req *QueryLotsRequest) (*QueryLotsResponse, error) {
+	return nil, status.Errorf(codes.Unimplemented, "method Lots not implemented")
+}
+func (*UnimplementedQueryServer) Estimate(ctx context.Context, req *QueryEstimateRequest) (*QueryEstimateResponse, error) {
+	return nil, status.Errorf(codes.Unimplemented, "method Estimate not implemented")
+}
+func (*UnimplementedQueryServer) Params(ctx context.Context, req *QueryParamsRequest) (*QueryParamsResponse, error) {
+	return nil, status.Errorf(codes.Unimplemented, "method Params not implemented")
 }
 
 func RegisterQueryServer(s grpc1.Server, srv QueryServer) {
@@ -647,6 +961,60 @@ func _Query_Escrow_Handler(srv interface{}, ctx context.Context, dec func(interf
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Query_Lots_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(QueryLotsRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(QueryServer).Lots(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: "/starling.market.v1.Query/Lots",
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(QueryServer).Lots(ctx, req.(*QueryLotsRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Query_Estimate_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(QueryEstimateRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(QueryServer).Estimate(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: "/starling.market.v1.Query/Estimate",
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(QueryServer).Estimate(ctx, req.(*QueryEstimateRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Query_Params_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(QueryParamsRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(QueryServer).Params(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: "/starling.market.v1.Query/Params",
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(QueryServer).Params(ctx, req.(*QueryParamsRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 var Query_serviceDesc = _Query_serviceDesc
 var _Query_serviceDesc = grpc.ServiceDesc{
 	ServiceName: "starling.market.v1.Query",
@@ -668,9 +1036,189 @@ var _Query_serviceDesc = grpc.ServiceDesc{
 			MethodName: "Escrow",
 			Handler:    _Query_Escrow_Handler,
 		},
+		{
+			MethodName: "Lots",
+			Handler:    _Query_Lots_Handler,
+		},
+		{
+			MethodName: "Estimate",
+			Handler:    _Query_Estimate_Handler,
+		},
+		{
+			MethodName: "Params",
+			Handler:    _Query_Params_Handler,
+		},
 	},
 	Streams:  []grpc.StreamDesc{},
 	Metadata: "starling/market/v1/query.proto",
+}
+
+func (m *QueryLotsRequest) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *QueryLotsRequest) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *QueryLotsRequest) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	return len(dAtA) - i, nil
+}
+
+func (m *QueryLotsResponse) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *QueryLotsResponse) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *QueryLotsResponse) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	if len(m.Lots) > 0 {
+		for iNdEx := len(m.Lots) - 1; iNdEx >= 0; iNdEx-- {
+			i -= len(m.Lots[iNdEx])
+			copy(dAtA[i:], m.Lots[iNdEx])
+			i = encodeVarintQuery(dAtA, i, uint64(len(m.Lots[iNdEx])))
+			i--
+			dAtA[i] = 0xa
+		}
+	}
+	return len(dAtA) - i, nil
+}
+
+func (m *QueryEstimateRequest) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *QueryEstimateRequest) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *QueryEstimateRequest) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	if len(m.Order) > 0 {
+		i -= len(m.Order)
+		copy(dAtA[i:], m.Order)
+		i = encodeVarintQuery(dAtA, i, uint64(len(m.Order)))
+		i--
+		dAtA[i] = 0xa
+	}
+	return len(dAtA) - i, nil
+}
+
+func (m *QueryEstimateResponse) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *QueryEstimateResponse) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *QueryEstimateResponse) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	if len(m.Estimate) > 0 {
+		i -= len(m.Estimate)
+		copy(dAtA[i:], m.Estimate)
+		i = encodeVarintQuery(dAtA, i, uint64(len(m.Estimate)))
+		i--
+		dAtA[i] = 0xa
+	}
+	return len(dAtA) - i, nil
+}
+
+func (m *QueryParamsRequest) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *QueryParamsRequest) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *QueryParamsRequest) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	return len(dAtA) - i, nil
+}
+
+func (m *QueryParamsResponse) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *QueryParamsResponse) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *QueryParamsResponse) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	if len(m.Params) > 0 {
+		i -= len(m.Params)
+		copy(dAtA[i:], m.Params)
+		i = encodeVarintQuery(dAtA, i, uint64(len(m.Params)))
+		i--
+		dAtA[i] = 0xa
+	}
+	return len(dAtA) - i, nil
 }
 
 func (m *QueryOffersRequest) Marshal() (dAtA []byte, err error) {
@@ -966,6 +1514,78 @@ func encodeVarintQuery(dAtA []byte, offset int, v uint64) int {
 	dAtA[offset] = uint8(v)
 	return base
 }
+func (m *QueryLotsRequest) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	return n
+}
+
+func (m *QueryLotsResponse) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	if len(m.Lots) > 0 {
+		for _, b := range m.Lots {
+			l = len(b)
+			n += 1 + l + sovQuery(uint64(l))
+		}
+	}
+	return n
+}
+
+func (m *QueryEstimateRequest) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	l = len(m.Order)
+	if l > 0 {
+		n += 1 + l + sovQuery(uint64(l))
+	}
+	return n
+}
+
+func (m *QueryEstimateResponse) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	l = len(m.Estimate)
+	if l > 0 {
+		n += 1 + l + sovQuery(uint64(l))
+	}
+	return n
+}
+
+func (m *QueryParamsRequest) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	return n
+}
+
+func (m *QueryParamsResponse) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	l = len(m.Params)
+	if l > 0 {
+		n += 1 + l + sovQuery(uint64(l))
+	}
+	return n
+}
+
 func (m *QueryOffersRequest) Size() (n int) {
 	if m == nil {
 		return 0
@@ -1090,6 +1710,440 @@ func sovQuery(x uint64) (n int) {
 }
 func sozQuery(x uint64) (n int) {
 	return sovQuery(uint64((x << 1) ^ uint64((int64(x) >> 63))))
+}
+func (m *QueryLotsRequest) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowQuery
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: QueryLotsRequest: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: QueryLotsRequest: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		default:
+			iNdEx = preIndex
+			skippy, err := skipQuery(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthQuery
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *QueryLotsResponse) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowQuery
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: QueryLotsResponse: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: QueryLotsResponse: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		case 1:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Lots", wireType)
+			}
+			var byteLen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowQuery
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				byteLen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if byteLen < 0 {
+				return ErrInvalidLengthQuery
+			}
+			postIndex := iNdEx + byteLen
+			if postIndex < 0 {
+				return ErrInvalidLengthQuery
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Lots = append(m.Lots, make([]byte, postIndex-iNdEx))
+			copy(m.Lots[len(m.Lots)-1], dAtA[iNdEx:postIndex])
+			iNdEx = postIndex
+		default:
+			iNdEx = preIndex
+			skippy, err := skipQuery(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthQuery
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *QueryEstimateRequest) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowQuery
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: QueryEstimateRequest: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: QueryEstimateRequest: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		case 1:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Order", wireType)
+			}
+			var byteLen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowQuery
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				byteLen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if byteLen < 0 {
+				return ErrInvalidLengthQuery
+			}
+			postIndex := iNdEx + byteLen
+			if postIndex < 0 {
+				return ErrInvalidLengthQuery
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Order = append(m.Order[:0], dAtA[iNdEx:postIndex]...)
+			if m.Order == nil {
+				m.Order = []byte{}
+			}
+			iNdEx = postIndex
+		default:
+			iNdEx = preIndex
+			skippy, err := skipQuery(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthQuery
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *QueryEstimateResponse) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowQuery
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: QueryEstimateResponse: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: QueryEstimateResponse: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		case 1:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Estimate", wireType)
+			}
+			var byteLen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowQuery
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				byteLen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if byteLen < 0 {
+				return ErrInvalidLengthQuery
+			}
+			postIndex := iNdEx + byteLen
+			if postIndex < 0 {
+				return ErrInvalidLengthQuery
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Estimate = append(m.Estimate[:0], dAtA[iNdEx:postIndex]...)
+			if m.Estimate == nil {
+				m.Estimate = []byte{}
+			}
+			iNdEx = postIndex
+		default:
+			iNdEx = preIndex
+			skippy, err := skipQuery(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthQuery
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *QueryParamsRequest) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowQuery
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: QueryParamsRequest: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: QueryParamsRequest: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		default:
+			iNdEx = preIndex
+			skippy, err := skipQuery(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthQuery
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *QueryParamsResponse) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowQuery
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: QueryParamsResponse: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: QueryParamsResponse: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		case 1:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Params", wireType)
+			}
+			var byteLen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowQuery
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				byteLen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if byteLen < 0 {
+				return ErrInvalidLengthQuery
+			}
+			postIndex := iNdEx + byteLen
+			if postIndex < 0 {
+				return ErrInvalidLengthQuery
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Params = append(m.Params[:0], dAtA[iNdEx:postIndex]...)
+			if m.Params == nil {
+				m.Params = []byte{}
+			}
+			iNdEx = postIndex
+		default:
+			iNdEx = preIndex
+			skippy, err := skipQuery(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthQuery
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
 }
 func (m *QueryOffersRequest) Unmarshal(dAtA []byte) error {
 	l := len(dAtA)

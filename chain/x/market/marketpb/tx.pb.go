@@ -32,6 +32,32 @@ var _ = math.Inf
 // proto package needs to be updated.
 const _ = proto.GoGoProtoPackageIsVersion3 // please upgrade the proto package
 
+// OnExceed is what becomes of a run whose budget does not cover another round.
+type OnExceed int32
+
+const (
+	OnExceed_ON_EXCEED_CANCEL OnExceed = 0
+	OnExceed_ON_EXCEED_PAUSE  OnExceed = 1
+)
+
+var OnExceed_name = map[int32]string{
+	0: "ON_EXCEED_CANCEL",
+	1: "ON_EXCEED_PAUSE",
+}
+
+var OnExceed_value = map[string]int32{
+	"ON_EXCEED_CANCEL": 0,
+	"ON_EXCEED_PAUSE":  1,
+}
+
+func (x OnExceed) String() string {
+	return proto.EnumName(OnExceed_name, int32(x))
+}
+
+func (OnExceed) EnumDescriptor() ([]byte, []int) {
+	return fileDescriptor_7310914e509db5ab, []int{0}
+}
+
 type MsgOffer struct {
 	Sender string          `protobuf:"bytes,1,opt,name=sender,proto3" json:"sender,omitempty"`
 	Role   registrypb.Role `protobuf:"varint,2,opt,name=role,proto3,enum=starling.registry.v1.Role" json:"role,omitempty"`
@@ -39,6 +65,10 @@ type MsgOffer struct {
 	Price uint64 `protobuf:"varint,3,opt,name=price,proto3" json:"price,omitempty"`
 	// Runs that the sender takes part in at the same time; 0 withdraws the offer.
 	Slots uint32 `protobuf:"varint,4,opt,name=slots,proto3" json:"slots,omitempty"`
+	// In place of price: uzen for an hour of the sender's machine, at its measured rate.
+	Hourly uint64 `protobuf:"varint,5,opt,name=hourly,proto3" json:"hourly,omitempty"`
+	// The offer is for every worker that named the sender as its pool.
+	Pool bool `protobuf:"varint,6,opt,name=pool,proto3" json:"pool,omitempty"`
 }
 
 func (m *MsgOffer) Reset()         { *m = MsgOffer{} }
@@ -102,6 +132,20 @@ func (m *MsgOffer) GetSlots() uint32 {
 	return 0
 }
 
+func (m *MsgOffer) GetHourly() uint64 {
+	if m != nil {
+		return m.Hourly
+	}
+	return 0
+}
+
+func (m *MsgOffer) GetPool() bool {
+	if m != nil {
+		return m.Pool
+	}
+	return false
+}
+
 type MsgOfferResponse struct {
 }
 
@@ -151,7 +195,15 @@ type MsgOrder struct {
 	WorkersMax    uint32 `protobuf:"varint,7,opt,name=workers_max,json=workersMax,proto3" json:"workers_max,omitempty"`
 	Verifiers     uint32 `protobuf:"varint,8,opt,name=verifiers,proto3" json:"verifiers,omitempty"`
 	// Height at which an unmatched order expires and the budget returns.
-	Deadline int64 `protobuf:"varint,9,opt,name=deadline,proto3" json:"deadline,omitempty"`
+	Deadline   int64      `protobuf:"varint,9,opt,name=deadline,proto3" json:"deadline,omitempty"`
+	Conditions Conditions `protobuf:"bytes,10,opt,name=conditions,proto3" json:"conditions"`
+	// Region in which offers of one price are preferred.
+	Near string `protobuf:"bytes,11,opt,name=near,proto3" json:"near,omitempty"`
+	// Names the dataset: who worked on it before is preferred.
+	Data     string   `protobuf:"bytes,12,opt,name=data,proto3" json:"data,omitempty"`
+	OnExceed OnExceed `protobuf:"varint,13,opt,name=on_exceed,json=onExceed,proto3,enum=starling.market.v1.OnExceed" json:"on_exceed,omitempty"`
+	// Millionths of the model that go to who works on it, in proportion to verified work.
+	SharesPpm uint32 `protobuf:"varint,14,opt,name=shares_ppm,json=sharesPpm,proto3" json:"shares_ppm,omitempty"`
 }
 
 func (m *MsgOrder) Reset()         { *m = MsgOrder{} }
@@ -250,6 +302,170 @@ func (m *MsgOrder) GetDeadline() int64 {
 	return 0
 }
 
+func (m *MsgOrder) GetConditions() Conditions {
+	if m != nil {
+		return m.Conditions
+	}
+	return Conditions{}
+}
+
+func (m *MsgOrder) GetNear() string {
+	if m != nil {
+		return m.Near
+	}
+	return ""
+}
+
+func (m *MsgOrder) GetData() string {
+	if m != nil {
+		return m.Data
+	}
+	return ""
+}
+
+func (m *MsgOrder) GetOnExceed() OnExceed {
+	if m != nil {
+		return m.OnExceed
+	}
+	return OnExceed_ON_EXCEED_CANCEL
+}
+
+func (m *MsgOrder) GetSharesPpm() uint32 {
+	if m != nil {
+		return m.SharesPpm
+	}
+	return 0
+}
+
+// Conditions on who takes part. An empty list asks nothing.
+type Conditions struct {
+	Classes []registrypb.MachineClass `protobuf:"varint,1,rep,packed,name=classes,proto3,enum=starling.registry.v1.MachineClass" json:"classes,omitempty"`
+	// MiB.
+	Memory uint64 `protobuf:"varint,2,opt,name=memory,proto3" json:"memory,omitempty"`
+	// kbit/s.
+	Upload           uint64          `protobuf:"varint,3,opt,name=upload,proto3" json:"upload,omitempty"`
+	Regions          []string        `protobuf:"bytes,4,rep,name=regions,proto3" json:"regions,omitempty"`
+	NotRegions       []string        `protobuf:"bytes,5,rep,name=not_regions,json=notRegions,proto3" json:"not_regions,omitempty"`
+	Jurisdictions    []string        `protobuf:"bytes,6,rep,name=jurisdictions,proto3" json:"jurisdictions,omitempty"`
+	NotJurisdictions []string        `protobuf:"bytes,7,rep,name=not_jurisdictions,json=notJurisdictions,proto3" json:"not_jurisdictions,omitempty"`
+	Attested         bool            `protobuf:"varint,8,opt,name=attested,proto3" json:"attested,omitempty"`
+	Tier             registrypb.Tier `protobuf:"varint,9,opt,name=tier,proto3,enum=starling.registry.v1.Tier" json:"tier,omitempty"`
+	// Different failure domains of the workers.
+	Domains uint32 `protobuf:"varint,10,opt,name=domains,proto3" json:"domains,omitempty"`
+	// uzen that an hour of the machine costs at its measured rate, at most; 0: any.
+	Hourly uint64 `protobuf:"varint,11,opt,name=hourly,proto3" json:"hourly,omitempty"`
+}
+
+func (m *Conditions) Reset()         { *m = Conditions{} }
+func (m *Conditions) String() string { return proto.CompactTextString(m) }
+func (*Conditions) ProtoMessage()    {}
+func (*Conditions) Descriptor() ([]byte, []int) {
+	return fileDescriptor_7310914e509db5ab, []int{3}
+}
+func (m *Conditions) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *Conditions) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_Conditions.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *Conditions) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_Conditions.Merge(m, src)
+}
+func (m *Conditions) XXX_Size() int {
+	return m.Size()
+}
+func (m *Conditions) XXX_DiscardUnknown() {
+	xxx_messageInfo_Conditions.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_Conditions proto.InternalMessageInfo
+
+func (m *Conditions) GetClasses() []registrypb.MachineClass {
+	if m != nil {
+		return m.Classes
+	}
+	return nil
+}
+
+func (m *Conditions) GetMemory() uint64 {
+	if m != nil {
+		return m.Memory
+	}
+	return 0
+}
+
+func (m *Conditions) GetUpload() uint64 {
+	if m != nil {
+		return m.Upload
+	}
+	return 0
+}
+
+func (m *Conditions) GetRegions() []string {
+	if m != nil {
+		return m.Regions
+	}
+	return nil
+}
+
+func (m *Conditions) GetNotRegions() []string {
+	if m != nil {
+		return m.NotRegions
+	}
+	return nil
+}
+
+func (m *Conditions) GetJurisdictions() []string {
+	if m != nil {
+		return m.Jurisdictions
+	}
+	return nil
+}
+
+func (m *Conditions) GetNotJurisdictions() []string {
+	if m != nil {
+		return m.NotJurisdictions
+	}
+	return nil
+}
+
+func (m *Conditions) GetAttested() bool {
+	if m != nil {
+		return m.Attested
+	}
+	return false
+}
+
+func (m *Conditions) GetTier() registrypb.Tier {
+	if m != nil {
+		return m.Tier
+	}
+	return registrypb.Tier_TIER_NONE
+}
+
+func (m *Conditions) GetDomains() uint32 {
+	if m != nil {
+		return m.Domains
+	}
+	return 0
+}
+
+func (m *Conditions) GetHourly() uint64 {
+	if m != nil {
+		return m.Hourly
+	}
+	return 0
+}
+
 type MsgOrderResponse struct {
 }
 
@@ -257,7 +473,7 @@ func (m *MsgOrderResponse) Reset()         { *m = MsgOrderResponse{} }
 func (m *MsgOrderResponse) String() string { return proto.CompactTextString(m) }
 func (*MsgOrderResponse) ProtoMessage()    {}
 func (*MsgOrderResponse) Descriptor() ([]byte, []int) {
-	return fileDescriptor_7310914e509db5ab, []int{3}
+	return fileDescriptor_7310914e509db5ab, []int{4}
 }
 func (m *MsgOrderResponse) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -295,7 +511,7 @@ func (m *MsgCancelOrder) Reset()         { *m = MsgCancelOrder{} }
 func (m *MsgCancelOrder) String() string { return proto.CompactTextString(m) }
 func (*MsgCancelOrder) ProtoMessage()    {}
 func (*MsgCancelOrder) Descriptor() ([]byte, []int) {
-	return fileDescriptor_7310914e509db5ab, []int{4}
+	return fileDescriptor_7310914e509db5ab, []int{5}
 }
 func (m *MsgCancelOrder) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -345,7 +561,7 @@ func (m *MsgCancelOrderResponse) Reset()         { *m = MsgCancelOrderResponse{}
 func (m *MsgCancelOrderResponse) String() string { return proto.CompactTextString(m) }
 func (*MsgCancelOrderResponse) ProtoMessage()    {}
 func (*MsgCancelOrderResponse) Descriptor() ([]byte, []int) {
-	return fileDescriptor_7310914e509db5ab, []int{5}
+	return fileDescriptor_7310914e509db5ab, []int{6}
 }
 func (m *MsgCancelOrderResponse) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -374,56 +590,518 @@ func (m *MsgCancelOrderResponse) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_MsgCancelOrderResponse proto.InternalMessageInfo
 
+type MsgPauseJob struct {
+	Sender string `protobuf:"bytes,1,opt,name=sender,proto3" json:"sender,omitempty"`
+	Job    string `protobuf:"bytes,2,opt,name=job,proto3" json:"job,omitempty"`
+}
+
+func (m *MsgPauseJob) Reset()         { *m = MsgPauseJob{} }
+func (m *MsgPauseJob) String() string { return proto.CompactTextString(m) }
+func (*MsgPauseJob) ProtoMessage()    {}
+func (*MsgPauseJob) Descriptor() ([]byte, []int) {
+	return fileDescriptor_7310914e509db5ab, []int{7}
+}
+func (m *MsgPauseJob) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *MsgPauseJob) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_MsgPauseJob.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *MsgPauseJob) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_MsgPauseJob.Merge(m, src)
+}
+func (m *MsgPauseJob) XXX_Size() int {
+	return m.Size()
+}
+func (m *MsgPauseJob) XXX_DiscardUnknown() {
+	xxx_messageInfo_MsgPauseJob.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_MsgPauseJob proto.InternalMessageInfo
+
+func (m *MsgPauseJob) GetSender() string {
+	if m != nil {
+		return m.Sender
+	}
+	return ""
+}
+
+func (m *MsgPauseJob) GetJob() string {
+	if m != nil {
+		return m.Job
+	}
+	return ""
+}
+
+type MsgPauseJobResponse struct {
+}
+
+func (m *MsgPauseJobResponse) Reset()         { *m = MsgPauseJobResponse{} }
+func (m *MsgPauseJobResponse) String() string { return proto.CompactTextString(m) }
+func (*MsgPauseJobResponse) ProtoMessage()    {}
+func (*MsgPauseJobResponse) Descriptor() ([]byte, []int) {
+	return fileDescriptor_7310914e509db5ab, []int{8}
+}
+func (m *MsgPauseJobResponse) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *MsgPauseJobResponse) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_MsgPauseJobResponse.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *MsgPauseJobResponse) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_MsgPauseJobResponse.Merge(m, src)
+}
+func (m *MsgPauseJobResponse) XXX_Size() int {
+	return m.Size()
+}
+func (m *MsgPauseJobResponse) XXX_DiscardUnknown() {
+	xxx_messageInfo_MsgPauseJobResponse.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_MsgPauseJobResponse proto.InternalMessageInfo
+
+type MsgResumeJob struct {
+	Sender string `protobuf:"bytes,1,opt,name=sender,proto3" json:"sender,omitempty"`
+	Job    string `protobuf:"bytes,2,opt,name=job,proto3" json:"job,omitempty"`
+}
+
+func (m *MsgResumeJob) Reset()         { *m = MsgResumeJob{} }
+func (m *MsgResumeJob) String() string { return proto.CompactTextString(m) }
+func (*MsgResumeJob) ProtoMessage()    {}
+func (*MsgResumeJob) Descriptor() ([]byte, []int) {
+	return fileDescriptor_7310914e509db5ab, []int{9}
+}
+func (m *MsgResumeJob) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *MsgResumeJob) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_MsgResumeJob.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *MsgResumeJob) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_MsgResumeJob.Merge(m, src)
+}
+func (m *MsgResumeJob) XXX_Size() int {
+	return m.Size()
+}
+func (m *MsgResumeJob) XXX_DiscardUnknown() {
+	xxx_messageInfo_MsgResumeJob.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_MsgResumeJob proto.InternalMessageInfo
+
+func (m *MsgResumeJob) GetSender() string {
+	if m != nil {
+		return m.Sender
+	}
+	return ""
+}
+
+func (m *MsgResumeJob) GetJob() string {
+	if m != nil {
+		return m.Job
+	}
+	return ""
+}
+
+type MsgResumeJobResponse struct {
+}
+
+func (m *MsgResumeJobResponse) Reset()         { *m = MsgResumeJobResponse{} }
+func (m *MsgResumeJobResponse) String() string { return proto.CompactTextString(m) }
+func (*MsgResumeJobResponse) ProtoMessage()    {}
+func (*MsgResumeJobResponse) Descriptor() ([]byte, []int) {
+	return fileDescriptor_7310914e509db5ab, []int{10}
+}
+func (m *MsgResumeJobResponse) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *MsgResumeJobResponse) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_MsgResumeJobResponse.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *MsgResumeJobResponse) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_MsgResumeJobResponse.Merge(m, src)
+}
+func (m *MsgResumeJobResponse) XXX_Size() int {
+	return m.Size()
+}
+func (m *MsgResumeJobResponse) XXX_DiscardUnknown() {
+	xxx_messageInfo_MsgResumeJobResponse.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_MsgResumeJobResponse proto.InternalMessageInfo
+
+type MsgTopUpJob struct {
+	Sender string `protobuf:"bytes,1,opt,name=sender,proto3" json:"sender,omitempty"`
+	Job    string `protobuf:"bytes,2,opt,name=job,proto3" json:"job,omitempty"`
+	// uzen.
+	Amount uint64 `protobuf:"varint,3,opt,name=amount,proto3" json:"amount,omitempty"`
+}
+
+func (m *MsgTopUpJob) Reset()         { *m = MsgTopUpJob{} }
+func (m *MsgTopUpJob) String() string { return proto.CompactTextString(m) }
+func (*MsgTopUpJob) ProtoMessage()    {}
+func (*MsgTopUpJob) Descriptor() ([]byte, []int) {
+	return fileDescriptor_7310914e509db5ab, []int{11}
+}
+func (m *MsgTopUpJob) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *MsgTopUpJob) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_MsgTopUpJob.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *MsgTopUpJob) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_MsgTopUpJob.Merge(m, src)
+}
+func (m *MsgTopUpJob) XXX_Size() int {
+	return m.Size()
+}
+func (m *MsgTopUpJob) XXX_DiscardUnknown() {
+	xxx_messageInfo_MsgTopUpJob.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_MsgTopUpJob proto.InternalMessageInfo
+
+func (m *MsgTopUpJob) GetSender() string {
+	if m != nil {
+		return m.Sender
+	}
+	return ""
+}
+
+func (m *MsgTopUpJob) GetJob() string {
+	if m != nil {
+		return m.Job
+	}
+	return ""
+}
+
+func (m *MsgTopUpJob) GetAmount() uint64 {
+	if m != nil {
+		return m.Amount
+	}
+	return 0
+}
+
+type MsgTopUpJobResponse struct {
+}
+
+func (m *MsgTopUpJobResponse) Reset()         { *m = MsgTopUpJobResponse{} }
+func (m *MsgTopUpJobResponse) String() string { return proto.CompactTextString(m) }
+func (*MsgTopUpJobResponse) ProtoMessage()    {}
+func (*MsgTopUpJobResponse) Descriptor() ([]byte, []int) {
+	return fileDescriptor_7310914e509db5ab, []int{12}
+}
+func (m *MsgTopUpJobResponse) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *MsgTopUpJobResponse) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_MsgTopUpJobResponse.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *MsgTopUpJobResponse) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_MsgTopUpJobResponse.Merge(m, src)
+}
+func (m *MsgTopUpJobResponse) XXX_Size() int {
+	return m.Size()
+}
+func (m *MsgTopUpJobResponse) XXX_DiscardUnknown() {
+	xxx_messageInfo_MsgTopUpJobResponse.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_MsgTopUpJobResponse proto.InternalMessageInfo
+
+// Params of the market, governed.
+type Params struct {
+	// Of every payment, to the community pool, in parts per million.
+	FeePpm uint32 `protobuf:"varint,1,opt,name=fee_ppm,json=feePpm,proto3" json:"fee_ppm,omitempty"`
+	// Blocks that a run may be paused at a time before it is cancelled.
+	PauseBlocks int64 `protobuf:"varint,2,opt,name=pause_blocks,json=pauseBlocks,proto3" json:"pause_blocks,omitempty"`
+}
+
+func (m *Params) Reset()         { *m = Params{} }
+func (m *Params) String() string { return proto.CompactTextString(m) }
+func (*Params) ProtoMessage()    {}
+func (*Params) Descriptor() ([]byte, []int) {
+	return fileDescriptor_7310914e509db5ab, []int{13}
+}
+func (m *Params) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *Params) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_Params.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *Params) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_Params.Merge(m, src)
+}
+func (m *Params) XXX_Size() int {
+	return m.Size()
+}
+func (m *Params) XXX_DiscardUnknown() {
+	xxx_messageInfo_Params.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_Params proto.InternalMessageInfo
+
+func (m *Params) GetFeePpm() uint32 {
+	if m != nil {
+		return m.FeePpm
+	}
+	return 0
+}
+
+func (m *Params) GetPauseBlocks() int64 {
+	if m != nil {
+		return m.PauseBlocks
+	}
+	return 0
+}
+
+type MsgUpdateParams struct {
+	Authority string `protobuf:"bytes,1,opt,name=authority,proto3" json:"authority,omitempty"`
+	Params    Params `protobuf:"bytes,2,opt,name=params,proto3" json:"params"`
+}
+
+func (m *MsgUpdateParams) Reset()         { *m = MsgUpdateParams{} }
+func (m *MsgUpdateParams) String() string { return proto.CompactTextString(m) }
+func (*MsgUpdateParams) ProtoMessage()    {}
+func (*MsgUpdateParams) Descriptor() ([]byte, []int) {
+	return fileDescriptor_7310914e509db5ab, []int{14}
+}
+func (m *MsgUpdateParams) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *MsgUpdateParams) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_MsgUpdateParams.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *MsgUpdateParams) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_MsgUpdateParams.Merge(m, src)
+}
+func (m *MsgUpdateParams) XXX_Size() int {
+	return m.Size()
+}
+func (m *MsgUpdateParams) XXX_DiscardUnknown() {
+	xxx_messageInfo_MsgUpdateParams.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_MsgUpdateParams proto.InternalMessageInfo
+
+func (m *MsgUpdateParams) GetAuthority() string {
+	if m != nil {
+		return m.Authority
+	}
+	return ""
+}
+
+func (m *MsgUpdateParams) GetParams() Params {
+	if m != nil {
+		return m.Params
+	}
+	return Params{}
+}
+
+type MsgUpdateParamsResponse struct {
+}
+
+func (m *MsgUpdateParamsResponse) Reset()         { *m = MsgUpdateParamsResponse{} }
+func (m *MsgUpdateParamsResponse) String() string { return proto.CompactTextString(m) }
+func (*MsgUpdateParamsResponse) ProtoMessage()    {}
+func (*MsgUpdateParamsResponse) Descriptor() ([]byte, []int) {
+	return fileDescriptor_7310914e509db5ab, []int{15}
+}
+func (m *MsgUpdateParamsResponse) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *MsgUpdateParamsResponse) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_MsgUpdateParamsResponse.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *MsgUpdateParamsResponse) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_MsgUpdateParamsResponse.Merge(m, src)
+}
+func (m *MsgUpdateParamsResponse) XXX_Size() int {
+	return m.Size()
+}
+func (m *MsgUpdateParamsResponse) XXX_DiscardUnknown() {
+	xxx_messageInfo_MsgUpdateParamsResponse.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_MsgUpdateParamsResponse proto.InternalMessageInfo
+
 func init() {
+	proto.RegisterEnum("starling.market.v1.OnExceed", OnExceed_name, OnExceed_value)
 	proto.RegisterType((*MsgOffer)(nil), "starling.market.v1.MsgOffer")
 	proto.RegisterType((*MsgOfferResponse)(nil), "starling.market.v1.MsgOfferResponse")
 	proto.RegisterType((*MsgOrder)(nil), "starling.market.v1.MsgOrder")
+	proto.RegisterType((*Conditions)(nil), "starling.market.v1.Conditions")
 	proto.RegisterType((*MsgOrderResponse)(nil), "starling.market.v1.MsgOrderResponse")
 	proto.RegisterType((*MsgCancelOrder)(nil), "starling.market.v1.MsgCancelOrder")
 	proto.RegisterType((*MsgCancelOrderResponse)(nil), "starling.market.v1.MsgCancelOrderResponse")
+	proto.RegisterType((*MsgPauseJob)(nil), "starling.market.v1.MsgPauseJob")
+	proto.RegisterType((*MsgPauseJobResponse)(nil), "starling.market.v1.MsgPauseJobResponse")
+	proto.RegisterType((*MsgResumeJob)(nil), "starling.market.v1.MsgResumeJob")
+	proto.RegisterType((*MsgResumeJobResponse)(nil), "starling.market.v1.MsgResumeJobResponse")
+	proto.RegisterType((*MsgTopUpJob)(nil), "starling.market.v1.MsgTopUpJob")
+	proto.RegisterType((*MsgTopUpJobResponse)(nil), "starling.market.v1.MsgTopUpJobResponse")
+	proto.RegisterType((*Params)(nil), "starling.market.v1.Params")
+	proto.RegisterType((*MsgUpdateParams)(nil), "starling.market.v1.MsgUpdateParams")
+	proto.RegisterType((*MsgUpdateParamsResponse)(nil), "starling.market.v1.MsgUpdateParamsResponse")
 }
 
 func init() { proto.RegisterFile("starling/market/v1/tx.proto", fileDescriptor_7310914e509db5ab) }
 
 var fileDescriptor_7310914e509db5ab = []byte{
-	// 591 bytes of a gzipped FileDescriptorProto
-	0x1f, 0x8b, 0x08, 0x00, 0x00, 0x00, 0x00, 0x00, 0x02, 0xff, 0x9c, 0x54, 0x4f, 0x6b, 0x13, 0x4f,
-	0x18, 0xce, 0x36, 0x7f, 0x7e, 0xc9, 0x84, 0x96, 0x32, 0x84, 0xfc, 0xb6, 0xdb, 0xba, 0x0d, 0x41,
-	0x21, 0x04, 0xba, 0x6b, 0xe2, 0x4d, 0xbc, 0x98, 0x1e, 0x25, 0x08, 0x6b, 0xf1, 0x20, 0x48, 0xd8,
-	0xec, 0x4e, 0xa6, 0x6b, 0x77, 0x67, 0x96, 0x99, 0x49, 0x8c, 0x37, 0x11, 0xbc, 0xfb, 0x25, 0xbc,
-	0xf7, 0xe0, 0x87, 0xe8, 0xb1, 0x08, 0x82, 0x27, 0x91, 0xe4, 0xd0, 0xaf, 0x21, 0x33, 0xb3, 0x9b,
-	0x26, 0x68, 0x14, 0x7a, 0xca, 0xbc, 0xcf, 0xf3, 0xe4, 0x79, 0x9f, 0xf7, 0x65, 0x76, 0xc0, 0x21,
-	0x17, 0x3e, 0x8b, 0x23, 0x82, 0xdd, 0xc4, 0x67, 0x17, 0x48, 0xb8, 0xb3, 0x9e, 0x2b, 0xe6, 0x4e,
-	0xca, 0xa8, 0xa0, 0x10, 0xe6, 0xa4, 0xa3, 0x49, 0x67, 0xd6, 0xb3, 0xfe, 0x0f, 0x28, 0x4f, 0x28,
-	0x77, 0x13, 0x8e, 0xa5, 0x36, 0xe1, 0x58, 0x8b, 0xad, 0x03, 0x4d, 0x8c, 0x54, 0xe5, 0xea, 0x22,
-	0xa3, 0x1a, 0x98, 0x62, 0xaa, 0x71, 0x79, 0xca, 0xd0, 0x7b, 0xab, 0xd6, 0x0c, 0xe1, 0x88, 0x0b,
-	0xf6, 0x6e, 0xbd, 0xb9, 0x75, 0x70, 0x4b, 0x4f, 0x89, 0x64, 0xd8, 0x94, 0x68, 0xaa, 0xfd, 0xd9,
-	0x00, 0xd5, 0x21, 0xc7, 0xcf, 0x27, 0x13, 0xc4, 0xe0, 0x43, 0x50, 0xe1, 0x88, 0x84, 0x88, 0x99,
-	0x46, 0xcb, 0xe8, 0xd4, 0x06, 0xe6, 0xd7, 0x2f, 0x27, 0x8d, 0xac, 0xfd, 0xd3, 0x30, 0x64, 0x88,
-	0xf3, 0x17, 0x82, 0x45, 0x04, 0x7b, 0x99, 0x0e, 0x3a, 0xa0, 0xc4, 0x68, 0x8c, 0xcc, 0x9d, 0x96,
-	0xd1, 0xd9, 0xeb, 0x5b, 0xce, 0x6a, 0xca, 0x3c, 0x87, 0x33, 0xeb, 0x39, 0x1e, 0x8d, 0x91, 0xa7,
-	0x74, 0xb0, 0x01, 0xca, 0x29, 0x8b, 0x02, 0x64, 0x16, 0x5b, 0x46, 0xa7, 0xe4, 0xe9, 0x42, 0xa2,
-	0x3c, 0xa6, 0x82, 0x9b, 0xa5, 0x96, 0xd1, 0xd9, 0xf5, 0x74, 0xf1, 0xb8, 0xfe, 0xe1, 0xe6, 0xb2,
-	0x9b, 0x35, 0x6a, 0x43, 0xb0, 0x9f, 0xc7, 0xf4, 0x10, 0x4f, 0x29, 0xe1, 0xa8, 0xfd, 0x6d, 0x47,
-	0x67, 0x67, 0xe1, 0x9d, 0xb2, 0xf7, 0x41, 0x59, 0x20, 0x96, 0x70, 0x15, 0xbe, 0xde, 0x6f, 0xae,
-	0x85, 0x9f, 0x12, 0x99, 0xfb, 0x4c, 0xb2, 0x83, 0xd2, 0xd5, 0x8f, 0xe3, 0x82, 0xa7, 0xa5, 0xb0,
-	0x09, 0x2a, 0xe3, 0x69, 0x88, 0x91, 0xc8, 0x06, 0xc8, 0x2a, 0x78, 0x08, 0x6a, 0x6a, 0x94, 0x51,
-	0xe0, 0xa7, 0x6a, 0x8a, 0x92, 0x57, 0x55, 0xc0, 0xa9, 0x9f, 0xc2, 0x63, 0x50, 0x7f, 0x4b, 0xd9,
-	0x05, 0x62, 0x7c, 0x94, 0x44, 0xc4, 0x2c, 0xab, 0x21, 0x41, 0x06, 0x0d, 0x23, 0x02, 0x1f, 0x80,
-	0xbd, 0x5c, 0x20, 0x7c, 0x26, 0xdd, 0x2b, 0x4a, 0xb3, 0x9b, 0xa1, 0x67, 0x0a, 0xdc, 0xf0, 0xf1,
-	0xe7, 0xe6, 0x7f, 0x9b, 0x3e, 0xfe, 0x1c, 0x1e, 0x81, 0xda, 0x0c, 0xb1, 0x68, 0x12, 0x21, 0xc6,
-	0xcd, 0xaa, 0xa2, 0x6f, 0x01, 0x68, 0x81, 0x6a, 0x88, 0xfc, 0x30, 0x8e, 0x08, 0x32, 0x6b, 0x2d,
-	0xa3, 0x53, 0xf4, 0x56, 0xf5, 0x1f, 0x77, 0x2d, 0xd7, 0xba, 0xda, 0xb5, 0x0f, 0xf6, 0x86, 0x1c,
-	0x9f, 0xfa, 0x24, 0x40, 0xf1, 0x5d, 0x17, 0xbe, 0x0f, 0x8a, 0x6f, 0xe8, 0x58, 0xad, 0xbb, 0xe6,
-	0xc9, 0xe3, 0x66, 0x5b, 0x13, 0x34, 0x37, 0x5b, 0xe4, 0xcd, 0xfb, 0x1f, 0x77, 0x40, 0x71, 0xc8,
-	0x31, 0x7c, 0x06, 0xca, 0xfa, 0xa2, 0x1e, 0x39, 0xbf, 0x7f, 0x4e, 0x4e, 0x7e, 0x3f, 0xac, 0xfb,
-	0x7f, 0x63, 0x73, 0x53, 0x65, 0xa6, 0x06, 0xd9, 0x6a, 0x26, 0xd9, 0xed, 0x66, 0xeb, 0x09, 0xe1,
-	0x6b, 0x50, 0x5f, 0xdf, 0x4d, 0x7b, 0xcb, 0x9f, 0xd6, 0x34, 0x56, 0xf7, 0xdf, 0x9a, 0xdc, 0xde,
-	0x2a, 0xbf, 0xbf, 0xb9, 0xec, 0x1a, 0x83, 0x97, 0x57, 0x0b, 0xdb, 0xb8, 0x5e, 0xd8, 0xc6, 0xcf,
-	0x85, 0x6d, 0x7c, 0x5a, 0xda, 0x85, 0xeb, 0xa5, 0x5d, 0xf8, 0xbe, 0xb4, 0x0b, 0xaf, 0x9e, 0xe0,
-	0x48, 0x9c, 0x4f, 0xc7, 0x4e, 0x40, 0x13, 0x37, 0xb7, 0x3d, 0x21, 0x48, 0xc8, 0xcb, 0xb1, 0x02,
-	0xdc, 0xe0, 0xdc, 0x8f, 0x88, 0x3b, 0xcf, 0xdf, 0x27, 0xfd, 0x93, 0x8e, 0xc7, 0x15, 0xf5, 0x16,
-	0x3c, 0xfa, 0x15, 0x00, 0x00, 0xff, 0xff, 0xd5, 0x51, 0x7f, 0x87, 0xc2, 0x04, 0x00, 0x00,
+	// 1152 bytes of a gzipped FileDescriptorProto
+	0x1f, 0x8b, 0x08, 0x00, 0x00, 0x00, 0x00, 0x00, 0x02, 0xff, 0xb4, 0x56, 0x4d, 0x6f, 0x1b, 0x45,
+	0x18, 0xce, 0xe2, 0x8f, 0xd8, 0xaf, 0x63, 0xd7, 0x4c, 0x43, 0xba, 0xdd, 0xb6, 0xae, 0x6b, 0x8a,
+	0xb0, 0x52, 0xd5, 0xa6, 0x41, 0x20, 0xa8, 0x7a, 0x69, 0x5c, 0x5f, 0x0a, 0x6e, 0xa2, 0x6d, 0x02,
+	0x08, 0x09, 0xcc, 0x78, 0x77, 0xb2, 0xde, 0xc6, 0x3b, 0xb3, 0x9a, 0x99, 0x0d, 0xc9, 0x0d, 0x71,
+	0xe0, 0x8c, 0xc4, 0x99, 0xff, 0xd0, 0x03, 0x3f, 0xa2, 0xc7, 0xc2, 0x89, 0x13, 0x42, 0xc9, 0xa1,
+	0x17, 0x7e, 0x04, 0x9a, 0xd9, 0x0f, 0xdb, 0xc5, 0x26, 0xa8, 0x2a, 0x27, 0xcf, 0xfb, 0xbc, 0xcf,
+	0xbc, 0x1f, 0x33, 0xef, 0x33, 0x6b, 0xb8, 0x22, 0x24, 0xe6, 0x13, 0x9f, 0x7a, 0xdd, 0x00, 0xf3,
+	0x43, 0x22, 0xbb, 0x47, 0x77, 0xba, 0xf2, 0xb8, 0x13, 0x72, 0x26, 0x19, 0x42, 0xa9, 0xb3, 0x13,
+	0x3b, 0x3b, 0x47, 0x77, 0xac, 0x4b, 0x0e, 0x13, 0x01, 0x13, 0xdd, 0x40, 0x78, 0x8a, 0x1b, 0x08,
+	0x2f, 0x26, 0x5b, 0x97, 0x63, 0xc7, 0x50, 0x5b, 0xdd, 0xd8, 0x48, 0x5c, 0xeb, 0x1e, 0xf3, 0x58,
+	0x8c, 0xab, 0x55, 0x82, 0xde, 0xc8, 0x52, 0x73, 0xe2, 0xf9, 0x42, 0xf2, 0x13, 0x15, 0x30, 0xc4,
+	0x1c, 0x07, 0xe9, 0xc6, 0x6b, 0x0b, 0x29, 0x69, 0x7d, 0xd6, 0xe5, 0xa9, 0x3b, 0xa2, 0xca, 0xc3,
+	0x23, 0x1a, 0xbb, 0x5a, 0xbf, 0x1a, 0x50, 0x1a, 0x08, 0x6f, 0xe7, 0xe0, 0x80, 0x70, 0xf4, 0x1e,
+	0x14, 0x05, 0xa1, 0x2e, 0xe1, 0xa6, 0xd1, 0x34, 0xda, 0xe5, 0x6d, 0xf3, 0xb7, 0x5f, 0x6e, 0xaf,
+	0x27, 0x15, 0xde, 0x77, 0x5d, 0x4e, 0x84, 0x78, 0x2c, 0xb9, 0x4f, 0x3d, 0x3b, 0xe1, 0xa1, 0x0e,
+	0xe4, 0x39, 0x9b, 0x10, 0xf3, 0x8d, 0xa6, 0xd1, 0xae, 0x6d, 0x59, 0x9d, 0xec, 0x20, 0xd2, 0x3a,
+	0x3a, 0x47, 0x77, 0x3a, 0x36, 0x9b, 0x10, 0x5b, 0xf3, 0xd0, 0x3a, 0x14, 0x42, 0xee, 0x3b, 0xc4,
+	0xcc, 0x35, 0x8d, 0x76, 0xde, 0x8e, 0x0d, 0x85, 0x8a, 0x09, 0x93, 0xc2, 0xcc, 0x37, 0x8d, 0x76,
+	0xd5, 0x8e, 0x0d, 0xb4, 0x01, 0xc5, 0x31, 0x8b, 0xf8, 0xe4, 0xc4, 0x2c, 0x68, 0x72, 0x62, 0x21,
+	0x04, 0xf9, 0x90, 0xb1, 0x89, 0x59, 0x6c, 0x1a, 0xed, 0x92, 0xad, 0xd7, 0x77, 0x2b, 0xdf, 0xbf,
+	0x78, 0xba, 0x99, 0x14, 0xd5, 0x42, 0x50, 0x4f, 0x5b, 0xb2, 0x89, 0x08, 0x19, 0x15, 0xa4, 0xf5,
+	0x73, 0x3e, 0xee, 0x93, 0xbb, 0xaf, 0xd4, 0xe7, 0x16, 0x14, 0x24, 0xe1, 0x81, 0xd0, 0x8d, 0x56,
+	0xb6, 0x36, 0x66, 0x1a, 0x8d, 0xa8, 0xea, 0x71, 0x4f, 0x79, 0xb7, 0xf3, 0xcf, 0xfe, 0xb8, 0xbe,
+	0x62, 0xc7, 0x54, 0x55, 0xff, 0x28, 0x72, 0x3d, 0x22, 0x93, 0x66, 0x13, 0x0b, 0x5d, 0x81, 0xb2,
+	0x6e, 0x7b, 0xe8, 0xe0, 0x50, 0x77, 0x9c, 0xb7, 0x4b, 0x1a, 0xe8, 0xe1, 0x10, 0x5d, 0x87, 0xca,
+	0xb7, 0x8c, 0x1f, 0x12, 0x2e, 0x86, 0x81, 0x4f, 0x75, 0xe7, 0x55, 0x1b, 0x12, 0x68, 0xe0, 0x53,
+	0xf4, 0x0e, 0xd4, 0x52, 0x82, 0xc4, 0x5c, 0x45, 0x2f, 0x6a, 0x4e, 0x35, 0x41, 0xf7, 0x34, 0x38,
+	0x17, 0x07, 0x1f, 0x9b, 0xab, 0xf3, 0x71, 0xf0, 0x31, 0xba, 0x0a, 0xe5, 0x23, 0xc2, 0xfd, 0x03,
+	0x9f, 0x70, 0x61, 0x96, 0xb4, 0x7b, 0x0a, 0x20, 0x0b, 0x4a, 0x2e, 0xc1, 0xee, 0xc4, 0xa7, 0xc4,
+	0x2c, 0x37, 0x8d, 0x76, 0xce, 0xce, 0x6c, 0xf4, 0x00, 0xc0, 0x61, 0xd4, 0xf5, 0xa5, 0xcf, 0xa8,
+	0x30, 0x41, 0x1f, 0x48, 0xa3, 0xf3, 0x4f, 0x09, 0x74, 0x7a, 0x19, 0x2b, 0x39, 0x98, 0x99, 0x7d,
+	0xea, 0x16, 0x29, 0xc1, 0xdc, 0xac, 0xa8, 0x1b, 0xb0, 0xf5, 0x5a, 0x61, 0x2e, 0x96, 0xd8, 0x5c,
+	0x8b, 0x31, 0xb5, 0x46, 0x1f, 0x43, 0x99, 0xd1, 0x21, 0x39, 0x76, 0x08, 0x71, 0xcd, 0xaa, 0x1e,
+	0xb3, 0xab, 0x8b, 0x92, 0xed, 0xd0, 0xbe, 0xe6, 0xd8, 0x25, 0x96, 0xac, 0xd0, 0x35, 0x00, 0x31,
+	0xc6, 0x9c, 0x88, 0x61, 0x18, 0x06, 0x66, 0x2d, 0xee, 0x31, 0x46, 0x76, 0xc3, 0x60, 0x7e, 0x66,
+	0x7e, 0xc8, 0x01, 0x4c, 0xeb, 0x45, 0xf7, 0x60, 0xd5, 0x99, 0x60, 0x21, 0x88, 0x30, 0x8d, 0x66,
+	0xae, 0x5d, 0xdb, 0x6a, 0x2d, 0x1e, 0xed, 0x01, 0x76, 0xc6, 0x3e, 0x25, 0x3d, 0xc5, 0xb5, 0xd3,
+	0x2d, 0xea, 0xe6, 0x03, 0x12, 0x30, 0x7e, 0xa2, 0xc7, 0x25, 0x6f, 0x27, 0x96, 0xc2, 0xa3, 0x70,
+	0xc2, 0xb0, 0x9b, 0x4e, 0x44, 0x6c, 0x21, 0x13, 0x56, 0x55, 0x50, 0x75, 0x9c, 0xf9, 0x66, 0xae,
+	0x5d, 0xb6, 0x53, 0x53, 0x5d, 0x23, 0x65, 0x72, 0x98, 0x7a, 0x0b, 0xda, 0x0b, 0x94, 0x49, 0x3b,
+	0x21, 0xdc, 0x84, 0xea, 0x93, 0x88, 0xfb, 0xc2, 0xf5, 0x9d, 0xf8, 0x3e, 0x8a, 0x9a, 0x32, 0x0f,
+	0xa2, 0x5b, 0xf0, 0xa6, 0x0a, 0x33, 0xcf, 0x5c, 0xd5, 0xcc, 0x3a, 0x65, 0xf2, 0xe1, 0x1c, 0xd9,
+	0x82, 0x12, 0x96, 0x92, 0x08, 0x49, 0x5c, 0x3d, 0x18, 0x25, 0x3b, 0xb3, 0x95, 0xde, 0xa5, 0x4f,
+	0xb8, 0x9e, 0x89, 0xa5, 0x7a, 0xdf, 0xf3, 0x09, 0xb7, 0x35, 0x4f, 0x75, 0xe6, 0xb2, 0x00, 0xfb,
+	0xc9, 0xa0, 0x54, 0xed, 0xd4, 0x9c, 0x51, 0x77, 0x65, 0x56, 0xdd, 0xa9, 0x78, 0x95, 0x4e, 0x33,
+	0xf1, 0x62, 0xa8, 0x0d, 0x84, 0xd7, 0xc3, 0xd4, 0x21, 0x93, 0x57, 0x55, 0x70, 0x1d, 0x72, 0x4f,
+	0xd8, 0x48, 0x5f, 0x48, 0xd9, 0x56, 0xcb, 0xf9, 0xfb, 0x37, 0x61, 0x63, 0x3e, 0x45, 0x96, 0xfc,
+	0x6b, 0xa8, 0x0c, 0x84, 0xb7, 0x8b, 0x23, 0x41, 0x1e, 0xb2, 0xd1, 0xeb, 0xcf, 0xfc, 0x16, 0x5c,
+	0x9c, 0x89, 0x9f, 0xa5, 0x1d, 0xc2, 0xda, 0x40, 0x78, 0x36, 0x11, 0x51, 0xf0, 0xff, 0xe4, 0xdd,
+	0x80, 0xf5, 0xd9, 0x04, 0x59, 0xe2, 0x23, 0xdd, 0xef, 0x1e, 0x0b, 0xf7, 0xc3, 0xd7, 0x94, 0x57,
+	0xdd, 0x35, 0x0e, 0x58, 0x44, 0xb3, 0x97, 0x30, 0xb6, 0x16, 0x9d, 0x43, 0x9a, 0x37, 0x2b, 0xe7,
+	0x01, 0x14, 0x77, 0xf5, 0xa7, 0x0e, 0x5d, 0x82, 0xd5, 0x03, 0x42, 0xb4, 0x96, 0x0d, 0x3d, 0x4b,
+	0xc5, 0x03, 0x42, 0x76, 0xc3, 0x00, 0xdd, 0x80, 0xb5, 0x50, 0x1d, 0xdf, 0x70, 0x34, 0x61, 0xce,
+	0x61, 0xfc, 0x46, 0xe7, 0xec, 0x8a, 0xc6, 0xb6, 0x35, 0xd4, 0xfa, 0xc9, 0x80, 0x0b, 0x03, 0xe1,
+	0xed, 0x87, 0x2e, 0x96, 0x24, 0x89, 0xf7, 0x21, 0x94, 0x71, 0x24, 0xc7, 0x8c, 0xfb, 0xf2, 0xe4,
+	0xdc, 0xe6, 0xa6, 0x54, 0xf4, 0x11, 0x14, 0xe3, 0x8f, 0x6f, 0xf2, 0x31, 0xb0, 0x16, 0x3d, 0x47,
+	0x71, 0x8e, 0xe4, 0xdd, 0x4b, 0xf8, 0x77, 0x6b, 0xaa, 0xdf, 0x69, 0xa4, 0xd6, 0x65, 0xb8, 0xf4,
+	0x52, 0x51, 0x69, 0xdb, 0x9b, 0x1f, 0x40, 0x29, 0x7d, 0xd1, 0xd0, 0x3a, 0xd4, 0x77, 0x1e, 0x0d,
+	0xfb, 0x5f, 0xf4, 0xfa, 0xfd, 0x07, 0xc3, 0xde, 0xfd, 0x47, 0xbd, 0xfe, 0xa7, 0xf5, 0x15, 0x74,
+	0x11, 0x2e, 0x4c, 0xd1, 0xdd, 0xfb, 0xfb, 0x8f, 0xfb, 0x75, 0x63, 0xeb, 0xaf, 0x3c, 0xe4, 0x06,
+	0xc2, 0x43, 0x9f, 0x40, 0x21, 0xfe, 0xa4, 0x2f, 0x7c, 0x2b, 0xd3, 0xaf, 0xa3, 0x75, 0xf3, 0xdf,
+	0xbc, 0x69, 0x2d, 0x3a, 0x98, 0x56, 0xdd, 0xd2, 0x60, 0xca, 0xbb, 0x3c, 0xd8, 0xac, 0x9c, 0xd0,
+	0x57, 0x50, 0x99, 0x15, 0x72, 0x6b, 0xc9, 0xa6, 0x19, 0x8e, 0xb5, 0x79, 0x3e, 0x27, 0x0b, 0xbf,
+	0x07, 0xa5, 0x4c, 0xaa, 0xd7, 0x97, 0xec, 0x4b, 0x09, 0xd6, 0xbb, 0xe7, 0x10, 0xb2, 0xa8, 0x9f,
+	0x43, 0x79, 0xaa, 0xc4, 0xe6, 0x92, 0x5d, 0x19, 0xc3, 0x6a, 0x9f, 0xc7, 0x98, 0x2d, 0x37, 0x53,
+	0xda, 0xb2, 0x72, 0x53, 0xc2, 0xd2, 0x72, 0x5f, 0xd6, 0x0c, 0xfa, 0x06, 0xd6, 0xe6, 0x26, 0xfd,
+	0xed, 0x25, 0x1b, 0x67, 0x49, 0xd6, 0xad, 0xff, 0x40, 0x4a, 0x33, 0x58, 0x85, 0xef, 0x5e, 0x3c,
+	0xdd, 0x34, 0xb6, 0x3f, 0x7b, 0x76, 0xda, 0x30, 0x9e, 0x9f, 0x36, 0x8c, 0x3f, 0x4f, 0x1b, 0xc6,
+	0x8f, 0x67, 0x8d, 0x95, 0xe7, 0x67, 0x8d, 0x95, 0xdf, 0xcf, 0x1a, 0x2b, 0x5f, 0xde, 0xf3, 0x7c,
+	0x39, 0x8e, 0x46, 0x1d, 0x87, 0x05, 0xdd, 0x34, 0xee, 0x6d, 0x4a, 0xa4, 0xfa, 0x07, 0x92, 0x01,
+	0x5d, 0x67, 0x8c, 0x7d, 0xda, 0x3d, 0x4e, 0xff, 0x53, 0xc7, 0x3f, 0xe1, 0x68, 0x54, 0xd4, 0x7f,
+	0x4e, 0xdf, 0xff, 0x3b, 0x00, 0x00, 0xff, 0xff, 0x2f, 0xdb, 0xa9, 0xad, 0x76, 0x0b, 0x00, 0x00,
 }
 
 // Reference imports to suppress errors if they are not otherwise used.
@@ -442,8 +1120,16 @@ type MsgClient interface {
 	Offer(ctx context.Context, in *MsgOffer, opts ...grpc.CallOption) (*MsgOfferResponse, error)
 	// Order asks for a run and locks its budget in escrow.
 	Order(ctx context.Context, in *MsgOrder, opts ...grpc.CallOption) (*MsgOrderResponse, error)
-	// CancelOrder takes back an order that is not matched yet and returns its budget.
+	// CancelOrder takes back an order: at once if it is not matched yet. Of one that runs no further round begins, and what is
+	// not spent returns when the rounds under way are final.
 	CancelOrder(ctx context.Context, in *MsgCancelOrder, opts ...grpc.CallOption) (*MsgCancelOrderResponse, error)
+	// PauseJob lets no further round of a run begin until it is resumed.
+	PauseJob(ctx context.Context, in *MsgPauseJob, opts ...grpc.CallOption) (*MsgPauseJobResponse, error)
+	ResumeJob(ctx context.Context, in *MsgResumeJob, opts ...grpc.CallOption) (*MsgResumeJobResponse, error)
+	// TopUpJob adds to the budget of a job.
+	TopUpJob(ctx context.Context, in *MsgTopUpJob, opts ...grpc.CallOption) (*MsgTopUpJobResponse, error)
+	// UpdateParams replaces all parameters. Only governance may.
+	UpdateParams(ctx context.Context, in *MsgUpdateParams, opts ...grpc.CallOption) (*MsgUpdateParamsResponse, error)
 }
 
 type msgClient struct {
@@ -481,14 +1167,58 @@ func (c *msgClient) CancelOrder(ctx context.Context, in *MsgCancelOrder, opts ..
 	return out, nil
 }
 
+func (c *msgClient) PauseJob(ctx context.Context, in *MsgPauseJob, opts ...grpc.CallOption) (*MsgPauseJobResponse, error) {
+	out := new(MsgPauseJobResponse)
+	err := c.cc.Invoke(ctx, "/starling.market.v1.Msg/PauseJob", in, out, opts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *msgClient) ResumeJob(ctx context.Context, in *MsgResumeJob, opts ...grpc.CallOption) (*MsgResumeJobResponse, error) {
+	out := new(MsgResumeJobResponse)
+	err := c.cc.Invoke(ctx, "/starling.market.v1.Msg/ResumeJob", in, out, opts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *msgClient) TopUpJob(ctx context.Context, in *MsgTopUpJob, opts ...grpc.CallOption) (*MsgTopUpJobResponse, error) {
+	out := new(MsgTopUpJobResponse)
+	err := c.cc.Invoke(ctx, "/starling.market.v1.Msg/TopUpJob", in, out, opts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *msgClient) UpdateParams(ctx context.Context, in *MsgUpdateParams, opts ...grpc.CallOption) (*MsgUpdateParamsResponse, error) {
+	out := new(MsgUpdateParamsResponse)
+	err := c.cc.Invoke(ctx, "/starling.market.v1.Msg/UpdateParams", in, out, opts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // MsgServer is the server API for Msg service.
 type MsgServer interface {
 	// Offer states what the sender takes for its work. It replaces the sender's earlier offer for the same role.
 	Offer(context.Context, *MsgOffer) (*MsgOfferResponse, error)
 	// Order asks for a run and locks its budget in escrow.
 	Order(context.Context, *MsgOrder) (*MsgOrderResponse, error)
-	// CancelOrder takes back an order that is not matched yet and returns its budget.
+	// CancelOrder takes back an order: at once if it is not matched yet. Of one that runs no further round begins, and what is
+	// not spent returns when the rounds under way are final.
 	CancelOrder(context.Context, *MsgCancelOrder) (*MsgCancelOrderResponse, error)
+	// PauseJob lets no further round of a run begin until it is resumed.
+	PauseJob(context.Context, *MsgPauseJob) (*MsgPauseJobResponse, error)
+	ResumeJob(context.Context, *MsgResumeJob) (*MsgResumeJobResponse, error)
+	// TopUpJob adds to the budget of a job.
+	TopUpJob(context.Context, *MsgTopUpJob) (*MsgTopUpJobResponse, error)
+	// UpdateParams replaces all parameters. Only governance may.
+	UpdateParams(context.Context, *MsgUpdateParams) (*MsgUpdateParamsResponse, error)
 }
 
 // UnimplementedMsgServer can be embedded to have forward compatible implementations.
@@ -503,6 +1233,18 @@ func (*UnimplementedMsgServer) Order(ctx context.Context, req *MsgOrder) (*MsgOr
 }
 func (*UnimplementedMsgServer) CancelOrder(ctx context.Context, req *MsgCancelOrder) (*MsgCancelOrderResponse, error) {
 	return nil, status.Errorf(codes.Unimplemented, "method CancelOrder not implemented")
+}
+func (*UnimplementedMsgServer) PauseJob(ctx context.Context, req *MsgPauseJob) (*MsgPauseJobResponse, error) {
+	return nil, status.Errorf(codes.Unimplemented, "method PauseJob not implemented")
+}
+func (*UnimplementedMsgServer) ResumeJob(ctx context.Context, req *MsgResumeJob) (*MsgResumeJobResponse, error) {
+	return nil, status.Errorf(codes.Unimplemented, "method ResumeJob not implemented")
+}
+func (*UnimplementedMsgServer) TopUpJob(ctx context.Context, req *MsgTopUpJob) (*MsgTopUpJobResponse, error) {
+	return nil, status.Errorf(codes.Unimplemented, "method TopUpJob not implemented")
+}
+func (*UnimplementedMsgServer) UpdateParams(ctx context.Context, req *MsgUpdateParams) (*MsgUpdateParamsResponse, error) {
+	return nil, status.Errorf(codes.Unimplemented, "method UpdateParams not implemented")
 }
 
 func RegisterMsgServer(s grpc1.Server, srv MsgServer) {
@@ -563,6 +1305,78 @@ func _Msg_CancelOrder_Handler(srv interface{}, ctx context.Context, dec func(int
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Msg_PauseJob_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(MsgPauseJob)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(MsgServer).PauseJob(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: "/starling.market.v1.Msg/PauseJob",
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(MsgServer).PauseJob(ctx, req.(*MsgPauseJob))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Msg_ResumeJob_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(MsgResumeJob)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(MsgServer).ResumeJob(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: "/starling.market.v1.Msg/ResumeJob",
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(MsgServer).ResumeJob(ctx, req.(*MsgResumeJob))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Msg_TopUpJob_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(MsgTopUpJob)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(MsgServer).TopUpJob(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: "/starling.market.v1.Msg/TopUpJob",
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(MsgServer).TopUpJob(ctx, req.(*MsgTopUpJob))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Msg_UpdateParams_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(MsgUpdateParams)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(MsgServer).UpdateParams(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: "/starling.market.v1.Msg/UpdateParams",
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(MsgServer).UpdateParams(ctx, req.(*MsgUpdateParams))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 var Msg_serviceDesc = _Msg_serviceDesc
 var _Msg_serviceDesc = grpc.ServiceDesc{
 	ServiceName: "starling.market.v1.Msg",
@@ -579,6 +1393,22 @@ var _Msg_serviceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "CancelOrder",
 			Handler:    _Msg_CancelOrder_Handler,
+		},
+		{
+			MethodName: "PauseJob",
+			Handler:    _Msg_PauseJob_Handler,
+		},
+		{
+			MethodName: "ResumeJob",
+			Handler:    _Msg_ResumeJob_Handler,
+		},
+		{
+			MethodName: "TopUpJob",
+			Handler:    _Msg_TopUpJob_Handler,
+		},
+		{
+			MethodName: "UpdateParams",
+			Handler:    _Msg_UpdateParams_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},
@@ -605,6 +1435,21 @@ func (m *MsgOffer) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	_ = i
 	var l int
 	_ = l
+	if m.Pool {
+		i--
+		if m.Pool {
+			dAtA[i] = 1
+		} else {
+			dAtA[i] = 0
+		}
+		i--
+		dAtA[i] = 0x30
+	}
+	if m.Hourly != 0 {
+		i = encodeVarintTx(dAtA, i, uint64(m.Hourly))
+		i--
+		dAtA[i] = 0x28
+	}
 	if m.Slots != 0 {
 		i = encodeVarintTx(dAtA, i, uint64(m.Slots))
 		i--
@@ -673,6 +1518,40 @@ func (m *MsgOrder) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	_ = i
 	var l int
 	_ = l
+	if m.SharesPpm != 0 {
+		i = encodeVarintTx(dAtA, i, uint64(m.SharesPpm))
+		i--
+		dAtA[i] = 0x70
+	}
+	if m.OnExceed != 0 {
+		i = encodeVarintTx(dAtA, i, uint64(m.OnExceed))
+		i--
+		dAtA[i] = 0x68
+	}
+	if len(m.Data) > 0 {
+		i -= len(m.Data)
+		copy(dAtA[i:], m.Data)
+		i = encodeVarintTx(dAtA, i, uint64(len(m.Data)))
+		i--
+		dAtA[i] = 0x62
+	}
+	if len(m.Near) > 0 {
+		i -= len(m.Near)
+		copy(dAtA[i:], m.Near)
+		i = encodeVarintTx(dAtA, i, uint64(len(m.Near)))
+		i--
+		dAtA[i] = 0x5a
+	}
+	{
+		size, err := m.Conditions.MarshalToSizedBuffer(dAtA[:i])
+		if err != nil {
+			return 0, err
+		}
+		i -= size
+		i = encodeVarintTx(dAtA, i, uint64(size))
+	}
+	i--
+	dAtA[i] = 0x52
 	if m.Deadline != 0 {
 		i = encodeVarintTx(dAtA, i, uint64(m.Deadline))
 		i--
@@ -722,6 +1601,118 @@ func (m *MsgOrder) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 		i -= len(m.Sender)
 		copy(dAtA[i:], m.Sender)
 		i = encodeVarintTx(dAtA, i, uint64(len(m.Sender)))
+		i--
+		dAtA[i] = 0xa
+	}
+	return len(dAtA) - i, nil
+}
+
+func (m *Conditions) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *Conditions) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *Conditions) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	if m.Hourly != 0 {
+		i = encodeVarintTx(dAtA, i, uint64(m.Hourly))
+		i--
+		dAtA[i] = 0x58
+	}
+	if m.Domains != 0 {
+		i = encodeVarintTx(dAtA, i, uint64(m.Domains))
+		i--
+		dAtA[i] = 0x50
+	}
+	if m.Tier != 0 {
+		i = encodeVarintTx(dAtA, i, uint64(m.Tier))
+		i--
+		dAtA[i] = 0x48
+	}
+	if m.Attested {
+		i--
+		if m.Attested {
+			dAtA[i] = 1
+		} else {
+			dAtA[i] = 0
+		}
+		i--
+		dAtA[i] = 0x40
+	}
+	if len(m.NotJurisdictions) > 0 {
+		for iNdEx := len(m.NotJurisdictions) - 1; iNdEx >= 0; iNdEx-- {
+			i -= len(m.NotJurisdictions[iNdEx])
+			copy(dAtA[i:], m.NotJurisdictions[iNdEx])
+			i = encodeVarintTx(dAtA, i, uint64(len(m.NotJurisdictions[iNdEx])))
+			i--
+			dAtA[i] = 0x3a
+		}
+	}
+	if len(m.Jurisdictions) > 0 {
+		for iNdEx := len(m.Jurisdictions) - 1; iNdEx >= 0; iNdEx-- {
+			i -= len(m.Jurisdictions[iNdEx])
+			copy(dAtA[i:], m.Jurisdictions[iNdEx])
+			i = encodeVarintTx(dAtA, i, uint64(len(m.Jurisdictions[iNdEx])))
+			i--
+			dAtA[i] = 0x32
+		}
+	}
+	if len(m.NotRegions) > 0 {
+		for iNdEx := len(m.NotRegions) - 1; iNdEx >= 0; iNdEx-- {
+			i -= len(m.NotRegions[iNdEx])
+			copy(dAtA[i:], m.NotRegions[iNdEx])
+			i = encodeVarintTx(dAtA, i, uint64(len(m.NotRegions[iNdEx])))
+			i--
+			dAtA[i] = 0x2a
+		}
+	}
+	if len(m.Regions) > 0 {
+		for iNdEx := len(m.Regions) - 1; iNdEx >= 0; iNdEx-- {
+			i -= len(m.Regions[iNdEx])
+			copy(dAtA[i:], m.Regions[iNdEx])
+			i = encodeVarintTx(dAtA, i, uint64(len(m.Regions[iNdEx])))
+			i--
+			dAtA[i] = 0x22
+		}
+	}
+	if m.Upload != 0 {
+		i = encodeVarintTx(dAtA, i, uint64(m.Upload))
+		i--
+		dAtA[i] = 0x18
+	}
+	if m.Memory != 0 {
+		i = encodeVarintTx(dAtA, i, uint64(m.Memory))
+		i--
+		dAtA[i] = 0x10
+	}
+	if len(m.Classes) > 0 {
+		dAtA4 := make([]byte, len(m.Classes)*10)
+		var j3 int
+		for _, num := range m.Classes {
+			for num >= 1<<7 {
+				dAtA4[j3] = uint8(uint64(num)&0x7f | 0x80)
+				num >>= 7
+				j3++
+			}
+			dAtA4[j3] = uint8(num)
+			j3++
+		}
+		i -= j3
+		copy(dAtA[i:], dAtA4[:j3])
+		i = encodeVarintTx(dAtA, i, uint64(j3))
 		i--
 		dAtA[i] = 0xa
 	}
@@ -811,6 +1802,287 @@ func (m *MsgCancelOrderResponse) MarshalToSizedBuffer(dAtA []byte) (int, error) 
 	return len(dAtA) - i, nil
 }
 
+func (m *MsgPauseJob) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *MsgPauseJob) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *MsgPauseJob) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	if len(m.Job) > 0 {
+		i -= len(m.Job)
+		copy(dAtA[i:], m.Job)
+		i = encodeVarintTx(dAtA, i, uint64(len(m.Job)))
+		i--
+		dAtA[i] = 0x12
+	}
+	if len(m.Sender) > 0 {
+		i -= len(m.Sender)
+		copy(dAtA[i:], m.Sender)
+		i = encodeVarintTx(dAtA, i, uint64(len(m.Sender)))
+		i--
+		dAtA[i] = 0xa
+	}
+	return len(dAtA) - i, nil
+}
+
+func (m *MsgPauseJobResponse) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *MsgPauseJobResponse) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *MsgPauseJobResponse) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	return len(dAtA) - i, nil
+}
+
+func (m *MsgResumeJob) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *MsgResumeJob) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *MsgResumeJob) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	if len(m.Job) > 0 {
+		i -= len(m.Job)
+		copy(dAtA[i:], m.Job)
+		i = encodeVarintTx(dAtA, i, uint64(len(m.Job)))
+		i--
+		dAtA[i] = 0x12
+	}
+	if len(m.Sender) > 0 {
+		i -= len(m.Sender)
+		copy(dAtA[i:], m.Sender)
+		i = encodeVarintTx(dAtA, i, uint64(len(m.Sender)))
+		i--
+		dAtA[i] = 0xa
+	}
+	return len(dAtA) - i, nil
+}
+
+func (m *MsgResumeJobResponse) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *MsgResumeJobResponse) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *MsgResumeJobResponse) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	return len(dAtA) - i, nil
+}
+
+func (m *MsgTopUpJob) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *MsgTopUpJob) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *MsgTopUpJob) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	if m.Amount != 0 {
+		i = encodeVarintTx(dAtA, i, uint64(m.Amount))
+		i--
+		dAtA[i] = 0x18
+	}
+	if len(m.Job) > 0 {
+		i -= len(m.Job)
+		copy(dAtA[i:], m.Job)
+		i = encodeVarintTx(dAtA, i, uint64(len(m.Job)))
+		i--
+		dAtA[i] = 0x12
+	}
+	if len(m.Sender) > 0 {
+		i -= len(m.Sender)
+		copy(dAtA[i:], m.Sender)
+		i = encodeVarintTx(dAtA, i, uint64(len(m.Sender)))
+		i--
+		dAtA[i] = 0xa
+	}
+	return len(dAtA) - i, nil
+}
+
+func (m *MsgTopUpJobResponse) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *MsgTopUpJobResponse) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *MsgTopUpJobResponse) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	return len(dAtA) - i, nil
+}
+
+func (m *Params) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *Params) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *Params) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	if m.PauseBlocks != 0 {
+		i = encodeVarintTx(dAtA, i, uint64(m.PauseBlocks))
+		i--
+		dAtA[i] = 0x10
+	}
+	if m.FeePpm != 0 {
+		i = encodeVarintTx(dAtA, i, uint64(m.FeePpm))
+		i--
+		dAtA[i] = 0x8
+	}
+	return len(dAtA) - i, nil
+}
+
+func (m *MsgUpdateParams) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *MsgUpdateParams) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *MsgUpdateParams) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	{
+		size, err := m.Params.MarshalToSizedBuffer(dAtA[:i])
+		if err != nil {
+			return 0, err
+		}
+		i -= size
+		i = encodeVarintTx(dAtA, i, uint64(size))
+	}
+	i--
+	dAtA[i] = 0x12
+	if len(m.Authority) > 0 {
+		i -= len(m.Authority)
+		copy(dAtA[i:], m.Authority)
+		i = encodeVarintTx(dAtA, i, uint64(len(m.Authority)))
+		i--
+		dAtA[i] = 0xa
+	}
+	return len(dAtA) - i, nil
+}
+
+func (m *MsgUpdateParamsResponse) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *MsgUpdateParamsResponse) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *MsgUpdateParamsResponse) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	return len(dAtA) - i, nil
+}
+
 func encodeVarintTx(dAtA []byte, offset int, v uint64) int {
 	offset -= sovTx(v)
 	base := offset
@@ -840,6 +2112,12 @@ func (m *MsgOffer) Size() (n int) {
 	}
 	if m.Slots != 0 {
 		n += 1 + sovTx(uint64(m.Slots))
+	}
+	if m.Hourly != 0 {
+		n += 1 + sovTx(uint64(m.Hourly))
+	}
+	if m.Pool {
+		n += 2
 	}
 	return n
 }
@@ -886,6 +2164,80 @@ func (m *MsgOrder) Size() (n int) {
 	if m.Deadline != 0 {
 		n += 1 + sovTx(uint64(m.Deadline))
 	}
+	l = m.Conditions.Size()
+	n += 1 + l + sovTx(uint64(l))
+	l = len(m.Near)
+	if l > 0 {
+		n += 1 + l + sovTx(uint64(l))
+	}
+	l = len(m.Data)
+	if l > 0 {
+		n += 1 + l + sovTx(uint64(l))
+	}
+	if m.OnExceed != 0 {
+		n += 1 + sovTx(uint64(m.OnExceed))
+	}
+	if m.SharesPpm != 0 {
+		n += 1 + sovTx(uint64(m.SharesPpm))
+	}
+	return n
+}
+
+func (m *Conditions) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	if len(m.Classes) > 0 {
+		l = 0
+		for _, e := range m.Classes {
+			l += sovTx(uint64(e))
+		}
+		n += 1 + sovTx(uint64(l)) + l
+	}
+	if m.Memory != 0 {
+		n += 1 + sovTx(uint64(m.Memory))
+	}
+	if m.Upload != 0 {
+		n += 1 + sovTx(uint64(m.Upload))
+	}
+	if len(m.Regions) > 0 {
+		for _, s := range m.Regions {
+			l = len(s)
+			n += 1 + l + sovTx(uint64(l))
+		}
+	}
+	if len(m.NotRegions) > 0 {
+		for _, s := range m.NotRegions {
+			l = len(s)
+			n += 1 + l + sovTx(uint64(l))
+		}
+	}
+	if len(m.Jurisdictions) > 0 {
+		for _, s := range m.Jurisdictions {
+			l = len(s)
+			n += 1 + l + sovTx(uint64(l))
+		}
+	}
+	if len(m.NotJurisdictions) > 0 {
+		for _, s := range m.NotJurisdictions {
+			l = len(s)
+			n += 1 + l + sovTx(uint64(l))
+		}
+	}
+	if m.Attested {
+		n += 2
+	}
+	if m.Tier != 0 {
+		n += 1 + sovTx(uint64(m.Tier))
+	}
+	if m.Domains != 0 {
+		n += 1 + sovTx(uint64(m.Domains))
+	}
+	if m.Hourly != 0 {
+		n += 1 + sovTx(uint64(m.Hourly))
+	}
 	return n
 }
 
@@ -916,6 +2268,126 @@ func (m *MsgCancelOrder) Size() (n int) {
 }
 
 func (m *MsgCancelOrderResponse) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	return n
+}
+
+func (m *MsgPauseJob) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	l = len(m.Sender)
+	if l > 0 {
+		n += 1 + l + sovTx(uint64(l))
+	}
+	l = len(m.Job)
+	if l > 0 {
+		n += 1 + l + sovTx(uint64(l))
+	}
+	return n
+}
+
+func (m *MsgPauseJobResponse) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	return n
+}
+
+func (m *MsgResumeJob) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	l = len(m.Sender)
+	if l > 0 {
+		n += 1 + l + sovTx(uint64(l))
+	}
+	l = len(m.Job)
+	if l > 0 {
+		n += 1 + l + sovTx(uint64(l))
+	}
+	return n
+}
+
+func (m *MsgResumeJobResponse) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	return n
+}
+
+func (m *MsgTopUpJob) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	l = len(m.Sender)
+	if l > 0 {
+		n += 1 + l + sovTx(uint64(l))
+	}
+	l = len(m.Job)
+	if l > 0 {
+		n += 1 + l + sovTx(uint64(l))
+	}
+	if m.Amount != 0 {
+		n += 1 + sovTx(uint64(m.Amount))
+	}
+	return n
+}
+
+func (m *MsgTopUpJobResponse) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	return n
+}
+
+func (m *Params) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	if m.FeePpm != 0 {
+		n += 1 + sovTx(uint64(m.FeePpm))
+	}
+	if m.PauseBlocks != 0 {
+		n += 1 + sovTx(uint64(m.PauseBlocks))
+	}
+	return n
+}
+
+func (m *MsgUpdateParams) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	l = len(m.Authority)
+	if l > 0 {
+		n += 1 + l + sovTx(uint64(l))
+	}
+	l = m.Params.Size()
+	n += 1 + l + sovTx(uint64(l))
+	return n
+}
+
+func (m *MsgUpdateParamsResponse) Size() (n int) {
 	if m == nil {
 		return 0
 	}
@@ -1048,6 +2520,45 @@ func (m *MsgOffer) Unmarshal(dAtA []byte) error {
 					break
 				}
 			}
+		case 5:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Hourly", wireType)
+			}
+			m.Hourly = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowTx
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.Hourly |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 6:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Pool", wireType)
+			}
+			var v int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowTx
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				v |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			m.Pool = bool(v != 0)
 		default:
 			iNdEx = preIndex
 			skippy, err := skipTx(dAtA[iNdEx:])
@@ -1346,6 +2857,503 @@ func (m *MsgOrder) Unmarshal(dAtA []byte) error {
 					break
 				}
 			}
+		case 10:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Conditions", wireType)
+			}
+			var msglen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowTx
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				msglen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if msglen < 0 {
+				return ErrInvalidLengthTx
+			}
+			postIndex := iNdEx + msglen
+			if postIndex < 0 {
+				return ErrInvalidLengthTx
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			if err := m.Conditions.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
+			iNdEx = postIndex
+		case 11:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Near", wireType)
+			}
+			var stringLen uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowTx
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				stringLen |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			intStringLen := int(stringLen)
+			if intStringLen < 0 {
+				return ErrInvalidLengthTx
+			}
+			postIndex := iNdEx + intStringLen
+			if postIndex < 0 {
+				return ErrInvalidLengthTx
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Near = string(dAtA[iNdEx:postIndex])
+			iNdEx = postIndex
+		case 12:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Data", wireType)
+			}
+			var stringLen uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowTx
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				stringLen |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			intStringLen := int(stringLen)
+			if intStringLen < 0 {
+				return ErrInvalidLengthTx
+			}
+			postIndex := iNdEx + intStringLen
+			if postIndex < 0 {
+				return ErrInvalidLengthTx
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Data = string(dAtA[iNdEx:postIndex])
+			iNdEx = postIndex
+		case 13:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field OnExceed", wireType)
+			}
+			m.OnExceed = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowTx
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.OnExceed |= OnExceed(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 14:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field SharesPpm", wireType)
+			}
+			m.SharesPpm = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowTx
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.SharesPpm |= uint32(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		default:
+			iNdEx = preIndex
+			skippy, err := skipTx(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthTx
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *Conditions) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowTx
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: Conditions: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: Conditions: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		case 1:
+			if wireType == 0 {
+				var v registrypb.MachineClass
+				for shift := uint(0); ; shift += 7 {
+					if shift >= 64 {
+						return ErrIntOverflowTx
+					}
+					if iNdEx >= l {
+						return io.ErrUnexpectedEOF
+					}
+					b := dAtA[iNdEx]
+					iNdEx++
+					v |= registrypb.MachineClass(b&0x7F) << shift
+					if b < 0x80 {
+						break
+					}
+				}
+				m.Classes = append(m.Classes, v)
+			} else if wireType == 2 {
+				var packedLen int
+				for shift := uint(0); ; shift += 7 {
+					if shift >= 64 {
+						return ErrIntOverflowTx
+					}
+					if iNdEx >= l {
+						return io.ErrUnexpectedEOF
+					}
+					b := dAtA[iNdEx]
+					iNdEx++
+					packedLen |= int(b&0x7F) << shift
+					if b < 0x80 {
+						break
+					}
+				}
+				if packedLen < 0 {
+					return ErrInvalidLengthTx
+				}
+				postIndex := iNdEx + packedLen
+				if postIndex < 0 {
+					return ErrInvalidLengthTx
+				}
+				if postIndex > l {
+					return io.ErrUnexpectedEOF
+				}
+				var elementCount int
+				if elementCount != 0 && len(m.Classes) == 0 {
+					m.Classes = make([]registrypb.MachineClass, 0, elementCount)
+				}
+				for iNdEx < postIndex {
+					var v registrypb.MachineClass
+					for shift := uint(0); ; shift += 7 {
+						if shift >= 64 {
+							return ErrIntOverflowTx
+						}
+						if iNdEx >= l {
+							return io.ErrUnexpectedEOF
+						}
+						b := dAtA[iNdEx]
+						iNdEx++
+						v |= registrypb.MachineClass(b&0x7F) << shift
+						if b < 0x80 {
+							break
+						}
+					}
+					m.Classes = append(m.Classes, v)
+				}
+			} else {
+				return fmt.Errorf("proto: wrong wireType = %d for field Classes", wireType)
+			}
+		case 2:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Memory", wireType)
+			}
+			m.Memory = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowTx
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.Memory |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 3:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Upload", wireType)
+			}
+			m.Upload = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowTx
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.Upload |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 4:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Regions", wireType)
+			}
+			var stringLen uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowTx
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				stringLen |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			intStringLen := int(stringLen)
+			if intStringLen < 0 {
+				return ErrInvalidLengthTx
+			}
+			postIndex := iNdEx + intStringLen
+			if postIndex < 0 {
+				return ErrInvalidLengthTx
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Regions = append(m.Regions, string(dAtA[iNdEx:postIndex]))
+			iNdEx = postIndex
+		case 5:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field NotRegions", wireType)
+			}
+			var stringLen uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowTx
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				stringLen |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			intStringLen := int(stringLen)
+			if intStringLen < 0 {
+				return ErrInvalidLengthTx
+			}
+			postIndex := iNdEx + intStringLen
+			if postIndex < 0 {
+				return ErrInvalidLengthTx
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.NotRegions = append(m.NotRegions, string(dAtA[iNdEx:postIndex]))
+			iNdEx = postIndex
+		case 6:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Jurisdictions", wireType)
+			}
+			var stringLen uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowTx
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				stringLen |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			intStringLen := int(stringLen)
+			if intStringLen < 0 {
+				return ErrInvalidLengthTx
+			}
+			postIndex := iNdEx + intStringLen
+			if postIndex < 0 {
+				return ErrInvalidLengthTx
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Jurisdictions = append(m.Jurisdictions, string(dAtA[iNdEx:postIndex]))
+			iNdEx = postIndex
+		case 7:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field NotJurisdictions", wireType)
+			}
+			var stringLen uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowTx
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				stringLen |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			intStringLen := int(stringLen)
+			if intStringLen < 0 {
+				return ErrInvalidLengthTx
+			}
+			postIndex := iNdEx + intStringLen
+			if postIndex < 0 {
+				return ErrInvalidLengthTx
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.NotJurisdictions = append(m.NotJurisdictions, string(dAtA[iNdEx:postIndex]))
+			iNdEx = postIndex
+		case 8:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Attested", wireType)
+			}
+			var v int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowTx
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				v |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			m.Attested = bool(v != 0)
+		case 9:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Tier", wireType)
+			}
+			m.Tier = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowTx
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.Tier |= registrypb.Tier(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 10:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Domains", wireType)
+			}
+			m.Domains = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowTx
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.Domains |= uint32(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 11:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Hourly", wireType)
+			}
+			m.Hourly = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowTx
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.Hourly |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
 		default:
 			iNdEx = preIndex
 			skippy, err := skipTx(dAtA[iNdEx:])
@@ -1558,6 +3566,770 @@ func (m *MsgCancelOrderResponse) Unmarshal(dAtA []byte) error {
 		}
 		if fieldNum <= 0 {
 			return fmt.Errorf("proto: MsgCancelOrderResponse: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		default:
+			iNdEx = preIndex
+			skippy, err := skipTx(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthTx
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *MsgPauseJob) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowTx
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: MsgPauseJob: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: MsgPauseJob: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		case 1:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Sender", wireType)
+			}
+			var stringLen uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowTx
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				stringLen |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			intStringLen := int(stringLen)
+			if intStringLen < 0 {
+				return ErrInvalidLengthTx
+			}
+			postIndex := iNdEx + intStringLen
+			if postIndex < 0 {
+				return ErrInvalidLengthTx
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Sender = string(dAtA[iNdEx:postIndex])
+			iNdEx = postIndex
+		case 2:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Job", wireType)
+			}
+			var stringLen uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowTx
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				stringLen |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			intStringLen := int(stringLen)
+			if intStringLen < 0 {
+				return ErrInvalidLengthTx
+			}
+			postIndex := iNdEx + intStringLen
+			if postIndex < 0 {
+				return ErrInvalidLengthTx
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Job = string(dAtA[iNdEx:postIndex])
+			iNdEx = postIndex
+		default:
+			iNdEx = preIndex
+			skippy, err := skipTx(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthTx
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *MsgPauseJobResponse) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowTx
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: MsgPauseJobResponse: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: MsgPauseJobResponse: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		default:
+			iNdEx = preIndex
+			skippy, err := skipTx(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthTx
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *MsgResumeJob) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowTx
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: MsgResumeJob: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: MsgResumeJob: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		case 1:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Sender", wireType)
+			}
+			var stringLen uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowTx
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				stringLen |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			intStringLen := int(stringLen)
+			if intStringLen < 0 {
+				return ErrInvalidLengthTx
+			}
+			postIndex := iNdEx + intStringLen
+			if postIndex < 0 {
+				return ErrInvalidLengthTx
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Sender = string(dAtA[iNdEx:postIndex])
+			iNdEx = postIndex
+		case 2:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Job", wireType)
+			}
+			var stringLen uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowTx
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				stringLen |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			intStringLen := int(stringLen)
+			if intStringLen < 0 {
+				return ErrInvalidLengthTx
+			}
+			postIndex := iNdEx + intStringLen
+			if postIndex < 0 {
+				return ErrInvalidLengthTx
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Job = string(dAtA[iNdEx:postIndex])
+			iNdEx = postIndex
+		default:
+			iNdEx = preIndex
+			skippy, err := skipTx(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthTx
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *MsgResumeJobResponse) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowTx
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: MsgResumeJobResponse: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: MsgResumeJobResponse: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		default:
+			iNdEx = preIndex
+			skippy, err := skipTx(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthTx
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *MsgTopUpJob) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowTx
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: MsgTopUpJob: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: MsgTopUpJob: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		case 1:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Sender", wireType)
+			}
+			var stringLen uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowTx
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				stringLen |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			intStringLen := int(stringLen)
+			if intStringLen < 0 {
+				return ErrInvalidLengthTx
+			}
+			postIndex := iNdEx + intStringLen
+			if postIndex < 0 {
+				return ErrInvalidLengthTx
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Sender = string(dAtA[iNdEx:postIndex])
+			iNdEx = postIndex
+		case 2:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Job", wireType)
+			}
+			var stringLen uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowTx
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				stringLen |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			intStringLen := int(stringLen)
+			if intStringLen < 0 {
+				return ErrInvalidLengthTx
+			}
+			postIndex := iNdEx + intStringLen
+			if postIndex < 0 {
+				return ErrInvalidLengthTx
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Job = string(dAtA[iNdEx:postIndex])
+			iNdEx = postIndex
+		case 3:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Amount", wireType)
+			}
+			m.Amount = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowTx
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.Amount |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		default:
+			iNdEx = preIndex
+			skippy, err := skipTx(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthTx
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *MsgTopUpJobResponse) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowTx
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: MsgTopUpJobResponse: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: MsgTopUpJobResponse: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		default:
+			iNdEx = preIndex
+			skippy, err := skipTx(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthTx
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *Params) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowTx
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: Params: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: Params: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		case 1:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field FeePpm", wireType)
+			}
+			m.FeePpm = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowTx
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.FeePpm |= uint32(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 2:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field PauseBlocks", wireType)
+			}
+			m.PauseBlocks = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowTx
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.PauseBlocks |= int64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		default:
+			iNdEx = preIndex
+			skippy, err := skipTx(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthTx
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *MsgUpdateParams) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowTx
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: MsgUpdateParams: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: MsgUpdateParams: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		case 1:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Authority", wireType)
+			}
+			var stringLen uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowTx
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				stringLen |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			intStringLen := int(stringLen)
+			if intStringLen < 0 {
+				return ErrInvalidLengthTx
+			}
+			postIndex := iNdEx + intStringLen
+			if postIndex < 0 {
+				return ErrInvalidLengthTx
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Authority = string(dAtA[iNdEx:postIndex])
+			iNdEx = postIndex
+		case 2:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Params", wireType)
+			}
+			var msglen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowTx
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				msglen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if msglen < 0 {
+				return ErrInvalidLengthTx
+			}
+			postIndex := iNdEx + msglen
+			if postIndex < 0 {
+				return ErrInvalidLengthTx
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			if err := m.Params.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
+			iNdEx = postIndex
+		default:
+			iNdEx = preIndex
+			skippy, err := skipTx(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthTx
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *MsgUpdateParamsResponse) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowTx
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: MsgUpdateParamsResponse: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: MsgUpdateParamsResponse: illegal tag %d (wire type %d)", fieldNum, wire)
 		}
 		switch fieldNum {
 		default:

@@ -139,30 +139,96 @@ func (m *EventSlashed) GetJob() string {
 	return ""
 }
 
+// EventMeasured: a measurement ended.
+type EventMeasured struct {
+	Participant string `protobuf:"bytes,1,opt,name=participant,proto3" json:"participant,omitempty"`
+	// Operations a second; 0: none was measured.
+	Rate uint64 `protobuf:"varint,2,opt,name=rate,proto3" json:"rate,omitempty"`
+	// no_answer | no_checker | not_opened | disagree, if none was.
+	Why string `protobuf:"bytes,3,opt,name=why,proto3" json:"why,omitempty"`
+}
+
+func (m *EventMeasured) Reset()         { *m = EventMeasured{} }
+func (m *EventMeasured) String() string { return proto.CompactTextString(m) }
+func (*EventMeasured) ProtoMessage()    {}
+func (*EventMeasured) Descriptor() ([]byte, []int) {
+	return fileDescriptor_27457add70af2d14, []int{2}
+}
+func (m *EventMeasured) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *EventMeasured) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_EventMeasured.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *EventMeasured) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_EventMeasured.Merge(m, src)
+}
+func (m *EventMeasured) XXX_Size() int {
+	return m.Size()
+}
+func (m *EventMeasured) XXX_DiscardUnknown() {
+	xxx_messageInfo_EventMeasured.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_EventMeasured proto.InternalMessageInfo
+
+func (m *EventMeasured) GetParticipant() string {
+	if m != nil {
+		return m.Participant
+	}
+	return ""
+}
+
+func (m *EventMeasured) GetRate() uint64 {
+	if m != nil {
+		return m.Rate
+	}
+	return 0
+}
+
+func (m *EventMeasured) GetWhy() string {
+	if m != nil {
+		return m.Why
+	}
+	return ""
+}
+
 func init() {
 	proto.RegisterType((*EventRegistered)(nil), "starling.registry.v1.EventRegistered")
 	proto.RegisterType((*EventSlashed)(nil), "starling.registry.v1.EventSlashed")
+	proto.RegisterType((*EventMeasured)(nil), "starling.registry.v1.EventMeasured")
 }
 
 func init() { proto.RegisterFile("starling/registry/v1/event.proto", fileDescriptor_27457add70af2d14) }
 
 var fileDescriptor_27457add70af2d14 = []byte{
-	// 235 bytes of a gzipped FileDescriptorProto
-	0x1f, 0x8b, 0x08, 0x00, 0x00, 0x00, 0x00, 0x00, 0x02, 0xff, 0xe2, 0x52, 0x28, 0x2e, 0x49, 0x2c,
-	0xca, 0xc9, 0xcc, 0x4b, 0xd7, 0x2f, 0x4a, 0x4d, 0xcf, 0x2c, 0x2e, 0x29, 0xaa, 0xd4, 0x2f, 0x33,
-	0xd4, 0x4f, 0x2d, 0x4b, 0xcd, 0x2b, 0xd1, 0x2b, 0x28, 0xca, 0x2f, 0xc9, 0x17, 0x12, 0x81, 0xa9,
-	0xd0, 0x83, 0xa9, 0xd0, 0x2b, 0x33, 0x54, 0xf2, 0xe4, 0xe2, 0x77, 0x05, 0x29, 0x0a, 0x02, 0x8b,
-	0xa5, 0x16, 0xa5, 0xa6, 0x08, 0x29, 0x70, 0x71, 0x17, 0x24, 0x16, 0x95, 0x64, 0x26, 0x67, 0x16,
-	0x24, 0xe6, 0x95, 0x48, 0x30, 0x2a, 0x30, 0x6a, 0x70, 0x06, 0x21, 0x0b, 0x09, 0x89, 0x70, 0xb1,
-	0x16, 0x97, 0x24, 0x66, 0xa7, 0x4a, 0x30, 0x29, 0x30, 0x6a, 0xb0, 0x04, 0x41, 0x38, 0x4a, 0x51,
-	0x5c, 0x3c, 0x60, 0xa3, 0x82, 0x73, 0x12, 0x8b, 0x33, 0x88, 0x32, 0x47, 0x8c, 0x8b, 0x2d, 0x31,
-	0x37, 0xbf, 0x34, 0xaf, 0x04, 0x6a, 0x10, 0x94, 0x27, 0x24, 0xc0, 0xc5, 0x9c, 0x95, 0x9f, 0x24,
-	0xc1, 0x0c, 0xd6, 0x01, 0x62, 0x3a, 0x45, 0x9d, 0x78, 0x24, 0xc7, 0x78, 0xe1, 0x91, 0x1c, 0xe3,
-	0x83, 0x47, 0x72, 0x8c, 0x13, 0x1e, 0xcb, 0x31, 0x5c, 0x78, 0x2c, 0xc7, 0x70, 0xe3, 0xb1, 0x1c,
-	0x43, 0x94, 0x43, 0x7a, 0x66, 0x49, 0x46, 0x69, 0x92, 0x5e, 0x72, 0x7e, 0xae, 0x3e, 0xcc, 0x87,
-	0xba, 0x79, 0xa9, 0x25, 0xe5, 0xf9, 0x45, 0xd9, 0x70, 0x01, 0xfd, 0xe4, 0x8c, 0xc4, 0xcc, 0x3c,
-	0xfd, 0x0a, 0x44, 0xe0, 0xc0, 0x18, 0x05, 0x49, 0x49, 0x6c, 0xe0, 0xf0, 0x31, 0x06, 0x04, 0x00,
-	0x00, 0xff, 0xff, 0x85, 0xd2, 0xb8, 0xcf, 0x43, 0x01, 0x00, 0x00,
+	// 268 bytes of a gzipped FileDescriptorProto
+	0x1f, 0x8b, 0x08, 0x00, 0x00, 0x00, 0x00, 0x00, 0x02, 0xff, 0x8c, 0x90, 0xb1, 0x4e, 0xc3, 0x30,
+	0x18, 0x84, 0x6b, 0x5a, 0x2a, 0x61, 0x40, 0xa0, 0xa8, 0x42, 0x99, 0xac, 0x28, 0x53, 0x17, 0x62,
+	0x55, 0xbc, 0x00, 0x42, 0x62, 0x60, 0x60, 0x09, 0x03, 0x52, 0x36, 0x27, 0x58, 0xb1, 0x69, 0x6b,
+	0x47, 0xf6, 0x9f, 0x84, 0xbc, 0x05, 0x8f, 0xc5, 0xd8, 0x91, 0x11, 0x25, 0x2f, 0x82, 0x62, 0x6a,
+	0x60, 0xec, 0x76, 0xff, 0xe9, 0xfe, 0x4f, 0xa7, 0xc3, 0x91, 0x05, 0x66, 0x36, 0x52, 0x95, 0xd4,
+	0xf0, 0x52, 0x5a, 0x30, 0x1d, 0x6d, 0x56, 0x94, 0x37, 0x5c, 0x41, 0x52, 0x19, 0x0d, 0x3a, 0x58,
+	0xf8, 0x44, 0xe2, 0x13, 0x49, 0xb3, 0x8a, 0x1f, 0xf0, 0xc5, 0xfd, 0x18, 0x4a, 0x9d, 0xc7, 0x0d,
+	0x7f, 0x09, 0x22, 0x7c, 0x5a, 0x31, 0x03, 0xb2, 0x90, 0x15, 0x53, 0x10, 0xa2, 0x08, 0x2d, 0x4f,
+	0xd2, 0xff, 0x56, 0xb0, 0xc0, 0xc7, 0x16, 0xd8, 0x9a, 0x87, 0x47, 0x11, 0x5a, 0xce, 0xd2, 0x9f,
+	0x23, 0xce, 0xf0, 0x99, 0x43, 0x3d, 0x6d, 0x98, 0x15, 0x07, 0x71, 0xae, 0xf0, 0x9c, 0x6d, 0x75,
+	0xad, 0x60, 0x0f, 0xda, 0x5f, 0xc1, 0x25, 0x9e, 0xbe, 0xea, 0x3c, 0x9c, 0xba, 0x8f, 0x51, 0xc6,
+	0xcf, 0xf8, 0xdc, 0xb1, 0x1f, 0x39, 0xb3, 0xf5, 0x61, 0x25, 0x03, 0x3c, 0x33, 0x0c, 0x7c, 0x47,
+	0xa7, 0x47, 0x70, 0x2b, 0x3a, 0x0f, 0x6e, 0x45, 0x77, 0x97, 0x7d, 0xf4, 0x04, 0xed, 0x7a, 0x82,
+	0xbe, 0x7a, 0x82, 0xde, 0x07, 0x32, 0xd9, 0x0d, 0x64, 0xf2, 0x39, 0x90, 0x49, 0x76, 0x5b, 0x4a,
+	0x10, 0x75, 0x9e, 0x14, 0x7a, 0x4b, 0xfd, 0x74, 0xd7, 0x8a, 0x43, 0xab, 0xcd, 0xfa, 0xd7, 0xa0,
+	0x85, 0x60, 0x52, 0xd1, 0xb7, 0xbf, 0xd5, 0xbd, 0xa8, 0xf2, 0x7c, 0xee, 0x86, 0xbf, 0xf9, 0x0e,
+	0x00, 0x00, 0xff, 0xff, 0x0c, 0xfe, 0x09, 0x25, 0x9c, 0x01, 0x00, 0x00,
 }
 
 func (m *EventRegistered) Marshal() (dAtA []byte, err error) {
@@ -242,6 +308,48 @@ func (m *EventSlashed) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	return len(dAtA) - i, nil
 }
 
+func (m *EventMeasured) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *EventMeasured) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *EventMeasured) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	if len(m.Why) > 0 {
+		i -= len(m.Why)
+		copy(dAtA[i:], m.Why)
+		i = encodeVarintEvent(dAtA, i, uint64(len(m.Why)))
+		i--
+		dAtA[i] = 0x1a
+	}
+	if m.Rate != 0 {
+		i = encodeVarintEvent(dAtA, i, uint64(m.Rate))
+		i--
+		dAtA[i] = 0x10
+	}
+	if len(m.Participant) > 0 {
+		i -= len(m.Participant)
+		copy(dAtA[i:], m.Participant)
+		i = encodeVarintEvent(dAtA, i, uint64(len(m.Participant)))
+		i--
+		dAtA[i] = 0xa
+	}
+	return len(dAtA) - i, nil
+}
+
 func encodeVarintEvent(dAtA []byte, offset int, v uint64) int {
 	offset -= sovEvent(v)
 	base := offset
@@ -283,6 +391,26 @@ func (m *EventSlashed) Size() (n int) {
 		n += 1 + sovEvent(uint64(m.Amount))
 	}
 	l = len(m.Job)
+	if l > 0 {
+		n += 1 + l + sovEvent(uint64(l))
+	}
+	return n
+}
+
+func (m *EventMeasured) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	l = len(m.Participant)
+	if l > 0 {
+		n += 1 + l + sovEvent(uint64(l))
+	}
+	if m.Rate != 0 {
+		n += 1 + sovEvent(uint64(m.Rate))
+	}
+	l = len(m.Why)
 	if l > 0 {
 		n += 1 + l + sovEvent(uint64(l))
 	}
@@ -507,6 +635,139 @@ func (m *EventSlashed) Unmarshal(dAtA []byte) error {
 				return io.ErrUnexpectedEOF
 			}
 			m.Job = string(dAtA[iNdEx:postIndex])
+			iNdEx = postIndex
+		default:
+			iNdEx = preIndex
+			skippy, err := skipEvent(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthEvent
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *EventMeasured) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowEvent
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: EventMeasured: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: EventMeasured: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		case 1:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Participant", wireType)
+			}
+			var stringLen uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowEvent
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				stringLen |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			intStringLen := int(stringLen)
+			if intStringLen < 0 {
+				return ErrInvalidLengthEvent
+			}
+			postIndex := iNdEx + intStringLen
+			if postIndex < 0 {
+				return ErrInvalidLengthEvent
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Participant = string(dAtA[iNdEx:postIndex])
+			iNdEx = postIndex
+		case 2:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Rate", wireType)
+			}
+			m.Rate = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowEvent
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.Rate |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 3:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Why", wireType)
+			}
+			var stringLen uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowEvent
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				stringLen |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			intStringLen := int(stringLen)
+			if intStringLen < 0 {
+				return ErrInvalidLengthEvent
+			}
+			postIndex := iNdEx + intStringLen
+			if postIndex < 0 {
+				return ErrInvalidLengthEvent
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Why = string(dAtA[iNdEx:postIndex])
 			iNdEx = postIndex
 		default:
 			iNdEx = preIndex

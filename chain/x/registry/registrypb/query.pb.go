@@ -28,6 +28,263 @@ var _ = math.Inf
 // proto package needs to be updated.
 const _ = proto.GoGoProtoPackageIsVersion3 // please upgrade the proto package
 
+type QueryUptimeRequest struct {
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+}
+
+func (m *QueryUptimeRequest) Reset()         { *m = QueryUptimeRequest{} }
+func (m *QueryUptimeRequest) String() string { return proto.CompactTextString(m) }
+func (*QueryUptimeRequest) ProtoMessage()    {}
+func (*QueryUptimeRequest) Descriptor() ([]byte, []int) {
+	return fileDescriptor_ef5a7a07646fa00c, []int{0}
+}
+func (m *QueryUptimeRequest) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *QueryUptimeRequest) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_QueryUptimeRequest.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *QueryUptimeRequest) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_QueryUptimeRequest.Merge(m, src)
+}
+func (m *QueryUptimeRequest) XXX_Size() int {
+	return m.Size()
+}
+func (m *QueryUptimeRequest) XXX_DiscardUnknown() {
+	xxx_messageInfo_QueryUptimeRequest.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_QueryUptimeRequest proto.InternalMessageInfo
+
+func (m *QueryUptimeRequest) GetId() string {
+	if m != nil {
+		return m.Id
+	}
+	return ""
+}
+
+type QueryUptimeResponse struct {
+	Uptime []byte `protobuf:"bytes,1,opt,name=uptime,proto3" json:"uptime,omitempty"`
+	// Parts per million so far.
+	Ppm uint32 `protobuf:"varint,2,opt,name=ppm,proto3" json:"ppm,omitempty"`
+}
+
+func (m *QueryUptimeResponse) Reset()         { *m = QueryUptimeResponse{} }
+func (m *QueryUptimeResponse) String() string { return proto.CompactTextString(m) }
+func (*QueryUptimeResponse) ProtoMessage()    {}
+func (*QueryUptimeResponse) Descriptor() ([]byte, []int) {
+	return fileDescriptor_ef5a7a07646fa00c, []int{1}
+}
+func (m *QueryUptimeResponse) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *QueryUptimeResponse) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_QueryUptimeResponse.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *QueryUptimeResponse) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_QueryUptimeResponse.Merge(m, src)
+}
+func (m *QueryUptimeResponse) XXX_Size() int {
+	return m.Size()
+}
+func (m *QueryUptimeResponse) XXX_DiscardUnknown() {
+	xxx_messageInfo_QueryUptimeResponse.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_QueryUptimeResponse proto.InternalMessageInfo
+
+func (m *QueryUptimeResponse) GetUptime() []byte {
+	if m != nil {
+		return m.Uptime
+	}
+	return nil
+}
+
+func (m *QueryUptimeResponse) GetPpm() uint32 {
+	if m != nil {
+		return m.Ppm
+	}
+	return 0
+}
+
+type QueryMeasurementsRequest struct {
+}
+
+func (m *QueryMeasurementsRequest) Reset()         { *m = QueryMeasurementsRequest{} }
+func (m *QueryMeasurementsRequest) String() string { return proto.CompactTextString(m) }
+func (*QueryMeasurementsRequest) ProtoMessage()    {}
+func (*QueryMeasurementsRequest) Descriptor() ([]byte, []int) {
+	return fileDescriptor_ef5a7a07646fa00c, []int{2}
+}
+func (m *QueryMeasurementsRequest) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *QueryMeasurementsRequest) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_QueryMeasurementsRequest.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *QueryMeasurementsRequest) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_QueryMeasurementsRequest.Merge(m, src)
+}
+func (m *QueryMeasurementsRequest) XXX_Size() int {
+	return m.Size()
+}
+func (m *QueryMeasurementsRequest) XXX_DiscardUnknown() {
+	xxx_messageInfo_QueryMeasurementsRequest.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_QueryMeasurementsRequest proto.InternalMessageInfo
+
+type QueryMeasurementsResponse struct {
+	Measurements [][]byte `protobuf:"bytes,1,rep,name=measurements,proto3" json:"measurements,omitempty"`
+}
+
+func (m *QueryMeasurementsResponse) Reset()         { *m = QueryMeasurementsResponse{} }
+func (m *QueryMeasurementsResponse) String() string { return proto.CompactTextString(m) }
+func (*QueryMeasurementsResponse) ProtoMessage()    {}
+func (*QueryMeasurementsResponse) Descriptor() ([]byte, []int) {
+	return fileDescriptor_ef5a7a07646fa00c, []int{3}
+}
+func (m *QueryMeasurementsResponse) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *QueryMeasurementsResponse) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_QueryMeasurementsResponse.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *QueryMeasurementsResponse) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_QueryMeasurementsResponse.Merge(m, src)
+}
+func (m *QueryMeasurementsResponse) XXX_Size() int {
+	return m.Size()
+}
+func (m *QueryMeasurementsResponse) XXX_DiscardUnknown() {
+	xxx_messageInfo_QueryMeasurementsResponse.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_QueryMeasurementsResponse proto.InternalMessageInfo
+
+func (m *QueryMeasurementsResponse) GetMeasurements() [][]byte {
+	if m != nil {
+		return m.Measurements
+	}
+	return nil
+}
+
+type QueryParamsRequest struct {
+}
+
+func (m *QueryParamsRequest) Reset()         { *m = QueryParamsRequest{} }
+func (m *QueryParamsRequest) String() string { return proto.CompactTextString(m) }
+func (*QueryParamsRequest) ProtoMessage()    {}
+func (*QueryParamsRequest) Descriptor() ([]byte, []int) {
+	return fileDescriptor_ef5a7a07646fa00c, []int{4}
+}
+func (m *QueryParamsRequest) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *QueryParamsRequest) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_QueryParamsRequest.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *QueryParamsRequest) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_QueryParamsRequest.Merge(m, src)
+}
+func (m *QueryParamsRequest) XXX_Size() int {
+	return m.Size()
+}
+func (m *QueryParamsRequest) XXX_DiscardUnknown() {
+	xxx_messageInfo_QueryParamsRequest.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_QueryParamsRequest proto.InternalMessageInfo
+
+type QueryParamsResponse struct {
+	Params []byte `protobuf:"bytes,1,opt,name=params,proto3" json:"params,omitempty"`
+}
+
+func (m *QueryParamsResponse) Reset()         { *m = QueryParamsResponse{} }
+func (m *QueryParamsResponse) String() string { return proto.CompactTextString(m) }
+func (*QueryParamsResponse) ProtoMessage()    {}
+func (*QueryParamsResponse) Descriptor() ([]byte, []int) {
+	return fileDescriptor_ef5a7a07646fa00c, []int{5}
+}
+func (m *QueryParamsResponse) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *QueryParamsResponse) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_QueryParamsResponse.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *QueryParamsResponse) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_QueryParamsResponse.Merge(m, src)
+}
+func (m *QueryParamsResponse) XXX_Size() int {
+	return m.Size()
+}
+func (m *QueryParamsResponse) XXX_DiscardUnknown() {
+	xxx_messageInfo_QueryParamsResponse.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_QueryParamsResponse proto.InternalMessageInfo
+
+func (m *QueryParamsResponse) GetParams() []byte {
+	if m != nil {
+		return m.Params
+	}
+	return nil
+}
+
 type QueryParticipantRequest struct {
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 }
@@ -36,7 +293,7 @@ func (m *QueryParticipantRequest) Reset()         { *m = QueryParticipantRequest
 func (m *QueryParticipantRequest) String() string { return proto.CompactTextString(m) }
 func (*QueryParticipantRequest) ProtoMessage()    {}
 func (*QueryParticipantRequest) Descriptor() ([]byte, []int) {
-	return fileDescriptor_ef5a7a07646fa00c, []int{0}
+	return fileDescriptor_ef5a7a07646fa00c, []int{6}
 }
 func (m *QueryParticipantRequest) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -80,7 +337,7 @@ func (m *QueryParticipantResponse) Reset()         { *m = QueryParticipantRespon
 func (m *QueryParticipantResponse) String() string { return proto.CompactTextString(m) }
 func (*QueryParticipantResponse) ProtoMessage()    {}
 func (*QueryParticipantResponse) Descriptor() ([]byte, []int) {
-	return fileDescriptor_ef5a7a07646fa00c, []int{1}
+	return fileDescriptor_ef5a7a07646fa00c, []int{7}
 }
 func (m *QueryParticipantResponse) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -127,7 +384,7 @@ func (m *QueryParticipantsRequest) Reset()         { *m = QueryParticipantsReque
 func (m *QueryParticipantsRequest) String() string { return proto.CompactTextString(m) }
 func (*QueryParticipantsRequest) ProtoMessage()    {}
 func (*QueryParticipantsRequest) Descriptor() ([]byte, []int) {
-	return fileDescriptor_ef5a7a07646fa00c, []int{2}
+	return fileDescriptor_ef5a7a07646fa00c, []int{8}
 }
 func (m *QueryParticipantsRequest) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -178,7 +435,7 @@ func (m *QueryParticipantsResponse) Reset()         { *m = QueryParticipantsResp
 func (m *QueryParticipantsResponse) String() string { return proto.CompactTextString(m) }
 func (*QueryParticipantsResponse) ProtoMessage()    {}
 func (*QueryParticipantsResponse) Descriptor() ([]byte, []int) {
-	return fileDescriptor_ef5a7a07646fa00c, []int{3}
+	return fileDescriptor_ef5a7a07646fa00c, []int{9}
 }
 func (m *QueryParticipantsResponse) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -215,6 +472,12 @@ func (m *QueryParticipantsResponse) GetParticipants() [][]byte {
 }
 
 func init() {
+	proto.RegisterType((*QueryUptimeRequest)(nil), "starling.registry.v1.QueryUptimeRequest")
+	proto.RegisterType((*QueryUptimeResponse)(nil), "starling.registry.v1.QueryUptimeResponse")
+	proto.RegisterType((*QueryMeasurementsRequest)(nil), "starling.registry.v1.QueryMeasurementsRequest")
+	proto.RegisterType((*QueryMeasurementsResponse)(nil), "starling.registry.v1.QueryMeasurementsResponse")
+	proto.RegisterType((*QueryParamsRequest)(nil), "starling.registry.v1.QueryParamsRequest")
+	proto.RegisterType((*QueryParamsResponse)(nil), "starling.registry.v1.QueryParamsResponse")
 	proto.RegisterType((*QueryParticipantRequest)(nil), "starling.registry.v1.QueryParticipantRequest")
 	proto.RegisterType((*QueryParticipantResponse)(nil), "starling.registry.v1.QueryParticipantResponse")
 	proto.RegisterType((*QueryParticipantsRequest)(nil), "starling.registry.v1.QueryParticipantsRequest")
@@ -224,30 +487,40 @@ func init() {
 func init() { proto.RegisterFile("starling/registry/v1/query.proto", fileDescriptor_ef5a7a07646fa00c) }
 
 var fileDescriptor_ef5a7a07646fa00c = []byte{
-	// 363 bytes of a gzipped FileDescriptorProto
-	0x1f, 0x8b, 0x08, 0x00, 0x00, 0x00, 0x00, 0x00, 0x02, 0xff, 0x8c, 0x52, 0x41, 0x4b, 0xc3, 0x30,
-	0x18, 0x5d, 0x2a, 0x13, 0xcc, 0xaa, 0x87, 0x30, 0xb0, 0x0e, 0x29, 0xa5, 0x08, 0x6e, 0xc2, 0x12,
-	0xa6, 0x57, 0x41, 0xf1, 0xe0, 0x59, 0x7b, 0xdc, 0x2d, 0xdb, 0x62, 0x17, 0xdc, 0x92, 0x2e, 0xc9,
-	0xa6, 0x43, 0xbc, 0xf8, 0x0b, 0x04, 0x8f, 0xe2, 0xcf, 0x11, 0x3c, 0x0e, 0xbc, 0x78, 0x94, 0xcd,
-	0x1f, 0x22, 0x6b, 0x57, 0x57, 0xd9, 0xc4, 0xdd, 0xf2, 0x3d, 0xde, 0xf7, 0xde, 0xcb, 0x4b, 0xa0,
-	0xa7, 0x0d, 0x55, 0x1d, 0x2e, 0x42, 0xa2, 0x58, 0xc8, 0xb5, 0x51, 0x43, 0x32, 0xa8, 0x91, 0x5e,
-	0x9f, 0xa9, 0x21, 0x8e, 0x94, 0x34, 0x12, 0x15, 0x53, 0x06, 0x4e, 0x19, 0x78, 0x50, 0x2b, 0xed,
-	0x86, 0x52, 0x86, 0x1d, 0x46, 0x68, 0xc4, 0x09, 0x15, 0x42, 0x1a, 0x6a, 0xb8, 0x14, 0x3a, 0xd9,
-	0xf1, 0x2b, 0x70, 0xfb, 0x72, 0x2a, 0x71, 0x41, 0x95, 0xe1, 0x4d, 0x1e, 0x51, 0x61, 0x02, 0xd6,
-	0xeb, 0x33, 0x6d, 0xd0, 0x16, 0xb4, 0x78, 0xcb, 0x01, 0x1e, 0x28, 0x6f, 0x04, 0x16, 0x6f, 0xf9,
-	0xc7, 0xd0, 0x59, 0xa4, 0xea, 0x48, 0x0a, 0xcd, 0x90, 0x07, 0x0b, 0xd1, 0x1c, 0x8e, 0x97, 0xec,
-	0x20, 0x0b, 0xf9, 0xe7, 0x8b, 0xdb, 0x3a, 0x75, 0x2a, 0xc2, 0x3c, 0xbd, 0x32, 0x4c, 0xcd, 0xcc,
-	0x92, 0x61, 0x8a, 0x76, 0x78, 0x97, 0x1b, 0xc7, 0xf2, 0x40, 0x79, 0x33, 0x48, 0x06, 0xff, 0x04,
-	0xee, 0x2c, 0xd1, 0x99, 0xc5, 0xf0, 0xa1, 0x9d, 0xf1, 0xd4, 0x0e, 0xf0, 0xd6, 0xca, 0x76, 0xf0,
-	0x0b, 0x3b, 0x7c, 0xb5, 0x60, 0x3e, 0x56, 0x40, 0x2f, 0x00, 0x16, 0x32, 0x32, 0xa8, 0x8a, 0x97,
-	0x15, 0x88, 0xff, 0xe8, 0xa7, 0x84, 0x57, 0xa5, 0x27, 0xe1, 0x7c, 0xf2, 0xf0, 0xfe, 0xf5, 0x64,
-	0x55, 0xd0, 0x3e, 0x59, 0xfa, 0x92, 0xd9, 0x90, 0xe4, 0x8e, 0xb7, 0xee, 0xd1, 0x33, 0x80, 0x76,
-	0xf6, 0x9a, 0x68, 0x45, 0xc7, 0xb4, 0xd7, 0x12, 0x59, 0x99, 0x3f, 0x8b, 0x78, 0x10, 0x47, 0xdc,
-	0x43, 0xfe, 0xff, 0x11, 0xcf, 0xea, 0x6f, 0x63, 0x17, 0x8c, 0xc6, 0x2e, 0xf8, 0x1c, 0xbb, 0xe0,
-	0x71, 0xe2, 0xe6, 0x46, 0x13, 0x37, 0xf7, 0x31, 0x71, 0x73, 0xf5, 0xd3, 0x90, 0x9b, 0x76, 0xbf,
-	0x81, 0x9b, 0xb2, 0xfb, 0xa3, 0x53, 0x15, 0xcc, 0xdc, 0x48, 0x75, 0x3d, 0x17, 0x6e, 0xb6, 0x29,
-	0x17, 0xe4, 0x76, 0x6e, 0x90, 0x1e, 0xa2, 0x46, 0x63, 0x3d, 0xfe, 0x9c, 0x47, 0xdf, 0x01, 0x00,
-	0x00, 0xff, 0xff, 0xce, 0x2e, 0x43, 0x61, 0xf4, 0x02, 0x00, 0x00,
+	// 528 bytes of a gzipped FileDescriptorProto
+	0x1f, 0x8b, 0x08, 0x00, 0x00, 0x00, 0x00, 0x00, 0x02, 0xff, 0x8c, 0x54, 0x41, 0x8b, 0xd3, 0x40,
+	0x18, 0xed, 0x74, 0xd9, 0x80, 0xb3, 0x55, 0x64, 0x2c, 0x5a, 0xc3, 0x12, 0xc2, 0x50, 0xb0, 0x15,
+	0x9a, 0x71, 0x15, 0x3c, 0x09, 0x2b, 0x1e, 0xbc, 0x09, 0x1a, 0xf0, 0xb2, 0xb7, 0x69, 0x3b, 0x66,
+	0x07, 0x9b, 0x64, 0x36, 0x99, 0xac, 0x2e, 0xe2, 0x41, 0xfd, 0x03, 0x82, 0x78, 0x12, 0xff, 0x8f,
+	0xc7, 0x05, 0x2f, 0x1e, 0xa5, 0xf5, 0x87, 0x48, 0x27, 0x93, 0x66, 0xc2, 0xa6, 0x69, 0x6e, 0xf9,
+	0x5e, 0xdf, 0xbc, 0xef, 0xcd, 0x63, 0x5e, 0xa1, 0x9b, 0x4a, 0x9a, 0x2c, 0x78, 0x14, 0x90, 0x84,
+	0x05, 0x3c, 0x95, 0xc9, 0x05, 0x39, 0x3f, 0x22, 0x67, 0x19, 0x4b, 0x2e, 0x3c, 0x91, 0xc4, 0x32,
+	0x46, 0xfd, 0x82, 0xe1, 0x15, 0x0c, 0xef, 0xfc, 0xc8, 0x3e, 0x0c, 0xe2, 0x38, 0x58, 0x30, 0x42,
+	0x05, 0x27, 0x34, 0x8a, 0x62, 0x49, 0x25, 0x8f, 0xa3, 0x34, 0x3f, 0x83, 0x87, 0x10, 0xbd, 0x5a,
+	0x4b, 0xbc, 0x16, 0x92, 0x87, 0xcc, 0x67, 0x67, 0x19, 0x4b, 0x25, 0xba, 0x01, 0xbb, 0x7c, 0x3e,
+	0x00, 0x2e, 0x18, 0x5d, 0xf3, 0xbb, 0x7c, 0x8e, 0x8f, 0xe1, 0xad, 0x0a, 0x2b, 0x15, 0x71, 0x94,
+	0x32, 0x74, 0x1b, 0x5a, 0x99, 0x42, 0x14, 0xb5, 0xe7, 0xeb, 0x09, 0xdd, 0x84, 0x7b, 0x42, 0x84,
+	0x83, 0xae, 0x0b, 0x46, 0xd7, 0xfd, 0xf5, 0x27, 0xb6, 0xe1, 0x40, 0x09, 0xbc, 0x60, 0x34, 0xcd,
+	0x12, 0x16, 0xb2, 0x48, 0xa6, 0x7a, 0x19, 0x3e, 0x86, 0x77, 0x6b, 0x7e, 0xd3, 0x2b, 0x30, 0xec,
+	0x85, 0x06, 0x3e, 0x00, 0xee, 0xde, 0xa8, 0xe7, 0x57, 0x30, 0xdc, 0xd7, 0x77, 0x78, 0x49, 0x13,
+	0x1a, 0x6e, 0x64, 0x27, 0xda, 0x73, 0x81, 0x96, 0x9e, 0x85, 0x42, 0x0a, 0xcf, 0xf9, 0x84, 0xc7,
+	0xf0, 0x4e, 0x41, 0x97, 0x7c, 0xc6, 0x05, 0x8d, 0xe4, 0xb6, 0x34, 0x9e, 0xe8, 0xcb, 0x54, 0xa8,
+	0x5a, 0xde, 0x85, 0x07, 0xa2, 0x84, 0xf5, 0x0e, 0x13, 0xc2, 0xcf, 0xaf, 0x9e, 0x2e, 0x3c, 0xa3,
+	0x3e, 0xdc, 0xa7, 0x6f, 0x24, 0x4b, 0xf4, 0xb2, 0x7c, 0x58, 0xa3, 0x0b, 0x1e, 0x72, 0xa9, 0x03,
+	0xcd, 0x87, 0x4d, 0x6c, 0x55, 0x9d, 0x32, 0x36, 0x63, 0xe7, 0x26, 0x36, 0x13, 0x7b, 0xf8, 0xc9,
+	0x82, 0xfb, 0x4a, 0x01, 0xfd, 0x04, 0xf0, 0xc0, 0x90, 0x41, 0x13, 0xaf, 0xee, 0x25, 0x79, 0x5b,
+	0xf2, 0xb1, 0xbd, 0xb6, 0xf4, 0xdc, 0x1c, 0x26, 0x9f, 0x7f, 0xff, 0xfb, 0xd6, 0x1d, 0xa3, 0x7b,
+	0xa4, 0xf6, 0x49, 0x9b, 0x26, 0xc9, 0x07, 0x3e, 0xff, 0x88, 0x7e, 0x00, 0xd8, 0x33, 0xaf, 0x89,
+	0x5a, 0x6e, 0x2c, 0x72, 0xb5, 0x49, 0x6b, 0xbe, 0xb6, 0x78, 0x5f, 0x59, 0x1c, 0x22, 0xbc, 0xdb,
+	0x22, 0xfa, 0x0e, 0xa0, 0x95, 0x17, 0x03, 0x8d, 0x1a, 0xf6, 0x54, 0x1a, 0x66, 0x8f, 0x5b, 0x30,
+	0xb5, 0x97, 0xc7, 0xca, 0xcb, 0x03, 0xe4, 0xb5, 0x8c, 0x8b, 0xe8, 0x16, 0xae, 0x53, 0x33, 0x3b,
+	0xd5, 0x98, 0x5a, 0x4d, 0x31, 0x1b, 0x53, 0xab, 0x2b, 0xeb, 0xae, 0xd4, 0xcc, 0xd2, 0xa2, 0x2f,
+	0x00, 0x5a, 0x79, 0x35, 0x1b, 0x53, 0xab, 0x74, 0xba, 0x31, 0xb5, 0x6a, 0xcf, 0xf1, 0x50, 0x79,
+	0x71, 0xd0, 0xe1, 0xd6, 0xd4, 0x68, 0x98, 0x3e, 0x3b, 0xf9, 0xb5, 0x74, 0xc0, 0xe5, 0xd2, 0x01,
+	0x7f, 0x97, 0x0e, 0xf8, 0xba, 0x72, 0x3a, 0x97, 0x2b, 0xa7, 0xf3, 0x67, 0xe5, 0x74, 0x4e, 0x9e,
+	0x06, 0x5c, 0x9e, 0x66, 0x53, 0x6f, 0x16, 0x87, 0x1b, 0x85, 0x49, 0xc4, 0xe4, 0xbb, 0x38, 0x79,
+	0x5b, 0x4a, 0xce, 0x4e, 0x29, 0x8f, 0xc8, 0xfb, 0x52, 0xba, 0xf8, 0x10, 0xd3, 0xa9, 0xa5, 0xfe,
+	0x61, 0x1f, 0xfd, 0x0f, 0x00, 0x00, 0xff, 0xff, 0x2a, 0x6e, 0x3d, 0xbe, 0xb9, 0x05, 0x00, 0x00,
 }
 
 // Reference imports to suppress errors if they are not otherwise used.
@@ -265,6 +538,11 @@ type QueryClient interface {
 	Participant(ctx context.Context, in *QueryParticipantRequest, opts ...grpc.CallOption) (*QueryParticipantResponse, error)
 	// Participants lists them in order of address.
 	Participants(ctx context.Context, in *QueryParticipantsRequest, opts ...grpc.CallOption) (*QueryParticipantsResponse, error)
+	// Uptime of a participant that committed to a tier, in the epoch that goes on.
+	Uptime(ctx context.Context, in *QueryUptimeRequest, opts ...grpc.CallOption) (*QueryUptimeResponse, error)
+	// Measurements that go on, in order of participant.
+	Measurements(ctx context.Context, in *QueryMeasurementsRequest, opts ...grpc.CallOption) (*QueryMeasurementsResponse, error)
+	Params(ctx context.Context, in *QueryParamsRequest, opts ...grpc.CallOption) (*QueryParamsResponse, error)
 }
 
 type queryClient struct {
@@ -293,11 +571,43 @@ func (c *queryClient) Participants(ctx context.Context, in *QueryParticipantsReq
 	return out, nil
 }
 
+func (c *queryClient) Uptime(ctx context.Context, in *QueryUptimeRequest, opts ...grpc.CallOption) (*QueryUptimeResponse, error) {
+	out := new(QueryUptimeResponse)
+	err := c.cc.Invoke(ctx, "/starling.registry.v1.Query/Uptime", in, out, opts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *queryClient) Measurements(ctx context.Context, in *QueryMeasurementsRequest, opts ...grpc.CallOption) (*QueryMeasurementsResponse, error) {
+	out := new(QueryMeasurementsResponse)
+	err := c.cc.Invoke(ctx, "/starling.registry.v1.Query/Measurements", in, out, opts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *queryClient) Params(ctx context.Context, in *QueryParamsRequest, opts ...grpc.CallOption) (*QueryParamsResponse, error) {
+	out := new(QueryParamsResponse)
+	err := c.cc.Invoke(ctx, "/starling.registry.v1.Query/Params", in, out, opts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // QueryServer is the server API for Query service.
 type QueryServer interface {
 	Participant(context.Context, *QueryParticipantRequest) (*QueryParticipantResponse, error)
 	// Participants lists them in order of address.
 	Participants(context.Context, *QueryParticipantsRequest) (*QueryParticipantsResponse, error)
+	// Uptime of a participant that committed to a tier, in the epoch that goes on.
+	Uptime(context.Context, *QueryUptimeRequest) (*QueryUptimeResponse, error)
+	// Measurements that go on, in order of participant.
+	Measurements(context.Context, *QueryMeasurementsRequest) (*QueryMeasurementsResponse, error)
+	Params(context.Context, *QueryParamsRequest) (*QueryParamsResponse, error)
 }
 
 // UnimplementedQueryServer can be embedded to have forward compatible implementations.
@@ -309,6 +619,15 @@ func (*UnimplementedQueryServer) Participant(ctx context.Context, req *QueryPart
 }
 func (*UnimplementedQueryServer) Participants(ctx context.Context, req *QueryParticipantsRequest) (*QueryParticipantsResponse, error) {
 	return nil, status.Errorf(codes.Unimplemented, "method Participants not implemented")
+}
+func (*UnimplementedQueryServer) Uptime(ctx context.Context, req *QueryUptimeRequest) (*QueryUptimeResponse, error) {
+	return nil, status.Errorf(codes.Unimplemented, "method Uptime not implemented")
+}
+func (*UnimplementedQueryServer) Measurements(ctx context.Context, req *QueryMeasurementsRequest) (*QueryMeasurementsResponse, error) {
+	return nil, status.Errorf(codes.Unimplemented, "method Measurements not implemented")
+}
+func (*UnimplementedQueryServer) Params(ctx context.Context, req *QueryParamsRequest) (*QueryParamsResponse, error) {
+	return nil, status.Errorf(codes.Unimplemented, "method Params not implemented")
 }
 
 func RegisterQueryServer(s grpc1.Server, srv QueryServer) {
@@ -351,6 +670,60 @@ func _Query_Participants_Handler(srv interface{}, ctx context.Context, dec func(
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Query_Uptime_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(QueryUptimeRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(QueryServer).Uptime(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: "/starling.registry.v1.Query/Uptime",
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(QueryServer).Uptime(ctx, req.(*QueryUptimeRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Query_Measurements_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(QueryMeasurementsRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(QueryServer).Measurements(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: "/starling.registry.v1.Query/Measurements",
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(QueryServer).Measurements(ctx, req.(*QueryMeasurementsRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Query_Params_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(QueryParamsRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(QueryServer).Params(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: "/starling.registry.v1.Query/Params",
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(QueryServer).Params(ctx, req.(*QueryParamsRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 var Query_serviceDesc = _Query_serviceDesc
 var _Query_serviceDesc = grpc.ServiceDesc{
 	ServiceName: "starling.registry.v1.Query",
@@ -364,9 +737,194 @@ var _Query_serviceDesc = grpc.ServiceDesc{
 			MethodName: "Participants",
 			Handler:    _Query_Participants_Handler,
 		},
+		{
+			MethodName: "Uptime",
+			Handler:    _Query_Uptime_Handler,
+		},
+		{
+			MethodName: "Measurements",
+			Handler:    _Query_Measurements_Handler,
+		},
+		{
+			MethodName: "Params",
+			Handler:    _Query_Params_Handler,
+		},
 	},
 	Streams:  []grpc.StreamDesc{},
 	Metadata: "starling/registry/v1/query.proto",
+}
+
+func (m *QueryUptimeRequest) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *QueryUptimeRequest) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *QueryUptimeRequest) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	if len(m.Id) > 0 {
+		i -= len(m.Id)
+		copy(dAtA[i:], m.Id)
+		i = encodeVarintQuery(dAtA, i, uint64(len(m.Id)))
+		i--
+		dAtA[i] = 0xa
+	}
+	return len(dAtA) - i, nil
+}
+
+func (m *QueryUptimeResponse) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *QueryUptimeResponse) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *QueryUptimeResponse) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	if m.Ppm != 0 {
+		i = encodeVarintQuery(dAtA, i, uint64(m.Ppm))
+		i--
+		dAtA[i] = 0x10
+	}
+	if len(m.Uptime) > 0 {
+		i -= len(m.Uptime)
+		copy(dAtA[i:], m.Uptime)
+		i = encodeVarintQuery(dAtA, i, uint64(len(m.Uptime)))
+		i--
+		dAtA[i] = 0xa
+	}
+	return len(dAtA) - i, nil
+}
+
+func (m *QueryMeasurementsRequest) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *QueryMeasurementsRequest) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *QueryMeasurementsRequest) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	return len(dAtA) - i, nil
+}
+
+func (m *QueryMeasurementsResponse) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *QueryMeasurementsResponse) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *QueryMeasurementsResponse) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	if len(m.Measurements) > 0 {
+		for iNdEx := len(m.Measurements) - 1; iNdEx >= 0; iNdEx-- {
+			i -= len(m.Measurements[iNdEx])
+			copy(dAtA[i:], m.Measurements[iNdEx])
+			i = encodeVarintQuery(dAtA, i, uint64(len(m.Measurements[iNdEx])))
+			i--
+			dAtA[i] = 0xa
+		}
+	}
+	return len(dAtA) - i, nil
+}
+
+func (m *QueryParamsRequest) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *QueryParamsRequest) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *QueryParamsRequest) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	return len(dAtA) - i, nil
+}
+
+func (m *QueryParamsResponse) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *QueryParamsResponse) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *QueryParamsResponse) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	if len(m.Params) > 0 {
+		i -= len(m.Params)
+		copy(dAtA[i:], m.Params)
+		i = encodeVarintQuery(dAtA, i, uint64(len(m.Params)))
+		i--
+		dAtA[i] = 0xa
+	}
+	return len(dAtA) - i, nil
 }
 
 func (m *QueryParticipantRequest) Marshal() (dAtA []byte, err error) {
@@ -507,6 +1065,81 @@ func encodeVarintQuery(dAtA []byte, offset int, v uint64) int {
 	dAtA[offset] = uint8(v)
 	return base
 }
+func (m *QueryUptimeRequest) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	l = len(m.Id)
+	if l > 0 {
+		n += 1 + l + sovQuery(uint64(l))
+	}
+	return n
+}
+
+func (m *QueryUptimeResponse) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	l = len(m.Uptime)
+	if l > 0 {
+		n += 1 + l + sovQuery(uint64(l))
+	}
+	if m.Ppm != 0 {
+		n += 1 + sovQuery(uint64(m.Ppm))
+	}
+	return n
+}
+
+func (m *QueryMeasurementsRequest) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	return n
+}
+
+func (m *QueryMeasurementsResponse) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	if len(m.Measurements) > 0 {
+		for _, b := range m.Measurements {
+			l = len(b)
+			n += 1 + l + sovQuery(uint64(l))
+		}
+	}
+	return n
+}
+
+func (m *QueryParamsRequest) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	return n
+}
+
+func (m *QueryParamsResponse) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	l = len(m.Params)
+	if l > 0 {
+		n += 1 + l + sovQuery(uint64(l))
+	}
+	return n
+}
+
 func (m *QueryParticipantRequest) Size() (n int) {
 	if m == nil {
 		return 0
@@ -569,6 +1202,457 @@ func sovQuery(x uint64) (n int) {
 }
 func sozQuery(x uint64) (n int) {
 	return sovQuery(uint64((x << 1) ^ uint64((int64(x) >> 63))))
+}
+func (m *QueryUptimeRequest) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowQuery
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: QueryUptimeRequest: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: QueryUptimeRequest: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		case 1:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Id", wireType)
+			}
+			var stringLen uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowQuery
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				stringLen |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			intStringLen := int(stringLen)
+			if intStringLen < 0 {
+				return ErrInvalidLengthQuery
+			}
+			postIndex := iNdEx + intStringLen
+			if postIndex < 0 {
+				return ErrInvalidLengthQuery
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Id = string(dAtA[iNdEx:postIndex])
+			iNdEx = postIndex
+		default:
+			iNdEx = preIndex
+			skippy, err := skipQuery(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthQuery
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *QueryUptimeResponse) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowQuery
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: QueryUptimeResponse: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: QueryUptimeResponse: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		case 1:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Uptime", wireType)
+			}
+			var byteLen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowQuery
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				byteLen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if byteLen < 0 {
+				return ErrInvalidLengthQuery
+			}
+			postIndex := iNdEx + byteLen
+			if postIndex < 0 {
+				return ErrInvalidLengthQuery
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Uptime = append(m.Uptime[:0], dAtA[iNdEx:postIndex]...)
+			if m.Uptime == nil {
+				m.Uptime = []byte{}
+			}
+			iNdEx = postIndex
+		case 2:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Ppm", wireType)
+			}
+			m.Ppm = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowQuery
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.Ppm |= uint32(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		default:
+			iNdEx = preIndex
+			skippy, err := skipQuery(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthQuery
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *QueryMeasurementsRequest) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowQuery
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: QueryMeasurementsRequest: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: QueryMeasurementsRequest: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		default:
+			iNdEx = preIndex
+			skippy, err := skipQuery(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthQuery
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *QueryMeasurementsResponse) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowQuery
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: QueryMeasurementsResponse: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: QueryMeasurementsResponse: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		case 1:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Measurements", wireType)
+			}
+			var byteLen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowQuery
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				byteLen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if byteLen < 0 {
+				return ErrInvalidLengthQuery
+			}
+			postIndex := iNdEx + byteLen
+			if postIndex < 0 {
+				return ErrInvalidLengthQuery
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Measurements = append(m.Measurements, make([]byte, postIndex-iNdEx))
+			copy(m.Measurements[len(m.Measurements)-1], dAtA[iNdEx:postIndex])
+			iNdEx = postIndex
+		default:
+			iNdEx = preIndex
+			skippy, err := skipQuery(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthQuery
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *QueryParamsRequest) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowQuery
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: QueryParamsRequest: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: QueryParamsRequest: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		default:
+			iNdEx = preIndex
+			skippy, err := skipQuery(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthQuery
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *QueryParamsResponse) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowQuery
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: QueryParamsResponse: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: QueryParamsResponse: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		case 1:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Params", wireType)
+			}
+			var byteLen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowQuery
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				byteLen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if byteLen < 0 {
+				return ErrInvalidLengthQuery
+			}
+			postIndex := iNdEx + byteLen
+			if postIndex < 0 {
+				return ErrInvalidLengthQuery
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Params = append(m.Params[:0], dAtA[iNdEx:postIndex]...)
+			if m.Params == nil {
+				m.Params = []byte{}
+			}
+			iNdEx = postIndex
+		default:
+			iNdEx = preIndex
+			skippy, err := skipQuery(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthQuery
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
 }
 func (m *QueryParticipantRequest) Unmarshal(dAtA []byte) error {
 	l := len(dAtA)

@@ -2,7 +2,12 @@
 // rules of protocol/registry. It decides nothing.
 package registrypb
 
-import "github.com/starling-network/starling/protocol/run"
+import (
+	"math"
+
+	"github.com/starling-network/starling/protocol/registry"
+	"github.com/starling-network/starling/protocol/run"
+)
 
 // Rule returns the role as the rules know it; zero, which no rule accepts, for a number that is none.
 func (r Role) Rule() run.Role {
@@ -13,4 +18,72 @@ func (r Role) Rule() run.Role {
 		return run.Verifier
 	}
 	return 0
+}
+
+// small narrows the number of an enumeration; one that the rules cannot have becomes the largest, which they refuse.
+func small[T ~int32](n T) uint8 {
+	if n < 0 || n > math.MaxUint8 {
+		return math.MaxUint8
+	}
+	return uint8(n)
+}
+
+// Rule returns the class as the rules know it.
+func (c MachineClass) Rule() registry.Class { return registry.Class(small(c)) }
+
+// Rule returns the tier as the rules know it.
+func (t Tier) Rule() registry.Tier { return registry.Tier(small(t)) }
+
+// Rule returns the hardware as the rules know it.
+func (h Hardware) Rule() registry.Hardware {
+	return registry.Hardware{
+		Kind: registry.Kind(small(h.Kind)), Memory: h.Memory, Upload: h.Upload, Region: h.Region, Jurisdiction: h.Jurisdiction, Domain: h.Domain,
+	}
+}
+
+// FromHardware is the inverse of Hardware.Rule.
+func FromHardware(h registry.Hardware) Hardware {
+	return Hardware{
+		Kind: DeviceKind(h.Kind), Memory: h.Memory, Upload: h.Upload, Region: h.Region, Jurisdiction: h.Jurisdiction, Domain: h.Domain,
+	}
+}
+
+// Rule returns the parameters as the rules know them.
+func (p Params) Rule() registry.Params {
+	r := registry.Params{
+		WorkerStake: p.WorkerStake, VerifierStake: p.VerifierStake, CoverPPM: p.CoverPpm, ProcessorRate: p.ProcessorRate,
+		EpochBlocks: p.EpochBlocks, BeatBlocks: p.BeatBlocks, DowntimePPM: p.DowntimePpm, BandwidthPPM: p.BandwidthPpm, Witnesses: p.Witnesses,
+		MeasureBlocks: p.MeasureBlocks, ClusterRTT: p.ClusterRtt, ClusterSize: p.ClusterSize, StickyPPM: p.StickyPpm,
+	}
+	for _, c := range p.Classes {
+		r.Classes = append(r.Classes, registry.ClassRule{
+			Class: c.Class.Rule(), Kind: registry.Kind(small(c.Kind)), Memory: c.Memory, Rate: c.Rate, MultiplierPPM: c.MultiplierPpm,
+		})
+	}
+	for _, t := range p.Tiers {
+		r.Tiers = append(r.Tiers, registry.TierRule{
+			Tier: t.Tier.Rule(), UptimePPM: t.UptimePpm, Memory: t.Memory, Upload: t.Upload, Stake: t.Stake, Weight: t.Weight,
+		})
+	}
+	return r
+}
+
+// FromParams is the inverse of Params.Rule.
+func FromParams(r registry.Params) Params {
+	p := Params{
+		WorkerStake: r.WorkerStake, VerifierStake: r.VerifierStake, CoverPpm: r.CoverPPM, ProcessorRate: r.ProcessorRate,
+		EpochBlocks: r.EpochBlocks, BeatBlocks: r.BeatBlocks, DowntimePpm: r.DowntimePPM, BandwidthPpm: r.BandwidthPPM, Witnesses: r.Witnesses,
+		MeasureBlocks: r.MeasureBlocks, ClusterRtt: r.ClusterRTT, ClusterSize: r.ClusterSize, StickyPpm: r.StickyPPM,
+	}
+	for _, c := range r.Classes {
+		p.Classes = append(p.Classes, ClassRule{
+			Class: MachineClass(c.Class), Kind: DeviceKind(c.Kind), Memory: c.Memory, Rate: c.Rate, MultiplierPpm: c.MultiplierPPM,
+		})
+	}
+	for _, t := range r.Tiers {
+		p.Tiers = append(p.Tiers, TierRule{
+			Tier: Tier(t.Tier), UptimePpm: t.UptimePPM, Memory: t.Memory, Upload: t.Upload, Stake: t.Stake, Weight: t.Weight,
+		})
+	}
+	return p
 }

@@ -8,6 +8,7 @@ import (
 	fmt "fmt"
 	_ "github.com/cosmos/cosmos-proto"
 	_ "github.com/cosmos/cosmos-sdk/types/msgservice"
+	_ "github.com/cosmos/gogoproto/gogoproto"
 	grpc1 "github.com/cosmos/gogoproto/grpc"
 	proto "github.com/cosmos/gogoproto/proto"
 	grpc "google.golang.org/grpc"
@@ -71,7 +72,12 @@ type MsgRegister struct {
 	// What the participant computes on, for people.
 	Device string `protobuf:"bytes,5,opt,name=device,proto3" json:"device,omitempty"`
 	// Stake to add, in uzen.
-	Stake uint64 `protobuf:"varint,6,opt,name=stake,proto3" json:"stake,omitempty"`
+	Stake    uint64   `protobuf:"varint,6,opt,name=stake,proto3" json:"stake,omitempty"`
+	Hardware Hardware `protobuf:"bytes,7,opt,name=hardware,proto3" json:"hardware"`
+	// Uptime that the sender commits to.
+	Tier Tier `protobuf:"varint,8,opt,name=tier,proto3,enum=starling.registry.v1.Tier" json:"tier,omitempty"`
+	// Account that may offer the sender's work beside others'; none: nobody may.
+	Pool string `protobuf:"bytes,9,opt,name=pool,proto3" json:"pool,omitempty"`
 }
 
 func (m *MsgRegister) Reset()         { *m = MsgRegister{} }
@@ -149,6 +155,117 @@ func (m *MsgRegister) GetStake() uint64 {
 	return 0
 }
 
+func (m *MsgRegister) GetHardware() Hardware {
+	if m != nil {
+		return m.Hardware
+	}
+	return Hardware{}
+}
+
+func (m *MsgRegister) GetTier() Tier {
+	if m != nil {
+		return m.Tier
+	}
+	return Tier_TIER_NONE
+}
+
+func (m *MsgRegister) GetPool() string {
+	if m != nil {
+		return m.Pool
+	}
+	return ""
+}
+
+// Hardware is what a participant says it computes on. Its rate is measured.
+type Hardware struct {
+	Kind DeviceKind `protobuf:"varint,1,opt,name=kind,proto3,enum=starling.registry.v1.DeviceKind" json:"kind,omitempty"`
+	// MiB that a job may use.
+	Memory uint64 `protobuf:"varint,2,opt,name=memory,proto3" json:"memory,omitempty"`
+	// kbit/s promised to peers.
+	Upload uint64 `protobuf:"varint,3,opt,name=upload,proto3" json:"upload,omitempty"`
+	// Such as eu-north.
+	Region string `protobuf:"bytes,4,opt,name=region,proto3" json:"region,omitempty"`
+	// ISO 3166 code of the country.
+	Jurisdiction string `protobuf:"bytes,5,opt,name=jurisdiction,proto3" json:"jurisdiction,omitempty"`
+	// What has this in common fails together.
+	Domain string `protobuf:"bytes,6,opt,name=domain,proto3" json:"domain,omitempty"`
+}
+
+func (m *Hardware) Reset()         { *m = Hardware{} }
+func (m *Hardware) String() string { return proto.CompactTextString(m) }
+func (*Hardware) ProtoMessage()    {}
+func (*Hardware) Descriptor() ([]byte, []int) {
+	return fileDescriptor_a70ad035caaedd00, []int{1}
+}
+func (m *Hardware) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *Hardware) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_Hardware.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *Hardware) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_Hardware.Merge(m, src)
+}
+func (m *Hardware) XXX_Size() int {
+	return m.Size()
+}
+func (m *Hardware) XXX_DiscardUnknown() {
+	xxx_messageInfo_Hardware.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_Hardware proto.InternalMessageInfo
+
+func (m *Hardware) GetKind() DeviceKind {
+	if m != nil {
+		return m.Kind
+	}
+	return DeviceKind_DEVICE_KIND_CPU
+}
+
+func (m *Hardware) GetMemory() uint64 {
+	if m != nil {
+		return m.Memory
+	}
+	return 0
+}
+
+func (m *Hardware) GetUpload() uint64 {
+	if m != nil {
+		return m.Upload
+	}
+	return 0
+}
+
+func (m *Hardware) GetRegion() string {
+	if m != nil {
+		return m.Region
+	}
+	return ""
+}
+
+func (m *Hardware) GetJurisdiction() string {
+	if m != nil {
+		return m.Jurisdiction
+	}
+	return ""
+}
+
+func (m *Hardware) GetDomain() string {
+	if m != nil {
+		return m.Domain
+	}
+	return ""
+}
+
 type MsgRegisterResponse struct {
 }
 
@@ -156,7 +273,7 @@ func (m *MsgRegisterResponse) Reset()         { *m = MsgRegisterResponse{} }
 func (m *MsgRegisterResponse) String() string { return proto.CompactTextString(m) }
 func (*MsgRegisterResponse) ProtoMessage()    {}
 func (*MsgRegisterResponse) Descriptor() ([]byte, []int) {
-	return fileDescriptor_a70ad035caaedd00, []int{1}
+	return fileDescriptor_a70ad035caaedd00, []int{2}
 }
 func (m *MsgRegisterResponse) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -196,7 +313,7 @@ func (m *MsgUpdateAddresses) Reset()         { *m = MsgUpdateAddresses{} }
 func (m *MsgUpdateAddresses) String() string { return proto.CompactTextString(m) }
 func (*MsgUpdateAddresses) ProtoMessage()    {}
 func (*MsgUpdateAddresses) Descriptor() ([]byte, []int) {
-	return fileDescriptor_a70ad035caaedd00, []int{2}
+	return fileDescriptor_a70ad035caaedd00, []int{3}
 }
 func (m *MsgUpdateAddresses) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -253,7 +370,7 @@ func (m *MsgUpdateAddressesResponse) Reset()         { *m = MsgUpdateAddressesRe
 func (m *MsgUpdateAddressesResponse) String() string { return proto.CompactTextString(m) }
 func (*MsgUpdateAddressesResponse) ProtoMessage()    {}
 func (*MsgUpdateAddressesResponse) Descriptor() ([]byte, []int) {
-	return fileDescriptor_a70ad035caaedd00, []int{3}
+	return fileDescriptor_a70ad035caaedd00, []int{4}
 }
 func (m *MsgUpdateAddressesResponse) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -282,49 +399,726 @@ func (m *MsgUpdateAddressesResponse) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_MsgUpdateAddressesResponse proto.InternalMessageInfo
 
+type MsgHeartbeat struct {
+	Sender string `protobuf:"bytes,1,opt,name=sender,proto3" json:"sender,omitempty"`
+}
+
+func (m *MsgHeartbeat) Reset()         { *m = MsgHeartbeat{} }
+func (m *MsgHeartbeat) String() string { return proto.CompactTextString(m) }
+func (*MsgHeartbeat) ProtoMessage()    {}
+func (*MsgHeartbeat) Descriptor() ([]byte, []int) {
+	return fileDescriptor_a70ad035caaedd00, []int{5}
+}
+func (m *MsgHeartbeat) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *MsgHeartbeat) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_MsgHeartbeat.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *MsgHeartbeat) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_MsgHeartbeat.Merge(m, src)
+}
+func (m *MsgHeartbeat) XXX_Size() int {
+	return m.Size()
+}
+func (m *MsgHeartbeat) XXX_DiscardUnknown() {
+	xxx_messageInfo_MsgHeartbeat.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_MsgHeartbeat proto.InternalMessageInfo
+
+func (m *MsgHeartbeat) GetSender() string {
+	if m != nil {
+		return m.Sender
+	}
+	return ""
+}
+
+type MsgHeartbeatResponse struct {
+}
+
+func (m *MsgHeartbeatResponse) Reset()         { *m = MsgHeartbeatResponse{} }
+func (m *MsgHeartbeatResponse) String() string { return proto.CompactTextString(m) }
+func (*MsgHeartbeatResponse) ProtoMessage()    {}
+func (*MsgHeartbeatResponse) Descriptor() ([]byte, []int) {
+	return fileDescriptor_a70ad035caaedd00, []int{6}
+}
+func (m *MsgHeartbeatResponse) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *MsgHeartbeatResponse) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_MsgHeartbeatResponse.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *MsgHeartbeatResponse) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_MsgHeartbeatResponse.Merge(m, src)
+}
+func (m *MsgHeartbeatResponse) XXX_Size() int {
+	return m.Size()
+}
+func (m *MsgHeartbeatResponse) XXX_DiscardUnknown() {
+	xxx_messageInfo_MsgHeartbeatResponse.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_MsgHeartbeatResponse proto.InternalMessageInfo
+
+type MsgAskMeasure struct {
+	Sender string `protobuf:"bytes,1,opt,name=sender,proto3" json:"sender,omitempty"`
+	// Steps of each of the 16 segments, as the machine is fast: the longer it takes, the less the time of blocks matters.
+	Steps uint32 `protobuf:"varint,2,opt,name=steps,proto3" json:"steps,omitempty"`
+}
+
+func (m *MsgAskMeasure) Reset()         { *m = MsgAskMeasure{} }
+func (m *MsgAskMeasure) String() string { return proto.CompactTextString(m) }
+func (*MsgAskMeasure) ProtoMessage()    {}
+func (*MsgAskMeasure) Descriptor() ([]byte, []int) {
+	return fileDescriptor_a70ad035caaedd00, []int{7}
+}
+func (m *MsgAskMeasure) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *MsgAskMeasure) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_MsgAskMeasure.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *MsgAskMeasure) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_MsgAskMeasure.Merge(m, src)
+}
+func (m *MsgAskMeasure) XXX_Size() int {
+	return m.Size()
+}
+func (m *MsgAskMeasure) XXX_DiscardUnknown() {
+	xxx_messageInfo_MsgAskMeasure.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_MsgAskMeasure proto.InternalMessageInfo
+
+func (m *MsgAskMeasure) GetSender() string {
+	if m != nil {
+		return m.Sender
+	}
+	return ""
+}
+
+func (m *MsgAskMeasure) GetSteps() uint32 {
+	if m != nil {
+		return m.Steps
+	}
+	return 0
+}
+
+type MsgAskMeasureResponse struct {
+}
+
+func (m *MsgAskMeasureResponse) Reset()         { *m = MsgAskMeasureResponse{} }
+func (m *MsgAskMeasureResponse) String() string { return proto.CompactTextString(m) }
+func (*MsgAskMeasureResponse) ProtoMessage()    {}
+func (*MsgAskMeasureResponse) Descriptor() ([]byte, []int) {
+	return fileDescriptor_a70ad035caaedd00, []int{8}
+}
+func (m *MsgAskMeasureResponse) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *MsgAskMeasureResponse) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_MsgAskMeasureResponse.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *MsgAskMeasureResponse) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_MsgAskMeasureResponse.Merge(m, src)
+}
+func (m *MsgAskMeasureResponse) XXX_Size() int {
+	return m.Size()
+}
+func (m *MsgAskMeasureResponse) XXX_DiscardUnknown() {
+	xxx_messageInfo_MsgAskMeasureResponse.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_MsgAskMeasureResponse proto.InternalMessageInfo
+
+type MsgAnswerMeasure struct {
+	Sender string `protobuf:"bytes,1,opt,name=sender,proto3" json:"sender,omitempty"`
+	// protocol/registry.Root of the results.
+	Root []byte `protobuf:"bytes,2,opt,name=root,proto3" json:"root,omitempty"`
+}
+
+func (m *MsgAnswerMeasure) Reset()         { *m = MsgAnswerMeasure{} }
+func (m *MsgAnswerMeasure) String() string { return proto.CompactTextString(m) }
+func (*MsgAnswerMeasure) ProtoMessage()    {}
+func (*MsgAnswerMeasure) Descriptor() ([]byte, []int) {
+	return fileDescriptor_a70ad035caaedd00, []int{9}
+}
+func (m *MsgAnswerMeasure) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *MsgAnswerMeasure) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_MsgAnswerMeasure.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *MsgAnswerMeasure) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_MsgAnswerMeasure.Merge(m, src)
+}
+func (m *MsgAnswerMeasure) XXX_Size() int {
+	return m.Size()
+}
+func (m *MsgAnswerMeasure) XXX_DiscardUnknown() {
+	xxx_messageInfo_MsgAnswerMeasure.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_MsgAnswerMeasure proto.InternalMessageInfo
+
+func (m *MsgAnswerMeasure) GetSender() string {
+	if m != nil {
+		return m.Sender
+	}
+	return ""
+}
+
+func (m *MsgAnswerMeasure) GetRoot() []byte {
+	if m != nil {
+		return m.Root
+	}
+	return nil
+}
+
+type MsgAnswerMeasureResponse struct {
+}
+
+func (m *MsgAnswerMeasureResponse) Reset()         { *m = MsgAnswerMeasureResponse{} }
+func (m *MsgAnswerMeasureResponse) String() string { return proto.CompactTextString(m) }
+func (*MsgAnswerMeasureResponse) ProtoMessage()    {}
+func (*MsgAnswerMeasureResponse) Descriptor() ([]byte, []int) {
+	return fileDescriptor_a70ad035caaedd00, []int{10}
+}
+func (m *MsgAnswerMeasureResponse) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *MsgAnswerMeasureResponse) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_MsgAnswerMeasureResponse.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *MsgAnswerMeasureResponse) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_MsgAnswerMeasureResponse.Merge(m, src)
+}
+func (m *MsgAnswerMeasureResponse) XXX_Size() int {
+	return m.Size()
+}
+func (m *MsgAnswerMeasureResponse) XXX_DiscardUnknown() {
+	xxx_messageInfo_MsgAnswerMeasureResponse.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_MsgAnswerMeasureResponse proto.InternalMessageInfo
+
+type MsgCheckMeasure struct {
+	Sender string `protobuf:"bytes,1,opt,name=sender,proto3" json:"sender,omitempty"`
+	// Whose measurement it is.
+	Participant string `protobuf:"bytes,2,opt,name=participant,proto3" json:"participant,omitempty"`
+	// Result of the segment that was drawn.
+	Result []byte `protobuf:"bytes,3,opt,name=result,proto3" json:"result,omitempty"`
+}
+
+func (m *MsgCheckMeasure) Reset()         { *m = MsgCheckMeasure{} }
+func (m *MsgCheckMeasure) String() string { return proto.CompactTextString(m) }
+func (*MsgCheckMeasure) ProtoMessage()    {}
+func (*MsgCheckMeasure) Descriptor() ([]byte, []int) {
+	return fileDescriptor_a70ad035caaedd00, []int{11}
+}
+func (m *MsgCheckMeasure) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *MsgCheckMeasure) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_MsgCheckMeasure.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *MsgCheckMeasure) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_MsgCheckMeasure.Merge(m, src)
+}
+func (m *MsgCheckMeasure) XXX_Size() int {
+	return m.Size()
+}
+func (m *MsgCheckMeasure) XXX_DiscardUnknown() {
+	xxx_messageInfo_MsgCheckMeasure.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_MsgCheckMeasure proto.InternalMessageInfo
+
+func (m *MsgCheckMeasure) GetSender() string {
+	if m != nil {
+		return m.Sender
+	}
+	return ""
+}
+
+func (m *MsgCheckMeasure) GetParticipant() string {
+	if m != nil {
+		return m.Participant
+	}
+	return ""
+}
+
+func (m *MsgCheckMeasure) GetResult() []byte {
+	if m != nil {
+		return m.Result
+	}
+	return nil
+}
+
+type MsgCheckMeasureResponse struct {
+}
+
+func (m *MsgCheckMeasureResponse) Reset()         { *m = MsgCheckMeasureResponse{} }
+func (m *MsgCheckMeasureResponse) String() string { return proto.CompactTextString(m) }
+func (*MsgCheckMeasureResponse) ProtoMessage()    {}
+func (*MsgCheckMeasureResponse) Descriptor() ([]byte, []int) {
+	return fileDescriptor_a70ad035caaedd00, []int{12}
+}
+func (m *MsgCheckMeasureResponse) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *MsgCheckMeasureResponse) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_MsgCheckMeasureResponse.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *MsgCheckMeasureResponse) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_MsgCheckMeasureResponse.Merge(m, src)
+}
+func (m *MsgCheckMeasureResponse) XXX_Size() int {
+	return m.Size()
+}
+func (m *MsgCheckMeasureResponse) XXX_DiscardUnknown() {
+	xxx_messageInfo_MsgCheckMeasureResponse.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_MsgCheckMeasureResponse proto.InternalMessageInfo
+
+type MsgOpenMeasure struct {
+	Sender string `protobuf:"bytes,1,opt,name=sender,proto3" json:"sender,omitempty"`
+	// Results of all segments.
+	Results [][]byte `protobuf:"bytes,2,rep,name=results,proto3" json:"results,omitempty"`
+}
+
+func (m *MsgOpenMeasure) Reset()         { *m = MsgOpenMeasure{} }
+func (m *MsgOpenMeasure) String() string { return proto.CompactTextString(m) }
+func (*MsgOpenMeasure) ProtoMessage()    {}
+func (*MsgOpenMeasure) Descriptor() ([]byte, []int) {
+	return fileDescriptor_a70ad035caaedd00, []int{13}
+}
+func (m *MsgOpenMeasure) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *MsgOpenMeasure) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_MsgOpenMeasure.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *MsgOpenMeasure) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_MsgOpenMeasure.Merge(m, src)
+}
+func (m *MsgOpenMeasure) XXX_Size() int {
+	return m.Size()
+}
+func (m *MsgOpenMeasure) XXX_DiscardUnknown() {
+	xxx_messageInfo_MsgOpenMeasure.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_MsgOpenMeasure proto.InternalMessageInfo
+
+func (m *MsgOpenMeasure) GetSender() string {
+	if m != nil {
+		return m.Sender
+	}
+	return ""
+}
+
+func (m *MsgOpenMeasure) GetResults() [][]byte {
+	if m != nil {
+		return m.Results
+	}
+	return nil
+}
+
+type MsgOpenMeasureResponse struct {
+}
+
+func (m *MsgOpenMeasureResponse) Reset()         { *m = MsgOpenMeasureResponse{} }
+func (m *MsgOpenMeasureResponse) String() string { return proto.CompactTextString(m) }
+func (*MsgOpenMeasureResponse) ProtoMessage()    {}
+func (*MsgOpenMeasureResponse) Descriptor() ([]byte, []int) {
+	return fileDescriptor_a70ad035caaedd00, []int{14}
+}
+func (m *MsgOpenMeasureResponse) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *MsgOpenMeasureResponse) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_MsgOpenMeasureResponse.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *MsgOpenMeasureResponse) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_MsgOpenMeasureResponse.Merge(m, src)
+}
+func (m *MsgOpenMeasureResponse) XXX_Size() int {
+	return m.Size()
+}
+func (m *MsgOpenMeasureResponse) XXX_DiscardUnknown() {
+	xxx_messageInfo_MsgOpenMeasureResponse.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_MsgOpenMeasureResponse proto.InternalMessageInfo
+
+type MsgAttest struct {
+	Authority   string `protobuf:"bytes,1,opt,name=authority,proto3" json:"authority,omitempty"`
+	Participant string `protobuf:"bytes,2,opt,name=participant,proto3" json:"participant,omitempty"`
+	Attested    bool   `protobuf:"varint,3,opt,name=attested,proto3" json:"attested,omitempty"`
+}
+
+func (m *MsgAttest) Reset()         { *m = MsgAttest{} }
+func (m *MsgAttest) String() string { return proto.CompactTextString(m) }
+func (*MsgAttest) ProtoMessage()    {}
+func (*MsgAttest) Descriptor() ([]byte, []int) {
+	return fileDescriptor_a70ad035caaedd00, []int{15}
+}
+func (m *MsgAttest) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *MsgAttest) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_MsgAttest.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *MsgAttest) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_MsgAttest.Merge(m, src)
+}
+func (m *MsgAttest) XXX_Size() int {
+	return m.Size()
+}
+func (m *MsgAttest) XXX_DiscardUnknown() {
+	xxx_messageInfo_MsgAttest.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_MsgAttest proto.InternalMessageInfo
+
+func (m *MsgAttest) GetAuthority() string {
+	if m != nil {
+		return m.Authority
+	}
+	return ""
+}
+
+func (m *MsgAttest) GetParticipant() string {
+	if m != nil {
+		return m.Participant
+	}
+	return ""
+}
+
+func (m *MsgAttest) GetAttested() bool {
+	if m != nil {
+		return m.Attested
+	}
+	return false
+}
+
+type MsgAttestResponse struct {
+}
+
+func (m *MsgAttestResponse) Reset()         { *m = MsgAttestResponse{} }
+func (m *MsgAttestResponse) String() string { return proto.CompactTextString(m) }
+func (*MsgAttestResponse) ProtoMessage()    {}
+func (*MsgAttestResponse) Descriptor() ([]byte, []int) {
+	return fileDescriptor_a70ad035caaedd00, []int{16}
+}
+func (m *MsgAttestResponse) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *MsgAttestResponse) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_MsgAttestResponse.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *MsgAttestResponse) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_MsgAttestResponse.Merge(m, src)
+}
+func (m *MsgAttestResponse) XXX_Size() int {
+	return m.Size()
+}
+func (m *MsgAttestResponse) XXX_DiscardUnknown() {
+	xxx_messageInfo_MsgAttestResponse.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_MsgAttestResponse proto.InternalMessageInfo
+
+type MsgUpdateParams struct {
+	Authority string `protobuf:"bytes,1,opt,name=authority,proto3" json:"authority,omitempty"`
+	Params    Params `protobuf:"bytes,2,opt,name=params,proto3" json:"params"`
+}
+
+func (m *MsgUpdateParams) Reset()         { *m = MsgUpdateParams{} }
+func (m *MsgUpdateParams) String() string { return proto.CompactTextString(m) }
+func (*MsgUpdateParams) ProtoMessage()    {}
+func (*MsgUpdateParams) Descriptor() ([]byte, []int) {
+	return fileDescriptor_a70ad035caaedd00, []int{17}
+}
+func (m *MsgUpdateParams) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *MsgUpdateParams) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_MsgUpdateParams.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *MsgUpdateParams) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_MsgUpdateParams.Merge(m, src)
+}
+func (m *MsgUpdateParams) XXX_Size() int {
+	return m.Size()
+}
+func (m *MsgUpdateParams) XXX_DiscardUnknown() {
+	xxx_messageInfo_MsgUpdateParams.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_MsgUpdateParams proto.InternalMessageInfo
+
+func (m *MsgUpdateParams) GetAuthority() string {
+	if m != nil {
+		return m.Authority
+	}
+	return ""
+}
+
+func (m *MsgUpdateParams) GetParams() Params {
+	if m != nil {
+		return m.Params
+	}
+	return Params{}
+}
+
+type MsgUpdateParamsResponse struct {
+}
+
+func (m *MsgUpdateParamsResponse) Reset()         { *m = MsgUpdateParamsResponse{} }
+func (m *MsgUpdateParamsResponse) String() string { return proto.CompactTextString(m) }
+func (*MsgUpdateParamsResponse) ProtoMessage()    {}
+func (*MsgUpdateParamsResponse) Descriptor() ([]byte, []int) {
+	return fileDescriptor_a70ad035caaedd00, []int{18}
+}
+func (m *MsgUpdateParamsResponse) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *MsgUpdateParamsResponse) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_MsgUpdateParamsResponse.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *MsgUpdateParamsResponse) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_MsgUpdateParamsResponse.Merge(m, src)
+}
+func (m *MsgUpdateParamsResponse) XXX_Size() int {
+	return m.Size()
+}
+func (m *MsgUpdateParamsResponse) XXX_DiscardUnknown() {
+	xxx_messageInfo_MsgUpdateParamsResponse.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_MsgUpdateParamsResponse proto.InternalMessageInfo
+
 func init() {
 	proto.RegisterEnum("starling.registry.v1.Role", Role_name, Role_value)
 	proto.RegisterType((*MsgRegister)(nil), "starling.registry.v1.MsgRegister")
+	proto.RegisterType((*Hardware)(nil), "starling.registry.v1.Hardware")
 	proto.RegisterType((*MsgRegisterResponse)(nil), "starling.registry.v1.MsgRegisterResponse")
 	proto.RegisterType((*MsgUpdateAddresses)(nil), "starling.registry.v1.MsgUpdateAddresses")
 	proto.RegisterType((*MsgUpdateAddressesResponse)(nil), "starling.registry.v1.MsgUpdateAddressesResponse")
+	proto.RegisterType((*MsgHeartbeat)(nil), "starling.registry.v1.MsgHeartbeat")
+	proto.RegisterType((*MsgHeartbeatResponse)(nil), "starling.registry.v1.MsgHeartbeatResponse")
+	proto.RegisterType((*MsgAskMeasure)(nil), "starling.registry.v1.MsgAskMeasure")
+	proto.RegisterType((*MsgAskMeasureResponse)(nil), "starling.registry.v1.MsgAskMeasureResponse")
+	proto.RegisterType((*MsgAnswerMeasure)(nil), "starling.registry.v1.MsgAnswerMeasure")
+	proto.RegisterType((*MsgAnswerMeasureResponse)(nil), "starling.registry.v1.MsgAnswerMeasureResponse")
+	proto.RegisterType((*MsgCheckMeasure)(nil), "starling.registry.v1.MsgCheckMeasure")
+	proto.RegisterType((*MsgCheckMeasureResponse)(nil), "starling.registry.v1.MsgCheckMeasureResponse")
+	proto.RegisterType((*MsgOpenMeasure)(nil), "starling.registry.v1.MsgOpenMeasure")
+	proto.RegisterType((*MsgOpenMeasureResponse)(nil), "starling.registry.v1.MsgOpenMeasureResponse")
+	proto.RegisterType((*MsgAttest)(nil), "starling.registry.v1.MsgAttest")
+	proto.RegisterType((*MsgAttestResponse)(nil), "starling.registry.v1.MsgAttestResponse")
+	proto.RegisterType((*MsgUpdateParams)(nil), "starling.registry.v1.MsgUpdateParams")
+	proto.RegisterType((*MsgUpdateParamsResponse)(nil), "starling.registry.v1.MsgUpdateParamsResponse")
 }
 
 func init() { proto.RegisterFile("starling/registry/v1/tx.proto", fileDescriptor_a70ad035caaedd00) }
 
 var fileDescriptor_a70ad035caaedd00 = []byte{
-	// 485 bytes of a gzipped FileDescriptorProto
-	0x1f, 0x8b, 0x08, 0x00, 0x00, 0x00, 0x00, 0x00, 0x02, 0xff, 0x94, 0x93, 0xcf, 0x6e, 0xd3, 0x40,
-	0x10, 0xc6, 0xb3, 0xf9, 0x63, 0xc8, 0x44, 0xd0, 0xb0, 0x04, 0x6a, 0xac, 0x62, 0x85, 0x9c, 0x4c,
-	0xa4, 0xda, 0x69, 0xb9, 0x71, 0x6a, 0x0b, 0x46, 0x8a, 0x20, 0x14, 0x6d, 0x55, 0x40, 0xbd, 0x44,
-	0x4e, 0xbc, 0x72, 0xad, 0xc6, 0x5e, 0x6b, 0x77, 0x09, 0xe5, 0x86, 0x38, 0x72, 0xe2, 0x51, 0x7a,
-	0xe0, 0x21, 0x38, 0x56, 0x48, 0x48, 0x1c, 0x51, 0x72, 0xe8, 0x6b, 0x20, 0x7b, 0xe3, 0x34, 0x84,
-	0x56, 0xd0, 0xdb, 0x7e, 0x33, 0xbf, 0xd9, 0xf9, 0x66, 0x56, 0x0b, 0xf7, 0x85, 0xf4, 0xf8, 0x28,
-	0x8c, 0x03, 0x87, 0xd3, 0x20, 0x14, 0x92, 0x7f, 0x70, 0xc6, 0x1b, 0x8e, 0x3c, 0xb6, 0x13, 0xce,
-	0x24, 0xc3, 0x8d, 0x3c, 0x6d, 0xe7, 0x69, 0x7b, 0xbc, 0x61, 0xac, 0x0e, 0x99, 0x88, 0x98, 0x70,
-	0x22, 0x11, 0xa4, 0x74, 0x24, 0x02, 0x85, 0x1b, 0xf7, 0x54, 0xa2, 0x9f, 0x29, 0x47, 0x09, 0x95,
-	0x6a, 0x4d, 0x11, 0xd4, 0x7a, 0x22, 0x20, 0xd9, 0x35, 0x94, 0xe3, 0x0e, 0x68, 0x82, 0xc6, 0x3e,
-	0xe5, 0x3a, 0x6a, 0x22, 0xab, 0xba, 0xa3, 0x7f, 0xff, 0xba, 0xde, 0x98, 0x55, 0x6c, 0xfb, 0x3e,
-	0xa7, 0x42, 0xec, 0x49, 0x1e, 0xc6, 0x01, 0x99, 0x71, 0xb8, 0x03, 0x15, 0xce, 0x46, 0x54, 0xe8,
-	0xc5, 0x66, 0xc9, 0xba, 0xb9, 0x69, 0xd8, 0x17, 0x79, 0xb3, 0x09, 0x1b, 0x51, 0xa2, 0x40, 0xbc,
-	0x0a, 0xd7, 0x12, 0x4a, 0x79, 0x3f, 0xf4, 0xf5, 0x52, 0xda, 0x84, 0x68, 0xa9, 0xec, 0xfa, 0x78,
-	0x0d, 0xaa, 0x9e, 0xea, 0x41, 0x85, 0x5e, 0x6e, 0x96, 0xac, 0x2a, 0x39, 0x0f, 0xe0, 0xbb, 0xa0,
-	0xf9, 0x74, 0x1c, 0x0e, 0xa9, 0x5e, 0x51, 0x55, 0x4a, 0xe1, 0x06, 0x54, 0x84, 0xf4, 0x8e, 0xa8,
-	0xae, 0x35, 0x91, 0x55, 0x26, 0x4a, 0x3c, 0xae, 0x7d, 0x3a, 0x3b, 0x69, 0xcf, 0x3c, 0xb6, 0xee,
-	0xc0, 0xed, 0x85, 0x21, 0x09, 0x15, 0x09, 0x8b, 0x05, 0x6d, 0x7d, 0x46, 0x80, 0x7b, 0x22, 0xd8,
-	0x4f, 0x7c, 0x4f, 0xd2, 0xed, 0x79, 0xa3, 0xab, 0xef, 0x60, 0x61, 0xa2, 0xe2, 0xe5, 0x13, 0x95,
-	0x96, 0x26, 0xfa, 0xd3, 0xe3, 0x1a, 0x18, 0x7f, 0x7b, 0xc9, 0xad, 0xb6, 0xb7, 0xa0, 0x9c, 0xae,
-	0x10, 0x37, 0xa0, 0x4e, 0x76, 0x5f, 0xb8, 0xfd, 0xfd, 0x97, 0x7b, 0xaf, 0xdc, 0x27, 0xdd, 0x67,
-	0x5d, 0xf7, 0x69, 0xbd, 0x80, 0x57, 0xa0, 0x96, 0x45, 0xdf, 0xec, 0x92, 0xe7, 0x2e, 0xa9, 0x23,
-	0x7c, 0x0b, 0x6e, 0x64, 0x81, 0xd7, 0x2e, 0x49, 0x19, 0x52, 0x2f, 0x6e, 0xfe, 0x40, 0x50, 0xea,
-	0x89, 0x00, 0xbf, 0x85, 0xeb, 0xf3, 0xd7, 0x7e, 0x70, 0xf1, 0x63, 0x2d, 0xec, 0xca, 0x78, 0xf8,
-	0x4f, 0x24, 0xf7, 0x88, 0x23, 0x58, 0x59, 0x5e, 0xa5, 0x75, 0x69, 0xf5, 0x12, 0x69, 0x74, 0xfe,
-	0x97, 0xcc, 0xdb, 0x19, 0x95, 0x8f, 0x67, 0x27, 0x6d, 0xb4, 0x73, 0xf0, 0x6d, 0x62, 0xa2, 0xd3,
-	0x89, 0x89, 0x7e, 0x4d, 0x4c, 0xf4, 0x65, 0x6a, 0x16, 0x4e, 0xa7, 0x66, 0xe1, 0xe7, 0xd4, 0x2c,
-	0x1c, 0x6c, 0x05, 0xa1, 0x3c, 0x7c, 0x37, 0xb0, 0x87, 0x2c, 0x72, 0xf2, 0xcb, 0xd7, 0x63, 0x2a,
-	0xdf, 0x33, 0x7e, 0x34, 0x0f, 0x38, 0xc3, 0x43, 0x2f, 0x8c, 0x9d, 0xe3, 0xf3, 0x8f, 0x96, 0x1f,
-	0x92, 0xc1, 0x40, 0xcb, 0x3e, 0xc9, 0xa3, 0xdf, 0x01, 0x00, 0x00, 0xff, 0xff, 0x9f, 0x12, 0xae,
-	0x28, 0x8f, 0x03, 0x00, 0x00,
+	// 1017 bytes of a gzipped FileDescriptorProto
+	0x1f, 0x8b, 0x08, 0x00, 0x00, 0x00, 0x00, 0x00, 0x02, 0xff, 0xa4, 0x56, 0x41, 0x6f, 0x1b, 0x45,
+	0x14, 0xce, 0xda, 0x1b, 0xc7, 0x7e, 0x76, 0x12, 0x77, 0xea, 0x26, 0xdb, 0x55, 0x70, 0x5d, 0x43,
+	0xc1, 0x04, 0x62, 0xa7, 0x06, 0x71, 0xc8, 0x29, 0x49, 0x6b, 0xd4, 0xa8, 0x98, 0x54, 0x53, 0x0a,
+	0xa8, 0x48, 0x44, 0x1b, 0xef, 0x68, 0xbd, 0xc4, 0xde, 0x59, 0xcd, 0x8c, 0x93, 0xe6, 0x86, 0x38,
+	0x72, 0x82, 0x03, 0xff, 0xa3, 0x07, 0x7e, 0x02, 0x87, 0x1e, 0x2b, 0x4e, 0x9c, 0x10, 0x4a, 0x0e,
+	0x15, 0x7f, 0x02, 0xa1, 0x9d, 0x59, 0xaf, 0x77, 0x5d, 0x1b, 0xbb, 0xe1, 0x36, 0xef, 0xcd, 0xf7,
+	0xe6, 0xfb, 0xe6, 0xdb, 0xe7, 0x37, 0x86, 0xb7, 0xb8, 0xb0, 0x58, 0xcf, 0xf5, 0x9c, 0x06, 0x23,
+	0x8e, 0xcb, 0x05, 0x3b, 0x6f, 0x9c, 0xde, 0x6d, 0x88, 0x67, 0x75, 0x9f, 0x51, 0x41, 0x51, 0x69,
+	0xb8, 0x5d, 0x1f, 0x6e, 0xd7, 0x4f, 0xef, 0x9a, 0xeb, 0x1d, 0xca, 0xfb, 0x94, 0x37, 0xfa, 0xdc,
+	0x09, 0xd0, 0x7d, 0xee, 0x28, 0xb8, 0x79, 0x53, 0x6d, 0x1c, 0xc9, 0xa8, 0xa1, 0x82, 0x70, 0xab,
+	0xe4, 0x50, 0x87, 0xaa, 0x7c, 0xb0, 0x0a, 0xb3, 0xb7, 0x27, 0xd2, 0xfb, 0x16, 0xb3, 0xfa, 0x61,
+	0x61, 0xf5, 0xef, 0x14, 0xe4, 0xdb, 0xdc, 0xc1, 0x72, 0x9f, 0x30, 0xb4, 0x0d, 0x19, 0x4e, 0x3c,
+	0x9b, 0x30, 0x43, 0xab, 0x68, 0xb5, 0xdc, 0xbe, 0xf1, 0xfb, 0xaf, 0x5b, 0xa5, 0x90, 0x6a, 0xcf,
+	0xb6, 0x19, 0xe1, 0xfc, 0xb1, 0x60, 0xae, 0xe7, 0xe0, 0x10, 0x87, 0xb6, 0x61, 0x91, 0xd1, 0x1e,
+	0xe1, 0x46, 0xaa, 0x92, 0xae, 0xad, 0x34, 0xcd, 0xfa, 0xa4, 0x4b, 0xd5, 0x31, 0xed, 0x11, 0xac,
+	0x80, 0x68, 0x1d, 0x96, 0x7c, 0x42, 0xd8, 0x91, 0x6b, 0x1b, 0xe9, 0x80, 0x04, 0x67, 0x82, 0xf0,
+	0xc0, 0x46, 0x1b, 0x90, 0xb3, 0x14, 0x07, 0xe1, 0x86, 0x5e, 0x49, 0xd7, 0x72, 0x78, 0x94, 0x40,
+	0x6b, 0x90, 0xb1, 0xc9, 0xa9, 0xdb, 0x21, 0xc6, 0xa2, 0xaa, 0x52, 0x11, 0x2a, 0xc1, 0x22, 0x17,
+	0xd6, 0x09, 0x31, 0x32, 0x15, 0xad, 0xa6, 0x63, 0x15, 0xa0, 0x5d, 0xc8, 0x76, 0x2d, 0x66, 0x9f,
+	0x59, 0x8c, 0x18, 0x4b, 0x15, 0xad, 0x96, 0x6f, 0x96, 0x27, 0x2b, 0x7b, 0x10, 0xa2, 0xf6, 0xf5,
+	0x17, 0x7f, 0xde, 0x5a, 0xc0, 0x51, 0x15, 0xaa, 0x83, 0x2e, 0x5c, 0xc2, 0x8c, 0x6c, 0x45, 0x9b,
+	0x7e, 0xaf, 0x2f, 0x5c, 0xc2, 0xb0, 0xc4, 0x21, 0x04, 0xba, 0x4f, 0x69, 0xcf, 0xc8, 0x49, 0x75,
+	0x72, 0xbd, 0x93, 0xff, 0xe1, 0xd5, 0xf3, 0xcd, 0xd0, 0xa9, 0xea, 0x6f, 0x1a, 0x64, 0x87, 0x6c,
+	0xe8, 0x63, 0xd0, 0x4f, 0x5c, 0xcf, 0x96, 0x36, 0xaf, 0x34, 0x2b, 0x93, 0x4f, 0xbf, 0x2f, 0x6f,
+	0xf8, 0xd0, 0xf5, 0x6c, 0x2c, 0xd1, 0x81, 0x07, 0x7d, 0xd2, 0xa7, 0xec, 0xdc, 0x48, 0xc9, 0xcb,
+	0x86, 0x51, 0x90, 0x1f, 0xf8, 0x3d, 0x6a, 0x29, 0x47, 0x75, 0x1c, 0x46, 0x41, 0x3e, 0x38, 0x8f,
+	0x7a, 0x86, 0xae, 0x3c, 0x53, 0x11, 0xaa, 0x42, 0xe1, 0xbb, 0x01, 0x73, 0xb9, 0xed, 0x76, 0x44,
+	0xb0, 0xab, 0x1c, 0x4d, 0xe4, 0xa4, 0xdf, 0xb4, 0x6f, 0xb9, 0x9e, 0x34, 0x36, 0xf0, 0x5b, 0x46,
+	0xd5, 0x1b, 0x70, 0x3d, 0xd6, 0x31, 0x98, 0x70, 0x9f, 0x7a, 0x9c, 0x54, 0x7f, 0xd4, 0x00, 0xb5,
+	0xb9, 0xf3, 0xc4, 0xb7, 0x2d, 0x41, 0xf6, 0xa2, 0xaf, 0xf6, 0xe6, 0x0d, 0x15, 0x6b, 0x8f, 0xd4,
+	0xf4, 0xf6, 0x48, 0x8f, 0xb5, 0x47, 0xd2, 0xea, 0x0d, 0x30, 0x5f, 0xd7, 0x12, 0x49, 0x6d, 0x43,
+	0xa1, 0xcd, 0x9d, 0x07, 0xc4, 0x62, 0xe2, 0x98, 0x58, 0xe2, 0xcd, 0x35, 0x26, 0xc9, 0xd6, 0xa0,
+	0x14, 0x3f, 0x2e, 0xa2, 0xb1, 0x61, 0xb9, 0xcd, 0x9d, 0x3d, 0x7e, 0xd2, 0x26, 0x16, 0x1f, 0x30,
+	0x72, 0x05, 0x2f, 0x64, 0x6f, 0x13, 0x9f, 0x4b, 0x27, 0x96, 0xb1, 0x0a, 0x92, 0xec, 0xeb, 0x70,
+	0x23, 0xc1, 0x12, 0xd1, 0x13, 0x28, 0x06, 0x1b, 0x1e, 0x3f, 0x23, 0xec, 0xea, 0x0a, 0x10, 0xe8,
+	0x8c, 0x52, 0x21, 0x05, 0x14, 0xb0, 0x5c, 0x27, 0xf9, 0x4d, 0x30, 0xc6, 0x69, 0xe2, 0x3d, 0xb1,
+	0xda, 0xe6, 0xce, 0xbd, 0x2e, 0xe9, 0xfc, 0x0f, 0x13, 0x2a, 0x90, 0xf7, 0x2d, 0x26, 0xdc, 0x8e,
+	0xeb, 0x5b, 0x9e, 0x08, 0x9b, 0x22, 0x9e, 0x52, 0x6d, 0xce, 0x07, 0x3d, 0x21, 0xdb, 0xbf, 0x80,
+	0xc3, 0x28, 0x29, 0xf4, 0x26, 0xac, 0x8f, 0x69, 0x89, 0x74, 0xba, 0xb0, 0xd2, 0xe6, 0xce, 0xa1,
+	0x4f, 0xbc, 0xab, 0xab, 0x34, 0x60, 0x49, 0xb1, 0xaa, 0x49, 0x58, 0xc0, 0xc3, 0x30, 0xa9, 0xc2,
+	0x80, 0xb5, 0x24, 0x55, 0x24, 0xe2, 0x67, 0x0d, 0x72, 0x81, 0x93, 0x42, 0x10, 0x2e, 0xd0, 0x27,
+	0x90, 0xb3, 0x06, 0xa2, 0x4b, 0x99, 0x2b, 0xce, 0x67, 0x6a, 0x18, 0x41, 0xe7, 0x30, 0xcb, 0x84,
+	0xac, 0x25, 0x39, 0x88, 0x9a, 0x16, 0x59, 0x1c, 0xc5, 0x3b, 0x2b, 0x81, 0xd4, 0xd1, 0x69, 0xd5,
+	0xeb, 0x70, 0x2d, 0x92, 0x14, 0x09, 0xfd, 0x45, 0x7d, 0x55, 0xf5, 0xeb, 0x7a, 0x24, 0x5f, 0x93,
+	0x2b, 0xcb, 0xdd, 0x81, 0x8c, 0x7a, 0x8f, 0xa4, 0xd2, 0x7c, 0x73, 0x63, 0xf2, 0x20, 0x54, 0x2c,
+	0xe1, 0x88, 0x0e, 0x2b, 0x5e, 0x13, 0xab, 0x3e, 0x70, 0x5c, 0xd6, 0x50, 0xf2, 0xe6, 0x2e, 0xe8,
+	0xc1, 0x0b, 0x84, 0x4a, 0x50, 0xc4, 0x87, 0x9f, 0xb5, 0x8e, 0x9e, 0x7c, 0xfe, 0xf8, 0x51, 0xeb,
+	0xde, 0xc1, 0xa7, 0x07, 0xad, 0xfb, 0xc5, 0x05, 0xb4, 0x0a, 0x79, 0x99, 0xfd, 0xea, 0x10, 0x3f,
+	0x6c, 0xe1, 0xa2, 0x86, 0xae, 0xc1, 0xb2, 0x4c, 0x7c, 0xd9, 0xc2, 0x01, 0x06, 0x17, 0x53, 0xcd,
+	0x7f, 0x32, 0x90, 0x6e, 0x73, 0x07, 0x7d, 0x0d, 0xd9, 0xe8, 0xb1, 0xbc, 0x3d, 0x59, 0x6c, 0x6c,
+	0x3a, 0x9a, 0xef, 0xcf, 0x84, 0x0c, 0x35, 0xa2, 0x3e, 0xac, 0x8e, 0x0f, 0xcf, 0xda, 0xd4, 0xea,
+	0x31, 0xa4, 0xb9, 0x3d, 0x2f, 0x32, 0xa2, 0xfb, 0x06, 0x72, 0xa3, 0x09, 0x58, 0x9d, 0x5a, 0x1e,
+	0x61, 0xcc, 0xcd, 0xd9, 0x98, 0xe8, 0xf0, 0x6f, 0x01, 0x62, 0x73, 0xef, 0xed, 0xa9, 0x95, 0x23,
+	0x90, 0xf9, 0xc1, 0x1c, 0xa0, 0xe8, 0x7c, 0x07, 0x96, 0x93, 0x83, 0xed, 0xdd, 0xe9, 0xd5, 0x71,
+	0x9c, 0x59, 0x9f, 0x0f, 0x17, 0x11, 0xd9, 0x50, 0x48, 0x4c, 0xaf, 0x3b, 0x53, 0xeb, 0xe3, 0x30,
+	0x73, 0x6b, 0x2e, 0x58, 0xc4, 0x62, 0x41, 0x3e, 0x3e, 0x7c, 0xde, 0x99, 0x5a, 0x1d, 0x43, 0x99,
+	0x1f, 0xce, 0x83, 0x8a, 0x28, 0x30, 0x64, 0xc2, 0xc9, 0x72, 0x6b, 0xba, 0x05, 0x12, 0x60, 0xbe,
+	0x37, 0x03, 0x10, 0x37, 0x27, 0x31, 0x04, 0xee, 0xcc, 0x68, 0x42, 0x05, 0xfb, 0x0f, 0x73, 0x26,
+	0xfd, 0x76, 0xcd, 0xc5, 0xef, 0x5f, 0x3d, 0xdf, 0xd4, 0xf6, 0x9f, 0xbe, 0xb8, 0x28, 0x6b, 0x2f,
+	0x2f, 0xca, 0xda, 0x5f, 0x17, 0x65, 0xed, 0xa7, 0xcb, 0xf2, 0xc2, 0xcb, 0xcb, 0xf2, 0xc2, 0x1f,
+	0x97, 0xe5, 0x85, 0xa7, 0xbb, 0x8e, 0x2b, 0xba, 0x83, 0xe3, 0x7a, 0x87, 0xf6, 0x1b, 0xc3, 0x93,
+	0xb7, 0x3c, 0x22, 0xce, 0x28, 0x3b, 0x89, 0x12, 0x8d, 0x4e, 0xd7, 0x72, 0xbd, 0xc6, 0xb3, 0xd1,
+	0x5f, 0xe1, 0xe1, 0xc2, 0x3f, 0x3e, 0xce, 0xc8, 0x3f, 0xc3, 0x1f, 0xfd, 0x1b, 0x00, 0x00, 0xff,
+	0xff, 0xe2, 0x3e, 0x21, 0xad, 0xb0, 0x0b, 0x00, 0x00,
 }
 
 // Reference imports to suppress errors if they are not otherwise used.
@@ -343,6 +1137,20 @@ type MsgClient interface {
 	Register(ctx context.Context, in *MsgRegister, opts ...grpc.CallOption) (*MsgRegisterResponse, error)
 	// UpdateAddresses replaces the addresses at which a participant is reached.
 	UpdateAddresses(ctx context.Context, in *MsgUpdateAddresses, opts ...grpc.CallOption) (*MsgUpdateAddressesResponse, error)
+	// Heartbeat says that the sender, who committed to a tier of uptime, is there.
+	Heartbeat(ctx context.Context, in *MsgHeartbeat, opts ...grpc.CallOption) (*MsgHeartbeatResponse, error)
+	// AskMeasure begins the measurement of the sender's machine; the program is drawn at the end of the next block.
+	AskMeasure(ctx context.Context, in *MsgAskMeasure, opts ...grpc.CallOption) (*MsgAskMeasureResponse, error)
+	// AnswerMeasure binds the sender to the results of its measurement. The time is that of the block.
+	AnswerMeasure(ctx context.Context, in *MsgAnswerMeasure, opts ...grpc.CallOption) (*MsgAnswerMeasureResponse, error)
+	// CheckMeasure is the answer of who was drawn to run a segment of a measurement again.
+	CheckMeasure(ctx context.Context, in *MsgCheckMeasure, opts ...grpc.CallOption) (*MsgCheckMeasureResponse, error)
+	// OpenMeasure shows the results of the sender's measurement and ends it.
+	OpenMeasure(ctx context.Context, in *MsgOpenMeasure, opts ...grpc.CallOption) (*MsgOpenMeasureResponse, error)
+	// Attest says that a participant's hardware is attested, or is not. Only governance may.
+	Attest(ctx context.Context, in *MsgAttest, opts ...grpc.CallOption) (*MsgAttestResponse, error)
+	// UpdateParams replaces all parameters. Only governance may.
+	UpdateParams(ctx context.Context, in *MsgUpdateParams, opts ...grpc.CallOption) (*MsgUpdateParamsResponse, error)
 }
 
 type msgClient struct {
@@ -371,12 +1179,89 @@ func (c *msgClient) UpdateAddresses(ctx context.Context, in *MsgUpdateAddresses,
 	return out, nil
 }
 
+func (c *msgClient) Heartbeat(ctx context.Context, in *MsgHeartbeat, opts ...grpc.CallOption) (*MsgHeartbeatResponse, error) {
+	out := new(MsgHeartbeatResponse)
+	err := c.cc.Invoke(ctx, "/starling.registry.v1.Msg/Heartbeat", in, out, opts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *msgClient) AskMeasure(ctx context.Context, in *MsgAskMeasure, opts ...grpc.CallOption) (*MsgAskMeasureResponse, error) {
+	out := new(MsgAskMeasureResponse)
+	err := c.cc.Invoke(ctx, "/starling.registry.v1.Msg/AskMeasure", in, out, opts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *msgClient) AnswerMeasure(ctx context.Context, in *MsgAnswerMeasure, opts ...grpc.CallOption) (*MsgAnswerMeasureResponse, error) {
+	out := new(MsgAnswerMeasureResponse)
+	err := c.cc.Invoke(ctx, "/starling.registry.v1.Msg/AnswerMeasure", in, out, opts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *msgClient) CheckMeasure(ctx context.Context, in *MsgCheckMeasure, opts ...grpc.CallOption) (*MsgCheckMeasureResponse, error) {
+	out := new(MsgCheckMeasureResponse)
+	err := c.cc.Invoke(ctx, "/starling.registry.v1.Msg/CheckMeasure", in, out, opts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *msgClient) OpenMeasure(ctx context.Context, in *MsgOpenMeasure, opts ...grpc.CallOption) (*MsgOpenMeasureResponse, error) {
+	out := new(MsgOpenMeasureResponse)
+	err := c.cc.Invoke(ctx, "/starling.registry.v1.Msg/OpenMeasure", in, out, opts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *msgClient) Attest(ctx context.Context, in *MsgAttest, opts ...grpc.CallOption) (*MsgAttestResponse, error) {
+	out := new(MsgAttestResponse)
+	err := c.cc.Invoke(ctx, "/starling.registry.v1.Msg/Attest", in, out, opts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *msgClient) UpdateParams(ctx context.Context, in *MsgUpdateParams, opts ...grpc.CallOption) (*MsgUpdateParamsResponse, error) {
+	out := new(MsgUpdateParamsResponse)
+	err := c.cc.Invoke(ctx, "/starling.registry.v1.Msg/UpdateParams", in, out, opts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // MsgServer is the server API for Msg service.
 type MsgServer interface {
 	// Register makes the sender a participant, or adds roles, device and stake to one that exists.
 	Register(context.Context, *MsgRegister) (*MsgRegisterResponse, error)
 	// UpdateAddresses replaces the addresses at which a participant is reached.
 	UpdateAddresses(context.Context, *MsgUpdateAddresses) (*MsgUpdateAddressesResponse, error)
+	// Heartbeat says that the sender, who committed to a tier of uptime, is there.
+	Heartbeat(context.Context, *MsgHeartbeat) (*MsgHeartbeatResponse, error)
+	// AskMeasure begins the measurement of the sender's machine; the program is drawn at the end of the next block.
+	AskMeasure(context.Context, *MsgAskMeasure) (*MsgAskMeasureResponse, error)
+	// AnswerMeasure binds the sender to the results of its measurement. The time is that of the block.
+	AnswerMeasure(context.Context, *MsgAnswerMeasure) (*MsgAnswerMeasureResponse, error)
+	// CheckMeasure is the answer of who was drawn to run a segment of a measurement again.
+	CheckMeasure(context.Context, *MsgCheckMeasure) (*MsgCheckMeasureResponse, error)
+	// OpenMeasure shows the results of the sender's measurement and ends it.
+	OpenMeasure(context.Context, *MsgOpenMeasure) (*MsgOpenMeasureResponse, error)
+	// Attest says that a participant's hardware is attested, or is not. Only governance may.
+	Attest(context.Context, *MsgAttest) (*MsgAttestResponse, error)
+	// UpdateParams replaces all parameters. Only governance may.
+	UpdateParams(context.Context, *MsgUpdateParams) (*MsgUpdateParamsResponse, error)
 }
 
 // UnimplementedMsgServer can be embedded to have forward compatible implementations.
@@ -388,6 +1273,27 @@ func (*UnimplementedMsgServer) Register(ctx context.Context, req *MsgRegister) (
 }
 func (*UnimplementedMsgServer) UpdateAddresses(ctx context.Context, req *MsgUpdateAddresses) (*MsgUpdateAddressesResponse, error) {
 	return nil, status.Errorf(codes.Unimplemented, "method UpdateAddresses not implemented")
+}
+func (*UnimplementedMsgServer) Heartbeat(ctx context.Context, req *MsgHeartbeat) (*MsgHeartbeatResponse, error) {
+	return nil, status.Errorf(codes.Unimplemented, "method Heartbeat not implemented")
+}
+func (*UnimplementedMsgServer) AskMeasure(ctx context.Context, req *MsgAskMeasure) (*MsgAskMeasureResponse, error) {
+	return nil, status.Errorf(codes.Unimplemented, "method AskMeasure not implemented")
+}
+func (*UnimplementedMsgServer) AnswerMeasure(ctx context.Context, req *MsgAnswerMeasure) (*MsgAnswerMeasureResponse, error) {
+	return nil, status.Errorf(codes.Unimplemented, "method AnswerMeasure not implemented")
+}
+func (*UnimplementedMsgServer) CheckMeasure(ctx context.Context, req *MsgCheckMeasure) (*MsgCheckMeasureResponse, error) {
+	return nil, status.Errorf(codes.Unimplemented, "method CheckMeasure not implemented")
+}
+func (*UnimplementedMsgServer) OpenMeasure(ctx context.Context, req *MsgOpenMeasure) (*MsgOpenMeasureResponse, error) {
+	return nil, status.Errorf(codes.Unimplemented, "method OpenMeasure not implemented")
+}
+func (*UnimplementedMsgServer) Attest(ctx context.Context, req *MsgAttest) (*MsgAttestResponse, error) {
+	return nil, status.Errorf(codes.Unimplemented, "method Attest not implemented")
+}
+func (*UnimplementedMsgServer) UpdateParams(ctx context.Context, req *MsgUpdateParams) (*MsgUpdateParamsResponse, error) {
+	return nil, status.Errorf(codes.Unimplemented, "method UpdateParams not implemented")
 }
 
 func RegisterMsgServer(s grpc1.Server, srv MsgServer) {
@@ -430,6 +1336,132 @@ func _Msg_UpdateAddresses_Handler(srv interface{}, ctx context.Context, dec func
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Msg_Heartbeat_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(MsgHeartbeat)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(MsgServer).Heartbeat(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: "/starling.registry.v1.Msg/Heartbeat",
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(MsgServer).Heartbeat(ctx, req.(*MsgHeartbeat))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Msg_AskMeasure_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(MsgAskMeasure)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(MsgServer).AskMeasure(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: "/starling.registry.v1.Msg/AskMeasure",
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(MsgServer).AskMeasure(ctx, req.(*MsgAskMeasure))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Msg_AnswerMeasure_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(MsgAnswerMeasure)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(MsgServer).AnswerMeasure(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: "/starling.registry.v1.Msg/AnswerMeasure",
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(MsgServer).AnswerMeasure(ctx, req.(*MsgAnswerMeasure))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Msg_CheckMeasure_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(MsgCheckMeasure)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(MsgServer).CheckMeasure(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: "/starling.registry.v1.Msg/CheckMeasure",
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(MsgServer).CheckMeasure(ctx, req.(*MsgCheckMeasure))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Msg_OpenMeasure_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(MsgOpenMeasure)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(MsgServer).OpenMeasure(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: "/starling.registry.v1.Msg/OpenMeasure",
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(MsgServer).OpenMeasure(ctx, req.(*MsgOpenMeasure))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Msg_Attest_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(MsgAttest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(MsgServer).Attest(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: "/starling.registry.v1.Msg/Attest",
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(MsgServer).Attest(ctx, req.(*MsgAttest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Msg_UpdateParams_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(MsgUpdateParams)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(MsgServer).UpdateParams(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: "/starling.registry.v1.Msg/UpdateParams",
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(MsgServer).UpdateParams(ctx, req.(*MsgUpdateParams))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 var Msg_serviceDesc = _Msg_serviceDesc
 var _Msg_serviceDesc = grpc.ServiceDesc{
 	ServiceName: "starling.registry.v1.Msg",
@@ -442,6 +1474,34 @@ var _Msg_serviceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "UpdateAddresses",
 			Handler:    _Msg_UpdateAddresses_Handler,
+		},
+		{
+			MethodName: "Heartbeat",
+			Handler:    _Msg_Heartbeat_Handler,
+		},
+		{
+			MethodName: "AskMeasure",
+			Handler:    _Msg_AskMeasure_Handler,
+		},
+		{
+			MethodName: "AnswerMeasure",
+			Handler:    _Msg_AnswerMeasure_Handler,
+		},
+		{
+			MethodName: "CheckMeasure",
+			Handler:    _Msg_CheckMeasure_Handler,
+		},
+		{
+			MethodName: "OpenMeasure",
+			Handler:    _Msg_OpenMeasure_Handler,
+		},
+		{
+			MethodName: "Attest",
+			Handler:    _Msg_Attest_Handler,
+		},
+		{
+			MethodName: "UpdateParams",
+			Handler:    _Msg_UpdateParams_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},
@@ -468,6 +1528,28 @@ func (m *MsgRegister) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	_ = i
 	var l int
 	_ = l
+	if len(m.Pool) > 0 {
+		i -= len(m.Pool)
+		copy(dAtA[i:], m.Pool)
+		i = encodeVarintTx(dAtA, i, uint64(len(m.Pool)))
+		i--
+		dAtA[i] = 0x4a
+	}
+	if m.Tier != 0 {
+		i = encodeVarintTx(dAtA, i, uint64(m.Tier))
+		i--
+		dAtA[i] = 0x40
+	}
+	{
+		size, err := m.Hardware.MarshalToSizedBuffer(dAtA[:i])
+		if err != nil {
+			return 0, err
+		}
+		i -= size
+		i = encodeVarintTx(dAtA, i, uint64(size))
+	}
+	i--
+	dAtA[i] = 0x3a
 	if m.Stake != 0 {
 		i = encodeVarintTx(dAtA, i, uint64(m.Stake))
 		i--
@@ -497,20 +1579,20 @@ func (m *MsgRegister) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 		dAtA[i] = 0x1a
 	}
 	if len(m.Roles) > 0 {
-		dAtA2 := make([]byte, len(m.Roles)*10)
-		var j1 int
+		dAtA3 := make([]byte, len(m.Roles)*10)
+		var j2 int
 		for _, num := range m.Roles {
 			for num >= 1<<7 {
-				dAtA2[j1] = uint8(uint64(num)&0x7f | 0x80)
+				dAtA3[j2] = uint8(uint64(num)&0x7f | 0x80)
 				num >>= 7
-				j1++
+				j2++
 			}
-			dAtA2[j1] = uint8(num)
-			j1++
+			dAtA3[j2] = uint8(num)
+			j2++
 		}
-		i -= j1
-		copy(dAtA[i:], dAtA2[:j1])
-		i = encodeVarintTx(dAtA, i, uint64(j1))
+		i -= j2
+		copy(dAtA[i:], dAtA3[:j2])
+		i = encodeVarintTx(dAtA, i, uint64(j2))
 		i--
 		dAtA[i] = 0x12
 	}
@@ -520,6 +1602,65 @@ func (m *MsgRegister) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 		i = encodeVarintTx(dAtA, i, uint64(len(m.Sender)))
 		i--
 		dAtA[i] = 0xa
+	}
+	return len(dAtA) - i, nil
+}
+
+func (m *Hardware) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *Hardware) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *Hardware) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	if len(m.Domain) > 0 {
+		i -= len(m.Domain)
+		copy(dAtA[i:], m.Domain)
+		i = encodeVarintTx(dAtA, i, uint64(len(m.Domain)))
+		i--
+		dAtA[i] = 0x32
+	}
+	if len(m.Jurisdiction) > 0 {
+		i -= len(m.Jurisdiction)
+		copy(dAtA[i:], m.Jurisdiction)
+		i = encodeVarintTx(dAtA, i, uint64(len(m.Jurisdiction)))
+		i--
+		dAtA[i] = 0x2a
+	}
+	if len(m.Region) > 0 {
+		i -= len(m.Region)
+		copy(dAtA[i:], m.Region)
+		i = encodeVarintTx(dAtA, i, uint64(len(m.Region)))
+		i--
+		dAtA[i] = 0x22
+	}
+	if m.Upload != 0 {
+		i = encodeVarintTx(dAtA, i, uint64(m.Upload))
+		i--
+		dAtA[i] = 0x18
+	}
+	if m.Memory != 0 {
+		i = encodeVarintTx(dAtA, i, uint64(m.Memory))
+		i--
+		dAtA[i] = 0x10
+	}
+	if m.Kind != 0 {
+		i = encodeVarintTx(dAtA, i, uint64(m.Kind))
+		i--
+		dAtA[i] = 0x8
 	}
 	return len(dAtA) - i, nil
 }
@@ -616,6 +1757,439 @@ func (m *MsgUpdateAddressesResponse) MarshalToSizedBuffer(dAtA []byte) (int, err
 	return len(dAtA) - i, nil
 }
 
+func (m *MsgHeartbeat) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *MsgHeartbeat) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *MsgHeartbeat) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	if len(m.Sender) > 0 {
+		i -= len(m.Sender)
+		copy(dAtA[i:], m.Sender)
+		i = encodeVarintTx(dAtA, i, uint64(len(m.Sender)))
+		i--
+		dAtA[i] = 0xa
+	}
+	return len(dAtA) - i, nil
+}
+
+func (m *MsgHeartbeatResponse) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *MsgHeartbeatResponse) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *MsgHeartbeatResponse) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	return len(dAtA) - i, nil
+}
+
+func (m *MsgAskMeasure) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *MsgAskMeasure) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *MsgAskMeasure) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	if m.Steps != 0 {
+		i = encodeVarintTx(dAtA, i, uint64(m.Steps))
+		i--
+		dAtA[i] = 0x10
+	}
+	if len(m.Sender) > 0 {
+		i -= len(m.Sender)
+		copy(dAtA[i:], m.Sender)
+		i = encodeVarintTx(dAtA, i, uint64(len(m.Sender)))
+		i--
+		dAtA[i] = 0xa
+	}
+	return len(dAtA) - i, nil
+}
+
+func (m *MsgAskMeasureResponse) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *MsgAskMeasureResponse) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *MsgAskMeasureResponse) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	return len(dAtA) - i, nil
+}
+
+func (m *MsgAnswerMeasure) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *MsgAnswerMeasure) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *MsgAnswerMeasure) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	if len(m.Root) > 0 {
+		i -= len(m.Root)
+		copy(dAtA[i:], m.Root)
+		i = encodeVarintTx(dAtA, i, uint64(len(m.Root)))
+		i--
+		dAtA[i] = 0x12
+	}
+	if len(m.Sender) > 0 {
+		i -= len(m.Sender)
+		copy(dAtA[i:], m.Sender)
+		i = encodeVarintTx(dAtA, i, uint64(len(m.Sender)))
+		i--
+		dAtA[i] = 0xa
+	}
+	return len(dAtA) - i, nil
+}
+
+func (m *MsgAnswerMeasureResponse) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *MsgAnswerMeasureResponse) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *MsgAnswerMeasureResponse) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	return len(dAtA) - i, nil
+}
+
+func (m *MsgCheckMeasure) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *MsgCheckMeasure) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *MsgCheckMeasure) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	if len(m.Result) > 0 {
+		i -= len(m.Result)
+		copy(dAtA[i:], m.Result)
+		i = encodeVarintTx(dAtA, i, uint64(len(m.Result)))
+		i--
+		dAtA[i] = 0x1a
+	}
+	if len(m.Participant) > 0 {
+		i -= len(m.Participant)
+		copy(dAtA[i:], m.Participant)
+		i = encodeVarintTx(dAtA, i, uint64(len(m.Participant)))
+		i--
+		dAtA[i] = 0x12
+	}
+	if len(m.Sender) > 0 {
+		i -= len(m.Sender)
+		copy(dAtA[i:], m.Sender)
+		i = encodeVarintTx(dAtA, i, uint64(len(m.Sender)))
+		i--
+		dAtA[i] = 0xa
+	}
+	return len(dAtA) - i, nil
+}
+
+func (m *MsgCheckMeasureResponse) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *MsgCheckMeasureResponse) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *MsgCheckMeasureResponse) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	return len(dAtA) - i, nil
+}
+
+func (m *MsgOpenMeasure) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *MsgOpenMeasure) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *MsgOpenMeasure) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	if len(m.Results) > 0 {
+		for iNdEx := len(m.Results) - 1; iNdEx >= 0; iNdEx-- {
+			i -= len(m.Results[iNdEx])
+			copy(dAtA[i:], m.Results[iNdEx])
+			i = encodeVarintTx(dAtA, i, uint64(len(m.Results[iNdEx])))
+			i--
+			dAtA[i] = 0x12
+		}
+	}
+	if len(m.Sender) > 0 {
+		i -= len(m.Sender)
+		copy(dAtA[i:], m.Sender)
+		i = encodeVarintTx(dAtA, i, uint64(len(m.Sender)))
+		i--
+		dAtA[i] = 0xa
+	}
+	return len(dAtA) - i, nil
+}
+
+func (m *MsgOpenMeasureResponse) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *MsgOpenMeasureResponse) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *MsgOpenMeasureResponse) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	return len(dAtA) - i, nil
+}
+
+func (m *MsgAttest) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *MsgAttest) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *MsgAttest) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	if m.Attested {
+		i--
+		if m.Attested {
+			dAtA[i] = 1
+		} else {
+			dAtA[i] = 0
+		}
+		i--
+		dAtA[i] = 0x18
+	}
+	if len(m.Participant) > 0 {
+		i -= len(m.Participant)
+		copy(dAtA[i:], m.Participant)
+		i = encodeVarintTx(dAtA, i, uint64(len(m.Participant)))
+		i--
+		dAtA[i] = 0x12
+	}
+	if len(m.Authority) > 0 {
+		i -= len(m.Authority)
+		copy(dAtA[i:], m.Authority)
+		i = encodeVarintTx(dAtA, i, uint64(len(m.Authority)))
+		i--
+		dAtA[i] = 0xa
+	}
+	return len(dAtA) - i, nil
+}
+
+func (m *MsgAttestResponse) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *MsgAttestResponse) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *MsgAttestResponse) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	return len(dAtA) - i, nil
+}
+
+func (m *MsgUpdateParams) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *MsgUpdateParams) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *MsgUpdateParams) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	{
+		size, err := m.Params.MarshalToSizedBuffer(dAtA[:i])
+		if err != nil {
+			return 0, err
+		}
+		i -= size
+		i = encodeVarintTx(dAtA, i, uint64(size))
+	}
+	i--
+	dAtA[i] = 0x12
+	if len(m.Authority) > 0 {
+		i -= len(m.Authority)
+		copy(dAtA[i:], m.Authority)
+		i = encodeVarintTx(dAtA, i, uint64(len(m.Authority)))
+		i--
+		dAtA[i] = 0xa
+	}
+	return len(dAtA) - i, nil
+}
+
+func (m *MsgUpdateParamsResponse) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *MsgUpdateParamsResponse) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *MsgUpdateParamsResponse) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	return len(dAtA) - i, nil
+}
+
 func encodeVarintTx(dAtA []byte, offset int, v uint64) int {
 	offset -= sovTx(v)
 	base := offset
@@ -661,6 +2235,45 @@ func (m *MsgRegister) Size() (n int) {
 	if m.Stake != 0 {
 		n += 1 + sovTx(uint64(m.Stake))
 	}
+	l = m.Hardware.Size()
+	n += 1 + l + sovTx(uint64(l))
+	if m.Tier != 0 {
+		n += 1 + sovTx(uint64(m.Tier))
+	}
+	l = len(m.Pool)
+	if l > 0 {
+		n += 1 + l + sovTx(uint64(l))
+	}
+	return n
+}
+
+func (m *Hardware) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	if m.Kind != 0 {
+		n += 1 + sovTx(uint64(m.Kind))
+	}
+	if m.Memory != 0 {
+		n += 1 + sovTx(uint64(m.Memory))
+	}
+	if m.Upload != 0 {
+		n += 1 + sovTx(uint64(m.Upload))
+	}
+	l = len(m.Region)
+	if l > 0 {
+		n += 1 + l + sovTx(uint64(l))
+	}
+	l = len(m.Jurisdiction)
+	if l > 0 {
+		n += 1 + l + sovTx(uint64(l))
+	}
+	l = len(m.Domain)
+	if l > 0 {
+		n += 1 + l + sovTx(uint64(l))
+	}
 	return n
 }
 
@@ -697,6 +2310,190 @@ func (m *MsgUpdateAddresses) Size() (n int) {
 }
 
 func (m *MsgUpdateAddressesResponse) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	return n
+}
+
+func (m *MsgHeartbeat) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	l = len(m.Sender)
+	if l > 0 {
+		n += 1 + l + sovTx(uint64(l))
+	}
+	return n
+}
+
+func (m *MsgHeartbeatResponse) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	return n
+}
+
+func (m *MsgAskMeasure) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	l = len(m.Sender)
+	if l > 0 {
+		n += 1 + l + sovTx(uint64(l))
+	}
+	if m.Steps != 0 {
+		n += 1 + sovTx(uint64(m.Steps))
+	}
+	return n
+}
+
+func (m *MsgAskMeasureResponse) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	return n
+}
+
+func (m *MsgAnswerMeasure) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	l = len(m.Sender)
+	if l > 0 {
+		n += 1 + l + sovTx(uint64(l))
+	}
+	l = len(m.Root)
+	if l > 0 {
+		n += 1 + l + sovTx(uint64(l))
+	}
+	return n
+}
+
+func (m *MsgAnswerMeasureResponse) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	return n
+}
+
+func (m *MsgCheckMeasure) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	l = len(m.Sender)
+	if l > 0 {
+		n += 1 + l + sovTx(uint64(l))
+	}
+	l = len(m.Participant)
+	if l > 0 {
+		n += 1 + l + sovTx(uint64(l))
+	}
+	l = len(m.Result)
+	if l > 0 {
+		n += 1 + l + sovTx(uint64(l))
+	}
+	return n
+}
+
+func (m *MsgCheckMeasureResponse) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	return n
+}
+
+func (m *MsgOpenMeasure) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	l = len(m.Sender)
+	if l > 0 {
+		n += 1 + l + sovTx(uint64(l))
+	}
+	if len(m.Results) > 0 {
+		for _, b := range m.Results {
+			l = len(b)
+			n += 1 + l + sovTx(uint64(l))
+		}
+	}
+	return n
+}
+
+func (m *MsgOpenMeasureResponse) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	return n
+}
+
+func (m *MsgAttest) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	l = len(m.Authority)
+	if l > 0 {
+		n += 1 + l + sovTx(uint64(l))
+	}
+	l = len(m.Participant)
+	if l > 0 {
+		n += 1 + l + sovTx(uint64(l))
+	}
+	if m.Attested {
+		n += 2
+	}
+	return n
+}
+
+func (m *MsgAttestResponse) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	return n
+}
+
+func (m *MsgUpdateParams) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	l = len(m.Authority)
+	if l > 0 {
+		n += 1 + l + sovTx(uint64(l))
+	}
+	l = m.Params.Size()
+	n += 1 + l + sovTx(uint64(l))
+	return n
+}
+
+func (m *MsgUpdateParamsResponse) Size() (n int) {
 	if m == nil {
 		return 0
 	}
@@ -956,6 +2753,293 @@ func (m *MsgRegister) Unmarshal(dAtA []byte) error {
 					break
 				}
 			}
+		case 7:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Hardware", wireType)
+			}
+			var msglen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowTx
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				msglen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if msglen < 0 {
+				return ErrInvalidLengthTx
+			}
+			postIndex := iNdEx + msglen
+			if postIndex < 0 {
+				return ErrInvalidLengthTx
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			if err := m.Hardware.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
+			iNdEx = postIndex
+		case 8:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Tier", wireType)
+			}
+			m.Tier = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowTx
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.Tier |= Tier(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 9:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Pool", wireType)
+			}
+			var stringLen uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowTx
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				stringLen |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			intStringLen := int(stringLen)
+			if intStringLen < 0 {
+				return ErrInvalidLengthTx
+			}
+			postIndex := iNdEx + intStringLen
+			if postIndex < 0 {
+				return ErrInvalidLengthTx
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Pool = string(dAtA[iNdEx:postIndex])
+			iNdEx = postIndex
+		default:
+			iNdEx = preIndex
+			skippy, err := skipTx(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthTx
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *Hardware) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowTx
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: Hardware: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: Hardware: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		case 1:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Kind", wireType)
+			}
+			m.Kind = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowTx
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.Kind |= DeviceKind(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 2:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Memory", wireType)
+			}
+			m.Memory = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowTx
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.Memory |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 3:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Upload", wireType)
+			}
+			m.Upload = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowTx
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.Upload |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 4:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Region", wireType)
+			}
+			var stringLen uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowTx
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				stringLen |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			intStringLen := int(stringLen)
+			if intStringLen < 0 {
+				return ErrInvalidLengthTx
+			}
+			postIndex := iNdEx + intStringLen
+			if postIndex < 0 {
+				return ErrInvalidLengthTx
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Region = string(dAtA[iNdEx:postIndex])
+			iNdEx = postIndex
+		case 5:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Jurisdiction", wireType)
+			}
+			var stringLen uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowTx
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				stringLen |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			intStringLen := int(stringLen)
+			if intStringLen < 0 {
+				return ErrInvalidLengthTx
+			}
+			postIndex := iNdEx + intStringLen
+			if postIndex < 0 {
+				return ErrInvalidLengthTx
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Jurisdiction = string(dAtA[iNdEx:postIndex])
+			iNdEx = postIndex
+		case 6:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Domain", wireType)
+			}
+			var stringLen uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowTx
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				stringLen |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			intStringLen := int(stringLen)
+			if intStringLen < 0 {
+				return ErrInvalidLengthTx
+			}
+			postIndex := iNdEx + intStringLen
+			if postIndex < 0 {
+				return ErrInvalidLengthTx
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Domain = string(dAtA[iNdEx:postIndex])
+			iNdEx = postIndex
 		default:
 			iNdEx = preIndex
 			skippy, err := skipTx(dAtA[iNdEx:])
@@ -1200,6 +3284,1166 @@ func (m *MsgUpdateAddressesResponse) Unmarshal(dAtA []byte) error {
 		}
 		if fieldNum <= 0 {
 			return fmt.Errorf("proto: MsgUpdateAddressesResponse: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		default:
+			iNdEx = preIndex
+			skippy, err := skipTx(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthTx
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *MsgHeartbeat) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowTx
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: MsgHeartbeat: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: MsgHeartbeat: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		case 1:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Sender", wireType)
+			}
+			var stringLen uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowTx
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				stringLen |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			intStringLen := int(stringLen)
+			if intStringLen < 0 {
+				return ErrInvalidLengthTx
+			}
+			postIndex := iNdEx + intStringLen
+			if postIndex < 0 {
+				return ErrInvalidLengthTx
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Sender = string(dAtA[iNdEx:postIndex])
+			iNdEx = postIndex
+		default:
+			iNdEx = preIndex
+			skippy, err := skipTx(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthTx
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *MsgHeartbeatResponse) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowTx
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: MsgHeartbeatResponse: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: MsgHeartbeatResponse: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		default:
+			iNdEx = preIndex
+			skippy, err := skipTx(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthTx
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *MsgAskMeasure) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowTx
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: MsgAskMeasure: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: MsgAskMeasure: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		case 1:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Sender", wireType)
+			}
+			var stringLen uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowTx
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				stringLen |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			intStringLen := int(stringLen)
+			if intStringLen < 0 {
+				return ErrInvalidLengthTx
+			}
+			postIndex := iNdEx + intStringLen
+			if postIndex < 0 {
+				return ErrInvalidLengthTx
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Sender = string(dAtA[iNdEx:postIndex])
+			iNdEx = postIndex
+		case 2:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Steps", wireType)
+			}
+			m.Steps = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowTx
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.Steps |= uint32(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		default:
+			iNdEx = preIndex
+			skippy, err := skipTx(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthTx
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *MsgAskMeasureResponse) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowTx
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: MsgAskMeasureResponse: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: MsgAskMeasureResponse: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		default:
+			iNdEx = preIndex
+			skippy, err := skipTx(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthTx
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *MsgAnswerMeasure) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowTx
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: MsgAnswerMeasure: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: MsgAnswerMeasure: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		case 1:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Sender", wireType)
+			}
+			var stringLen uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowTx
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				stringLen |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			intStringLen := int(stringLen)
+			if intStringLen < 0 {
+				return ErrInvalidLengthTx
+			}
+			postIndex := iNdEx + intStringLen
+			if postIndex < 0 {
+				return ErrInvalidLengthTx
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Sender = string(dAtA[iNdEx:postIndex])
+			iNdEx = postIndex
+		case 2:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Root", wireType)
+			}
+			var byteLen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowTx
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				byteLen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if byteLen < 0 {
+				return ErrInvalidLengthTx
+			}
+			postIndex := iNdEx + byteLen
+			if postIndex < 0 {
+				return ErrInvalidLengthTx
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Root = append(m.Root[:0], dAtA[iNdEx:postIndex]...)
+			if m.Root == nil {
+				m.Root = []byte{}
+			}
+			iNdEx = postIndex
+		default:
+			iNdEx = preIndex
+			skippy, err := skipTx(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthTx
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *MsgAnswerMeasureResponse) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowTx
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: MsgAnswerMeasureResponse: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: MsgAnswerMeasureResponse: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		default:
+			iNdEx = preIndex
+			skippy, err := skipTx(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthTx
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *MsgCheckMeasure) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowTx
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: MsgCheckMeasure: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: MsgCheckMeasure: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		case 1:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Sender", wireType)
+			}
+			var stringLen uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowTx
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				stringLen |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			intStringLen := int(stringLen)
+			if intStringLen < 0 {
+				return ErrInvalidLengthTx
+			}
+			postIndex := iNdEx + intStringLen
+			if postIndex < 0 {
+				return ErrInvalidLengthTx
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Sender = string(dAtA[iNdEx:postIndex])
+			iNdEx = postIndex
+		case 2:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Participant", wireType)
+			}
+			var stringLen uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowTx
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				stringLen |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			intStringLen := int(stringLen)
+			if intStringLen < 0 {
+				return ErrInvalidLengthTx
+			}
+			postIndex := iNdEx + intStringLen
+			if postIndex < 0 {
+				return ErrInvalidLengthTx
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Participant = string(dAtA[iNdEx:postIndex])
+			iNdEx = postIndex
+		case 3:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Result", wireType)
+			}
+			var byteLen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowTx
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				byteLen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if byteLen < 0 {
+				return ErrInvalidLengthTx
+			}
+			postIndex := iNdEx + byteLen
+			if postIndex < 0 {
+				return ErrInvalidLengthTx
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Result = append(m.Result[:0], dAtA[iNdEx:postIndex]...)
+			if m.Result == nil {
+				m.Result = []byte{}
+			}
+			iNdEx = postIndex
+		default:
+			iNdEx = preIndex
+			skippy, err := skipTx(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthTx
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *MsgCheckMeasureResponse) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowTx
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: MsgCheckMeasureResponse: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: MsgCheckMeasureResponse: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		default:
+			iNdEx = preIndex
+			skippy, err := skipTx(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthTx
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *MsgOpenMeasure) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowTx
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: MsgOpenMeasure: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: MsgOpenMeasure: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		case 1:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Sender", wireType)
+			}
+			var stringLen uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowTx
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				stringLen |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			intStringLen := int(stringLen)
+			if intStringLen < 0 {
+				return ErrInvalidLengthTx
+			}
+			postIndex := iNdEx + intStringLen
+			if postIndex < 0 {
+				return ErrInvalidLengthTx
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Sender = string(dAtA[iNdEx:postIndex])
+			iNdEx = postIndex
+		case 2:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Results", wireType)
+			}
+			var byteLen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowTx
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				byteLen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if byteLen < 0 {
+				return ErrInvalidLengthTx
+			}
+			postIndex := iNdEx + byteLen
+			if postIndex < 0 {
+				return ErrInvalidLengthTx
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Results = append(m.Results, make([]byte, postIndex-iNdEx))
+			copy(m.Results[len(m.Results)-1], dAtA[iNdEx:postIndex])
+			iNdEx = postIndex
+		default:
+			iNdEx = preIndex
+			skippy, err := skipTx(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthTx
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *MsgOpenMeasureResponse) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowTx
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: MsgOpenMeasureResponse: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: MsgOpenMeasureResponse: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		default:
+			iNdEx = preIndex
+			skippy, err := skipTx(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthTx
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *MsgAttest) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowTx
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: MsgAttest: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: MsgAttest: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		case 1:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Authority", wireType)
+			}
+			var stringLen uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowTx
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				stringLen |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			intStringLen := int(stringLen)
+			if intStringLen < 0 {
+				return ErrInvalidLengthTx
+			}
+			postIndex := iNdEx + intStringLen
+			if postIndex < 0 {
+				return ErrInvalidLengthTx
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Authority = string(dAtA[iNdEx:postIndex])
+			iNdEx = postIndex
+		case 2:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Participant", wireType)
+			}
+			var stringLen uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowTx
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				stringLen |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			intStringLen := int(stringLen)
+			if intStringLen < 0 {
+				return ErrInvalidLengthTx
+			}
+			postIndex := iNdEx + intStringLen
+			if postIndex < 0 {
+				return ErrInvalidLengthTx
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Participant = string(dAtA[iNdEx:postIndex])
+			iNdEx = postIndex
+		case 3:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Attested", wireType)
+			}
+			var v int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowTx
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				v |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			m.Attested = bool(v != 0)
+		default:
+			iNdEx = preIndex
+			skippy, err := skipTx(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthTx
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *MsgAttestResponse) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowTx
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: MsgAttestResponse: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: MsgAttestResponse: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		default:
+			iNdEx = preIndex
+			skippy, err := skipTx(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthTx
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *MsgUpdateParams) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowTx
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: MsgUpdateParams: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: MsgUpdateParams: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		case 1:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Authority", wireType)
+			}
+			var stringLen uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowTx
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				stringLen |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			intStringLen := int(stringLen)
+			if intStringLen < 0 {
+				return ErrInvalidLengthTx
+			}
+			postIndex := iNdEx + intStringLen
+			if postIndex < 0 {
+				return ErrInvalidLengthTx
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Authority = string(dAtA[iNdEx:postIndex])
+			iNdEx = postIndex
+		case 2:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Params", wireType)
+			}
+			var msglen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowTx
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				msglen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if msglen < 0 {
+				return ErrInvalidLengthTx
+			}
+			postIndex := iNdEx + msglen
+			if postIndex < 0 {
+				return ErrInvalidLengthTx
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			if err := m.Params.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
+			iNdEx = postIndex
+		default:
+			iNdEx = preIndex
+			skippy, err := skipTx(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthTx
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *MsgUpdateParamsResponse) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowTx
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: MsgUpdateParamsResponse: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: MsgUpdateParamsResponse: illegal tag %d (wire type %d)", fieldNum, wire)
 		}
 		switch fieldNum {
 		default:

@@ -1,0 +1,165 @@
+package market
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	sdk "github.com/cosmos/cosmos-sdk/types"
+
+	"github.com/starling-network/starling/chain/adapter"
+	"github.com/starling-network/starling/chain/x/market/marketpb"
+	rules "github.com/starling-network/starling/protocol/market"
+	"github.com/starling-network/starling/protocol/run"
+)
+
+// own returns the job of a message if its sender ordered it and it is in a state.
+func (k *Keeper) own(ctx context.Context, sender, id string, states ...Status) (Job, error) {
+	job, err := k.Job(ctx, id)
+	switch {
+	case err != nil:
+		return job, err
+	case job.Order.Consumer != sender:
+		return job, fmt.Errorf("%w: %s ordered %s", ErrNotYours, job.Order.Consumer, id)
+	}
+	for _, s := range states {
+		if job.State() == s {
+			return job, nil
+		}
+	}
+	return job, fmt.Errorf("%w: %s is %s", ErrState, id, job.State())
+}
+
+// State is the status of a job with what its consumer wants of it.
+func (j Job) State() Status {
+	switch {
+	case j.Status == Running && j.Ending:
+		return Ending
+	case j.Status == Running && j.Paused > 0:
+		return Paused
+	}
+	return j.Status
+}
+
+// CancelOrder implements marketpb.MsgServer.
+func (k *Keeper) CancelOrder(ctx context.Context, m *marketpb.MsgCancelOrder) (*marketpb.MsgCancelOrderResponse, error) {
+	job, err := k.own(ctx, m.Sender, m.Job, Open, Running, Paused)
+	if err != nil {
+		return nil, Refusals.Wrap(err)
+	}
+	if job.Status == Open {
+		return &marketpb.MsgCancelOrderResponse{}, k.refund(ctx, job, Cancelled, "")
+	}
+	job.Ending, job.Paused = true, 0
+	return &marketpb.MsgCancelOrderResponse{}, k.steer(ctx, job)
+}
+
+// PauseJob implements marketpb.MsgServer.
+func (k *Keeper) PauseJob(ctx context.Context, m *marketpb.MsgPauseJob) (*marketpb.MsgPauseJobResponse, error) {
+	job, err := k.own(ctx, m.Sender, m.Job, Running)
+	if err != nil {
+		return nil, Refusals.Wrap(err)
+	}
+	job.Paused = sdk.UnwrapSDKContext(ctx).BlockHeight()
+	return &marketpb.MsgPauseJobResponse{}, k.steer(ctx, job)
+}
+
+// ResumeJob implements marketpb.MsgServer.
+func (k *Keeper) ResumeJob(ctx context.Context, m *marketpb.MsgResumeJob) (*marketpb.MsgResumeJobResponse, error) {
+	job, err := k.own(ctx, m.Sender, m.Job, Paused)
+	if err != nil {
+		return nil, Refusals.Wrap(err)
+	}
+	job.Paused = 0
+	return &marketpb.MsgResumeJobResponse{}, k.steer(ctx, job)
+}
+
+// TopUpJob implements marketpb.MsgServer.
+func (k *Keeper) TopUpJob(ctx context.Context, m *marketpb.MsgTopUpJob) (*marketpb.MsgTopUpJobResponse, error) {
+	job, err := k.own(ctx, m.Sender, m.Job, Open, Running, Paused)
+	if err != nil {
+		return nil, Refusals.Wrap(err)
+	}
+	before, err := k.Escrow(ctx, m.Job)
+	if err != nil {
+		return nil, err
+	}
+	after, err := before.TopUp(m.Amount)
+	if err != nil {
+		return nil, Refusals.Wrap(err)
+	}
+	if err := k.lock(ctx, m.Sender, m.Amount); err != nil {
+		return nil, err
+	}
+	job.Order.Budget = after.Budget
+	return &marketpb.MsgTopUpJobResponse{}, errors.Join(k.escrows.Set(ctx, m.Job, after), k.steer(ctx, job))
+}
+
+// lock moves an amount from a consumer to the budgets.
+func (k *Keeper) lock(ctx context.Context, sender string, amount uint64) error {
+	from, err := sdk.AccAddressFromBech32(sender)
+	if err != nil {
+		return err
+	}
+	if err := k.bank.SendCoinsFromAccountToModule(ctx, from, Name, adapter.Coins(amount)); err != nil {
+		return Refusals.Wrap(fmt.Errorf("%w: %w", ErrFunds, err))
+	}
+	return nil
+}
+
+func (k *Keeper) steer(ctx context.Context, job Job) error {
+	return errors.Join(k.jobs.Set(ctx, job.Order.ID, job), emit(ctx, &marketpb.EventSteered{Job: job.Order.ID, State: string(job.State()), Budget: job.Order.Budget}))
+}
+
+// Hold completes what a run is told of its job at the end of a block: whether its budget covers another round, and what its
+// consumer wants. A pause that takes too long is the end of the job.
+func (k *Keeper) Hold(ctx context.Context, s run.State, env run.Env) (run.Env, error) {
+	job, err := k.Job(ctx, s.Terms.Job)
+	if err != nil {
+		return env, err
+	}
+	escrow, err := k.Escrow(ctx, s.Terms.Job)
+	if err != nil {
+		return env, err
+	}
+	if job.Paused > 0 {
+		params, err := k.Params(ctx)
+		if err != nil {
+			return env, err
+		}
+		if env.Height > job.Paused+params.PauseBlocks {
+			job.Ending, job.Paused = true, 0
+			if err := k.steer(ctx, job); err != nil {
+				return env, err
+			}
+		}
+	}
+	env.Ended, env.Paused = job.Ending, job.Paused > 0
+	if broke := rules.Exposure(s) > escrow.Remaining(); broke && job.Order.OnExceed == rules.PauseExceeded {
+		env.Paused = true
+	} else {
+		env.Broke = broke
+	}
+	return env, nil
+}
+
+// Params are the parameters in force.
+func (k *Keeper) Params(ctx context.Context) (rules.Params, error) {
+	p, err := k.params.Get(ctx)
+	if missing(err) {
+		return rules.DefaultParams(), nil
+	}
+	return p, err
+}
+
+// UpdateParams implements marketpb.MsgServer.
+func (k *Keeper) UpdateParams(ctx context.Context, m *marketpb.MsgUpdateParams) (*marketpb.MsgUpdateParamsResponse, error) {
+	if err := adapter.OnlyBy(k.authority, m.Authority); err != nil {
+		return nil, Refusals.Wrap(err)
+	}
+	p := rules.Params{FeePPM: m.Params.FeePpm, PauseBlocks: m.Params.PauseBlocks}
+	if err := p.Validate(); err != nil {
+		return nil, Refusals.Wrap(err)
+	}
+	return &marketpb.MsgUpdateParamsResponse{}, k.params.Set(ctx, p)
+}

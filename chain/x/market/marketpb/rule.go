@@ -1,0 +1,42 @@
+// Package marketpb holds the messages, queries and events of the market, generated from chain/proto, and the conversion of
+// what they share with the rules of protocol/market. It decides nothing.
+package marketpb
+
+import (
+	"math"
+
+	"github.com/starling-network/starling/chain/x/registry/registrypb"
+	"github.com/starling-network/starling/protocol/market"
+)
+
+// Rule returns the conditions as the rules know them.
+func (c Conditions) Rule() market.Conditions {
+	r := market.Conditions{
+		Memory: c.Memory, Upload: c.Upload, Regions: c.Regions, NotRegions: c.NotRegions, Jurisdictions: c.Jurisdictions,
+		NotJurisdictions: c.NotJurisdictions, Attested: c.Attested, Tier: c.Tier.Rule(), Domains: c.Domains, Hourly: c.Hourly,
+	}
+	for _, class := range c.Classes {
+		r.Classes = append(r.Classes, class.Rule())
+	}
+	return r
+}
+
+// FromConditions is the inverse of Conditions.Rule.
+func FromConditions(r market.Conditions) Conditions {
+	c := Conditions{
+		Memory: r.Memory, Upload: r.Upload, Regions: r.Regions, NotRegions: r.NotRegions, Jurisdictions: r.Jurisdictions,
+		NotJurisdictions: r.NotJurisdictions, Attested: r.Attested, Tier: registrypb.Tier(r.Tier), Domains: r.Domains, Hourly: r.Hourly,
+	}
+	for _, class := range r.Classes {
+		c.Classes = append(c.Classes, registrypb.MachineClass(class))
+	}
+	return c
+}
+
+// Rule returns what to do as the rules know it.
+func (e OnExceed) Rule() market.Exceed {
+	if e < 0 || e > math.MaxUint8 {
+		return math.MaxUint8 // which they refuse
+	}
+	return market.Exceed(e)
+}

@@ -1,0 +1,136 @@
+package registry
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"cosmossdk.io/collections"
+	sdk "github.com/cosmos/cosmos-sdk/types"
+
+	"github.com/starling-network/starling/chain/adapter"
+	"github.com/starling-network/starling/chain/x/registry/registrypb"
+	"github.com/starling-network/starling/protocol/registry"
+)
+
+// Register implements registrypb.MsgServer.
+func (k *Keeper) Register(ctx context.Context, m *registrypb.MsgRegister) (*registrypb.MsgRegisterResponse, error) {
+	old, err := k.Get(ctx, m.Sender)
+	if err != nil && !errors.Is(err, ErrUnknown) {
+		return nil, err
+	}
+	known := err == nil
+	p := registry.Participant{
+		ID: m.Sender, Addrs: m.Addresses, PeerID: m.PeerId, Device: m.Device, Stake: old.Stake,
+		Hardware: m.Hardware.Rule(), Tier: m.Tier.Rule(), Pool: m.Pool,
+	}
+	params, err := k.Params(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, role := range m.Roles {
+		p.Roles = append(p.Roles, role.Rule())
+	}
+	if p, err = p.TopUp(m.Stake); err != nil {
+		return nil, Refusals.Wrap(err)
+	}
+	if p, err = registry.Register(p, params, sdk.UnwrapSDKContext(ctx).BlockHeight()); err != nil {
+		return nil, Refusals.Wrap(err)
+	}
+	if known {
+		p = old.Renew(p)
+	}
+	if err := k.lock(ctx, m.Sender, m.Stake); err != nil {
+		return nil, err
+	}
+	if err := k.commit(ctx, old, p); err != nil {
+		return nil, err
+	}
+	return &registrypb.MsgRegisterResponse{}, k.set(ctx, p)
+}
+
+// UpdateAddresses implements registrypb.MsgServer.
+func (k *Keeper) UpdateAddresses(ctx context.Context, m *registrypb.MsgUpdateAddresses) (*registrypb.MsgUpdateAddressesResponse, error) {
+	old, err := k.Get(ctx, m.Sender)
+	if err != nil {
+		return nil, Refusals.Wrap(err)
+	}
+	p, err := old.Moved(m.PeerId, m.Addresses)
+	if err != nil {
+		return nil, Refusals.Wrap(err)
+	}
+	return &registrypb.MsgUpdateAddressesResponse{}, k.set(ctx, p)
+}
+
+func (k *Keeper) lock(ctx context.Context, sender string, stake uint64) error {
+	from, err := sdk.AccAddressFromBech32(sender)
+	if err != nil || stake == 0 {
+		return err
+	}
+	if err := k.bank.SendCoinsFromAccountToModule(ctx, from, Name, adapter.Coins(stake)); err != nil {
+		return Refusals.Wrap(fmt.Errorf("%w: %w", ErrFunds, err))
+	}
+	return nil
+}
+
+func (k *Keeper) set(ctx context.Context, p registry.Participant) error {
+	if err := k.participants.Set(ctx, p.ID, p); err != nil {
+		return err
+	}
+	return sdk.UnwrapSDKContext(ctx).EventManager().EmitTypedEvent(&registrypb.EventRegistered{Participant: p.ID, Stake: p.Stake})
+}
+
+// commit begins to count the uptime of who commits to a tier, or ends it.
+func (k *Keeper) commit(ctx context.Context, old, p registry.Participant) error {
+	switch {
+	case p.Tier == registry.NoTier:
+		return k.uptimes.Remove(ctx, p.ID)
+	case p.Tier == old.Tier:
+		return nil
+	}
+	return k.uptimes.Set(ctx, p.ID, registry.Uptime{From: sdk.UnwrapSDKContext(ctx).BlockHeight()})
+}
+
+// Heartbeat implements registrypb.MsgServer.
+func (k *Keeper) Heartbeat(ctx context.Context, m *registrypb.MsgHeartbeat) (*registrypb.MsgHeartbeatResponse, error) {
+	u, err := k.uptimes.Get(ctx, m.Sender)
+	if errors.Is(err, collections.ErrNotFound) {
+		return nil, Refusals.Wrap(fmt.Errorf("%w: %s", ErrNoTier, m.Sender))
+	}
+	if err != nil {
+		return nil, err
+	}
+	params, err := k.Params(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if u, err = u.Beat(params, sdk.UnwrapSDKContext(ctx).BlockHeight()); err != nil {
+		return nil, Refusals.Wrap(err)
+	}
+	return &registrypb.MsgHeartbeatResponse{}, k.uptimes.Set(ctx, m.Sender, u)
+}
+
+// Attest implements registrypb.MsgServer.
+func (k *Keeper) Attest(ctx context.Context, m *registrypb.MsgAttest) (*registrypb.MsgAttestResponse, error) {
+	if err := adapter.OnlyBy(k.authority, m.Authority); err != nil {
+		return nil, Refusals.Wrap(err)
+	}
+	p, err := k.Get(ctx, m.Participant)
+	if err != nil {
+		return nil, Refusals.Wrap(err)
+	}
+	p.Attested = m.Attested
+	return &registrypb.MsgAttestResponse{}, k.set(ctx, p)
+}
+
+// UpdateParams implements registrypb.MsgServer.
+func (k *Keeper) UpdateParams(ctx context.Context, m *registrypb.MsgUpdateParams) (*registrypb.MsgUpdateParamsResponse, error) {
+	if err := adapter.OnlyBy(k.authority, m.Authority); err != nil {
+		return nil, Refusals.Wrap(err)
+	}
+	p := m.Params.Rule()
+	if err := p.Validate(); err != nil {
+		return nil, Refusals.Wrap(err)
+	}
+	return &registrypb.MsgUpdateParamsResponse{}, k.params.Set(ctx, p)
+}

@@ -1,0 +1,24 @@
+package registrypb
+
+import (
+	"reflect"
+	"testing"
+
+	"github.com/starling-network/starling/protocol/registry"
+)
+
+// What goes through a message comes back as it was, and a number that is none becomes one that the rules refuse.
+func TestRulesThroughMessages(t *testing.T) {
+	if got := FromParams(registry.DefaultParams()).Rule(); !reflect.DeepEqual(got, registry.DefaultParams()) {
+		t.Errorf("%+v", got)
+	}
+	h := registry.Hardware{Kind: registry.GPU, Memory: 1, Upload: 2, Region: "eu", Jurisdiction: "DE", Domain: "rack"}
+	if got := FromHardware(h).Rule(); got != h {
+		t.Errorf("%+v", got)
+	}
+	for _, n := range []int32{-1, 256 + 3} {
+		if Tier(n).Rule() <= registry.Gold || MachineClass(n).Rule() <= registry.Datacentre {
+			t.Errorf("%d is taken for a tier or a class", n)
+		}
+	}
+}

@@ -1,0 +1,178 @@
+package reward
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+
+	"cosmossdk.io/collections"
+	sdk "github.com/cosmos/cosmos-sdk/types"
+
+	"github.com/starling-network/starling/chain/adapter"
+	"github.com/starling-network/starling/chain/x/reward/rewardpb"
+	"github.com/starling-network/starling/protocol/registry"
+	"github.com/starling-network/starling/protocol/reward"
+)
+
+// EndBlock settles an epoch at its end.
+func (k *Keeper) EndBlock(ctx context.Context) error {
+	now := sdk.UnwrapSDKContext(ctx)
+	params, err := k.registry.Params(ctx)
+	if err != nil {
+		return err
+	}
+	number, ends := params.Epoch(now.BlockHeight())
+	if !ends {
+		return nil
+	}
+	err = adapter.Isolate(ctx, func(ctx context.Context) error { return k.settle(ctx, number, params) })
+	if err != nil {
+		now.Logger().Error("reward: the epoch is not settled", "epoch", number, "error", err)
+	}
+	return nil
+}
+
+func (k *Keeper) settle(ctx context.Context, number int64, params registry.Params) error {
+	schedule, err := k.Params(ctx)
+	if err != nil {
+		return err
+	}
+	height := sdk.UnwrapSDKContext(ctx).BlockHeight()
+	e := reward.Epoch{Number: number, Height: height, Schedule: schedule, Registry: params}
+	links, err := k.measured(ctx)
+	if err != nil {
+		return err
+	}
+	if e.Efforts, err = k.efforts(ctx, links); err != nil {
+		return err
+	}
+	settled := reward.SettleEpoch(e)
+	made, err := k.execute(ctx, settled.Transfers)
+	if err != nil {
+		return err
+	}
+	for _, r := range settled.Receipts {
+		// The latest first: a negative number of the epoch sorts so.
+		if err := k.receipts.Set(ctx, collections.Join3(r.Who, -number, r.Seq), r); err != nil {
+			return err
+		}
+	}
+	latency, clusters := group(e.Efforts, links, params)
+	return errors.Join(
+		k.registry.Turn(ctx, height, latency, clusters),
+		k.worked.Clear(ctx, nil), k.serves.Clear(ctx, nil), k.links.Clear(ctx, nil),
+		sdk.UnwrapSDKContext(ctx).EventManager().EmitTypedEvent(&rewardpb.EventEpoch{Epoch: number, Receipts: settled.Seq, Made: made}),
+	)
+}
+
+// link is what one participant measured of another.
+type link struct {
+	of, by string
+	registry.Link
+}
+
+func (k *Keeper) measured(ctx context.Context) (all []link, err error) {
+	err = k.links.Walk(ctx, nil, func(key collections.Pair[string, string], l registry.Link) (bool, error) {
+		all = append(all, link{key.K1(), key.K2(), l})
+		return false, nil
+	})
+	return all, err
+}
+
+// efforts gathers what everybody did who committed, worked, served or was measured, in order of account.
+func (k *Keeper) efforts(ctx context.Context, links []link) ([]reward.Effort, error) {
+	uptimes, err := k.registry.Uptimes(ctx)
+	if err != nil {
+		return nil, err
+	}
+	found := map[string]*reward.Effort{}
+	of := func(id string) *reward.Effort {
+		if found[id] == nil {
+			found[id] = &reward.Effort{}
+		}
+		return found[id]
+	}
+	for id, u := range uptimes { // into a map: the order does not matter
+		of(id).Uptime = &u
+	}
+	err = k.worked.Walk(ctx, nil, func(id string, flops uint64) (bool, error) {
+		of(id).Flops = flops
+		return false, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, l := range links {
+		f := of(l.of)
+		f.Bytes += l.Bytes
+		f.Speeds = append(f.Speeds, l.Rate())
+		of(l.by)
+	}
+	var all []reward.Effort
+	for _, id := range slices.Sorted(maps.Keys(found)) {
+		f := found[id]
+		if f.Participant, err = k.registry.Get(ctx, id); err != nil {
+			return nil, err
+		}
+		all = append(all, *f)
+	}
+	return all, nil
+}
+
+// execute makes the coins of the emission and moves them and what is slashed.
+func (k *Keeper) execute(ctx context.Context, transfers []reward.Transfer) (made uint64, err error) {
+	for _, t := range transfers {
+		if t.From == reward.Emission {
+			made += t.Amount
+		}
+	}
+	if made > 0 {
+		if err := k.bank.MintCoins(ctx, Name, adapter.Coins(made)); err != nil {
+			return 0, err
+		}
+	}
+	for _, t := range transfers {
+		if id, staked := strings.CutPrefix(t.From, reward.Stake("")); staked {
+			if err := k.registry.Take(ctx, id, t.To, t.Amount); err != nil {
+				return 0, err
+			}
+			continue
+		}
+		to, err := sdk.AccAddressFromBech32(t.To)
+		if err != nil {
+			return 0, err
+		}
+		if err := k.bank.SendCoinsFromModuleToAccount(ctx, Name, to, adapter.Coins(t.Amount)); err != nil {
+			return 0, err
+		}
+	}
+	return made, nil
+}
+
+// most participants that are grouped: the time is quadratic in the pairs that were measured.
+const maxGrouped = 1024
+
+// group finds how far everybody is from who measured it, and who is close to whom: a pair is as far apart as the further of
+// the two measured.
+func group(efforts []reward.Effort, links []link, params registry.Params) (map[string]uint32, map[string]string) {
+	latency := map[string]uint32{}
+	measured, rtt := map[string][]uint32{}, map[registry.Pair]uint32{}
+	for _, l := range links {
+		if l.RTT == 0 {
+			continue
+		}
+		measured[l.of] = append(measured[l.of], l.RTT)
+		pair := registry.PairOf(l.of, l.by)
+		rtt[pair] = max(rtt[pair], l.RTT)
+	}
+	for id, all := range measured { // into a map: the order does not matter
+		latency[id] = registry.Median(all)
+	}
+	var nodes []registry.Node
+	for _, f := range efforts[:min(len(efforts), maxGrouped)] {
+		nodes = append(nodes, registry.Node{ID: f.ID, Class: f.Class(params), Region: f.Hardware.Region, Cluster: f.Cluster})
+	}
+	return latency, registry.Clusters(nodes, rtt, params)
+}

@@ -1,0 +1,80 @@
+package reward
+
+import (
+	"context"
+
+	"cosmossdk.io/collections"
+	sdk "github.com/cosmos/cosmos-sdk/types"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/chain/adapter"
+	"github.com/starling-network/starling/chain/x/reward/rewardpb"
+	"github.com/starling-network/starling/protocol/reward"
+)
+
+// Queries implements rewardpb.QueryServer over a keeper.
+type Queries struct{ *Keeper }
+
+// Receipts lists the receipts of an account, of the latest epoch first.
+func (q Queries) Receipts(ctx context.Context, m *rewardpb.QueryReceiptsRequest) (*rewardpb.QueryReceiptsResponse, error) {
+	r := &rewardpb.QueryReceiptsResponse{}
+	most := adapter.Most(m.Limit)
+	within := collections.NewPrefixedTripleRange[string, int64, uint64](m.Account)
+	err := q.receipts.Walk(ctx, within, func(_ collections.Triple[string, int64, uint64], receipt reward.Receipt) (bool, error) {
+		r.Receipts = append(r.Receipts, canon.MustMarshal(receipt))
+		return len(r.Receipts) == most, nil
+	})
+	return r, err
+}
+
+// Params returns the parameters in force.
+func (q Queries) Params(ctx context.Context, _ *rewardpb.QueryParamsRequest) (*rewardpb.QueryParamsResponse, error) {
+	s, err := q.Keeper.Params(ctx)
+	return &rewardpb.QueryParamsResponse{Params: canon.MustMarshal(s)}, err
+}
+
+// Model returns a model, and what a holder of its shares has earned.
+func (q Queries) Model(ctx context.Context, m *rewardpb.QueryModelRequest) (*rewardpb.QueryModelResponse, error) {
+	model, err := q.models.Get(ctx, m.Job)
+	if err != nil {
+		return nil, status.Error(codes.NotFound, ErrNoModel.Error())
+	}
+	r := &rewardpb.QueryModelResponse{Model: canon.MustMarshal(model)}
+	if m.Holder == "" {
+		return r, nil
+	}
+	account, err := sdk.AccAddressFromBech32(m.Holder)
+	if err != nil {
+		return nil, status.Error(codes.InvalidArgument, err.Error())
+	}
+	h, err := q.holder(ctx, model, account)
+	r.Shares, r.Due = q.bank.GetBalance(ctx, account, Denom(m.Job)).Amount.Uint64(), h.Due
+	return r, err
+}
+
+// Module wires the keeper into the application.
+type Module struct {
+	adapter.Module
+	keeper *Keeper
+}
+
+// NewModule returns the module of a keeper.
+func NewModule(k *Keeper) Module {
+	return Module{Module: adapter.Module{
+		ID: Name, Messages: &rewardpb.Msg_serviceDesc, State: k.Schema,
+		Queries: adapter.NewRoutes(rewardpb.NewQueryClient, rewardpb.RegisterQueryHandlerClient),
+	}, keeper: k}
+}
+
+// RegisterServices registers messages and queries.
+func (m Module) RegisterServices(r grpc.ServiceRegistrar) error {
+	rewardpb.RegisterMsgServer(r, m.keeper)
+	rewardpb.RegisterQueryServer(r, Queries{m.keeper})
+	return nil
+}
+
+// EndBlock settles epochs.
+func (m Module) EndBlock(ctx context.Context) error { return m.keeper.EndBlock(ctx) }

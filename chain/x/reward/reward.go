@@ -1,0 +1,191 @@
+// Package reward pays what is not paid by jobs: the emission of every epoch, and the revenue of models to who holds their
+// shares. It is the rules of protocol/reward for both on the chain. What a job pays is x/training's.
+package reward
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"cosmossdk.io/collections"
+	"cosmossdk.io/core/store"
+	sdk "github.com/cosmos/cosmos-sdk/types"
+
+	"github.com/starling-network/starling/chain/adapter"
+	"github.com/starling-network/starling/chain/x/reward/rewardpb"
+	"github.com/starling-network/starling/protocol/market"
+	"github.com/starling-network/starling/protocol/registry"
+	"github.com/starling-network/starling/protocol/reward"
+	"github.com/starling-network/starling/protocol/run"
+)
+
+// Name of the module, its store, its account and its codespace. The account makes the coins of the emission, and holds the
+// revenue that nobody has claimed.
+const Name = "reward"
+
+// Errors of the module, beside those of protocol/reward.
+var (
+	ErrMember  = errors.New("reward: not a member of this run")
+	ErrNoModel = errors.New("reward: nobody holds shares of such a model")
+	ErrFunds   = errors.New("reward: the account cannot pay the revenue")
+	ErrAmount  = errors.New("reward: not an amount")
+)
+
+// Refusals of the module.
+var Refusals = &adapter.Refusals{Space: Name, List: []adapter.Refusal{
+	{Code: 2, Rule: ErrMember, Fix: "Report about members of a run that you are a member of, while it goes on."},
+	{Code: 3, Rule: registry.ErrReport, Fix: "Report what was measured, at most 2^50 bytes at once."},
+	{Code: 4, Rule: ErrNoModel, Fix: "Check the name of the job; shares are granted when its run ends, if its order grants any."},
+	{Code: 5, Rule: ErrFunds, Fix: "Fund the account or pay less."},
+	{Code: 6, Rule: ErrAmount, Fix: "Give an amount in uzen, above 0 and below 2^53."},
+	{Code: 7, Rule: reward.ErrSchedule, Fix: "Correct the schedule of the proposal."},
+	{Code: 8, Rule: adapter.ErrAuthority, Fix: "Make a proposal of governance."},
+}}
+
+// Bank moves and makes coins.
+type Bank interface {
+	SendCoinsFromAccountToModule(ctx context.Context, from sdk.AccAddress, module string, amount sdk.Coins) error
+	SendCoinsFromModuleToAccount(ctx context.Context, module string, to sdk.AccAddress, amount sdk.Coins) error
+	MintCoins(ctx context.Context, module string, amount sdk.Coins) error
+	GetBalance(ctx context.Context, account sdk.AccAddress, denom string) sdk.Coin
+}
+
+// Registry knows who promised what, and holds the stakes.
+type Registry interface {
+	Get(ctx context.Context, id string) (registry.Participant, error)
+	Params(ctx context.Context) (registry.Params, error)
+	Uptimes(ctx context.Context) (map[string]registry.Uptime, error)
+	Turn(ctx context.Context, height int64, latency map[string]uint32, cluster map[string]string) error
+	Take(ctx context.Context, id, to string, amount uint64) error
+}
+
+// Runs knows who is a member of a run, and Orders what a job grants.
+type (
+	Runs interface {
+		State(ctx context.Context, job string) (run.State, error)
+	}
+	Orders interface {
+		Ordered(ctx context.Context, job string) (market.Order, error)
+	}
+)
+
+// Keeper reads and writes what an epoch has seen so far, the receipts of those before, and who holds models.
+type Keeper struct {
+	Schema collections.Schema
+
+	authority string
+	bank      Bank
+	registry  Registry
+	orders    Orders
+	runs      Runs
+
+	params   collections.Item[reward.Schedule]
+	worked   collections.Map[string, uint64]                                  // operations paid in this epoch, by account
+	serves   collections.Map[string, uint64]                                  // bytes that an account has committed to serve in this epoch
+	links    collections.Map[collections.Pair[string, string], registry.Link] // of this epoch: of whom, by whom
+	receipts collections.Map[collections.Triple[string, int64, uint64], reward.Receipt]
+	earned   collections.Map[collections.Pair[string, string], uint64] // operations paid in a run that grants shares: job, account
+	models   collections.Map[string, reward.Model]
+	holders  collections.Map[collections.Pair[string, string], reward.Holder] // job, account
+}
+
+// NewKeeper returns a keeper over a store of its own. Connect completes it.
+func NewKeeper(s store.KVStoreService, authority string, bank Bank, registrar Registry, orders Orders) (*Keeper, error) {
+	b := collections.NewSchemaBuilder(s)
+	id := collections.StringKey
+	pair := collections.PairKeyCodec(id, id)
+	k := &Keeper{
+		authority: authority, bank: bank, registry: registrar, orders: orders,
+		params:   collections.NewItem(b, collections.NewPrefix(0), "params", adapter.Record[reward.Schedule]()),
+		worked:   collections.NewMap(b, collections.NewPrefix(1), "worked", id, collections.Uint64Value),
+		serves:   collections.NewMap(b, collections.NewPrefix(2), "serves", id, collections.Uint64Value),
+		links:    collections.NewMap(b, collections.NewPrefix(3), "links", pair, adapter.Record[registry.Link]()),
+		receipts: collections.NewMap(b, collections.NewPrefix(4), "receipts", collections.TripleKeyCodec(id, collections.Int64Key, collections.Uint64Key), adapter.Record[reward.Receipt]()),
+		earned:   collections.NewMap(b, collections.NewPrefix(5), "earned", pair, collections.Uint64Value),
+		models:   collections.NewMap(b, collections.NewPrefix(6), "models", id, adapter.Record[reward.Model]()),
+		holders:  collections.NewMap(b, collections.NewPrefix(7), "holders", pair, adapter.Record[reward.Holder]()),
+	}
+	var err error
+	k.Schema, err = b.Build()
+	return k, err
+}
+
+// Connect gives the keeper the module of runs, which itself needs the keeper.
+func (k *Keeper) Connect(runs Runs) { k.runs = runs }
+
+// Params are the parameters in force.
+func (k *Keeper) Params(ctx context.Context) (reward.Schedule, error) {
+	s, err := k.params.Get(ctx)
+	if errors.Is(err, collections.ErrNotFound) {
+		return reward.DefaultSchedule(), nil
+	}
+	return s, err
+}
+
+// UpdateParams implements rewardpb.MsgServer.
+func (k *Keeper) UpdateParams(ctx context.Context, m *rewardpb.MsgUpdateParams) (*rewardpb.MsgUpdateParamsResponse, error) {
+	if err := adapter.OnlyBy(k.authority, m.Authority); err != nil {
+		return nil, Refusals.Wrap(err)
+	}
+	s := reward.Schedule{
+		PerEpoch: m.Params.PerEpoch, Halving: m.Params.Halving,
+		BasePPM: m.Params.BasePpm, WorkPPM: m.Params.WorkPpm, BandwidthPPM: m.Params.BandwidthPpm,
+	}
+	if err := s.Validate(); err != nil {
+		return nil, Refusals.Wrap(err)
+	}
+	return &rewardpb.MsgUpdateParamsResponse{}, k.params.Set(ctx, s)
+}
+
+// add adds to a count, which saturates far beyond what there can be.
+func add[K any](ctx context.Context, m collections.Map[K, uint64], key K, n uint64) error {
+	old, err := m.Get(ctx, key)
+	if err != nil && !errors.Is(err, collections.ErrNotFound) {
+		return err
+	}
+	return m.Set(ctx, key, max(old+n, old))
+}
+
+// Paid tells that work in a run was verified and paid.
+func (k *Keeper) Paid(ctx context.Context, job, who string, flops uint64) error {
+	if err := add(ctx, k.worked, who, flops); err != nil {
+		return err
+	}
+	o, err := k.orders.Ordered(ctx, job)
+	if err != nil || o.SharesPPM == 0 {
+		return err
+	}
+	return add(ctx, k.earned, collections.Join(job, who), flops)
+}
+
+// Committed tells that a worker committed to an update of so many bytes, which the other members fetch from it.
+func (k *Keeper) Committed(ctx context.Context, who string, bytes uint64) error {
+	return add(ctx, k.serves, who, bytes)
+}
+
+// Report implements rewardpb.MsgServer. What a peer gives to one member counts up to what it committed to serve.
+func (k *Keeper) Report(ctx context.Context, m *rewardpb.MsgReport) (*rewardpb.MsgReportResponse, error) {
+	s, err := k.runs.State(ctx, m.Job)
+	if err != nil {
+		return nil, Refusals.Wrap(fmt.Errorf("%w: %w", ErrMember, err))
+	}
+	for _, id := range []string{m.Sender, m.Peer} {
+		if _, ok := s.Member(id); !ok || m.Sender == m.Peer || s.Phase == run.Done || s.Phase == run.Halted {
+			return nil, Refusals.Wrap(fmt.Errorf("%w: %s of %s", ErrMember, id, m.Job))
+		}
+	}
+	key := collections.Join(m.Peer, m.Sender)
+	l, err := k.links.Get(ctx, key)
+	if err != nil && !errors.Is(err, collections.ErrNotFound) {
+		return nil, err
+	}
+	serves, err := k.serves.Get(ctx, m.Peer)
+	if err != nil && !errors.Is(err, collections.ErrNotFound) {
+		return nil, err
+	}
+	l, err = l.Report(registry.Link{Bytes: m.Bytes, Millis: m.Millis, RTT: m.Rtt}, serves-min(serves, l.Bytes))
+	if err != nil {
+		return nil, Refusals.Wrap(err)
+	}
+	return &rewardpb.MsgReportResponse{}, k.links.Set(ctx, key, l)
+}

@@ -1,0 +1,193 @@
+package client_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/chain/adapter"
+	chainmarket "github.com/starling-network/starling/chain/x/market"
+	"github.com/starling-network/starling/chain/x/market/marketpb"
+	chainregistry "github.com/starling-network/starling/chain/x/registry"
+	"github.com/starling-network/starling/chain/x/registry/registrypb"
+	"github.com/starling-network/starling/client"
+	"github.com/starling-network/starling/protocol/market"
+	"github.com/starling-network/starling/protocol/registry"
+	"github.com/starling-network/starling/protocol/reward"
+	"github.com/starling-network/starling/protocol/run"
+)
+
+// A consumer waits for a lower price, raises its budget, pauses and cancels; what is not spent comes back to the last uzen.
+func TestConsumerSteersItsJob(t *testing.T) {
+	n := start(t, "consumer", "w0", "w1", "v0")
+	n.enlist("w0", run.Worker, 500)
+	n.enlist("w1", run.Worker, 900)
+	n.enlist("v0", run.Verifier, 400)
+	c := n.clients["consumer"]
+	o := order("job")
+	o.Terms.Rounds, o.PriceCap, o.Budget = 4, 600, 5000
+	e, err := c.Estimate(n.ctx, owned(o, c))
+	n.must(err)
+	if e.Why != market.PriceAboveCap || len(e.Passed) != 3 {
+		t.Errorf("before the order: %+v", e)
+	}
+	n.must(c.Order(n.ctx, o))
+	n.refused(c.PauseJob(n.ctx, "job"), chainmarket.ErrState, "market", 9)
+	n.must(n.clients["w1"].Offer(n.ctx, run.Worker, 600, 1))
+	n.until(c, "job", func(s run.State) bool { return s.Phase == run.Train })
+	lots, err := c.Lots(n.ctx)
+	n.must(err)
+	for _, l := range lots {
+		if l.Slots != 0 {
+			t.Errorf("%s works, and has %d slots left", l.ID, l.Slots)
+		}
+	}
+	n.must(c.TopUpJob(n.ctx, "job", 1000))
+	n.must(c.PauseJob(n.ctx, "job"))
+	placed, err := c.PlacedOrder(n.ctx, "job")
+	n.must(err)
+	if placed.Status != "paused" || placed.Budget != 6000 {
+		t.Errorf("%s, budget %d", placed.Status, placed.Budget)
+	}
+	n.refused(n.clients["w0"].ResumeJob(n.ctx, "job"), chainmarket.ErrNotYours, "market", 8)
+	n.must(c.ResumeJob(n.ctx, "job"))
+	n.must(c.CancelOrder(n.ctx, "job"))
+	n.refused(c.TopUpJob(n.ctx, "job", 1), chainmarket.ErrState, "market", 9)
+	done := make(chan struct{})
+	for _, name := range []string{"w0", "w1", "v0"} {
+		go func() {
+			defer func() { done <- struct{}{} }()
+			n.play(name, "job")
+		}()
+	}
+	for range 3 {
+		<-done
+	}
+	s, err := c.Run(n.ctx, "job")
+	n.must(err)
+	if s.Phase != run.Halted || s.Why != run.WhyCancelled || s.Round == 0 || s.Round >= 4 {
+		t.Errorf("after cancelling: %s %s in round %d", s.Phase, s.Why, s.Round)
+	}
+	n.checkMoney(c, []string{"w0", "w1", "v0"})
+}
+
+// owned is an order as the chain will date it.
+func owned(o market.Order, c *client.Client) market.Order {
+	o.Consumer, o.At = c.Address(), 1
+	return o
+}
+
+// A machine is measured: the program is drawn, answered, checked by a verifier, and opened.
+func TestMeasurement(t *testing.T) {
+	n := start(t, "w0", "v0")
+	w, v := n.clients["w0"], n.clients["v0"]
+	n.enlist("w0", run.Worker, 500)
+	n.enlist("v0", run.Verifier, 500)
+	n.refused(w.OfferHourly(n.ctx, run.Worker, 1000, 1), chainmarket.ErrRate, "market", 13)
+	n.refused(w.AnswerMeasure(n.ctx, canon.Sum("x")), registry.ErrMeasure, "registry", 9)
+	n.must(w.AskMeasure(n.ctx, 1<<10))
+	n.refused(w.AskMeasure(n.ctx, 1), chainregistry.ErrMeasured, "registry", 12)
+	m := n.measurement(func(m registry.Measurement) bool { return !m.Seed.IsZero() })
+	var results []canon.Digest
+	for i := range registry.Segments {
+		results = append(results, canon.Sum("result", m.Seed[:], []byte{byte(i)}))
+	}
+	n.must(w.AnswerMeasure(n.ctx, registry.Root(w.Address(), m.Seed, results)))
+	m = n.measurement(func(m registry.Measurement) bool { return m.Checker != "" })
+	if m.Checker != v.Address() {
+		t.Fatalf("%s checks", m.Checker)
+	}
+	n.refused(w.OpenMeasure(n.ctx, results), registry.ErrMeasure, "registry", 9)
+	n.must(v.CheckMeasure(n.ctx, w.Address(), results[m.Segment]))
+	n.must(w.OpenMeasure(n.ctx, results))
+	p, err := w.Participant(n.ctx, w.Address())
+	n.must(err)
+	params, err := w.RegistryParams(n.ctx)
+	n.must(err)
+	if p.Rate == 0 || p.Class(params) != registry.Processor {
+		t.Errorf("measured: %+v", p)
+	}
+	n.must(w.OfferHourly(n.ctx, run.Worker, 1000, 1))
+	offers, err := w.Offers(n.ctx)
+	n.must(err)
+	if want := market.PerFlops(1000, p.Rate); offers[0].Price != want {
+		t.Errorf("1000 uzen an hour are %d uzen per 10^15 operations, want %d", offers[0].Price, want)
+	}
+}
+
+// measurement follows the blocks until the measurement that goes on satisfies a condition.
+func (n *network) measurement(done func(registry.Measurement) bool) registry.Measurement {
+	n.t.Helper()
+	blocks, err := n.clients["w0"].Blocks(n.ctx)
+	n.must(err)
+	for range blocks {
+		all, err := n.clients["w0"].Measurements(n.ctx)
+		n.must(err)
+		if len(all) == 1 && done(all[0]) {
+			return all[0]
+		}
+	}
+	n.t.Fatal("the blocks ended")
+	return registry.Measurement{}
+}
+
+// Conditions reach the rules, a pool speaks for who named it, and who commits to a tier is counted.
+func TestConditionsAndPools(t *testing.T) {
+	n := start(t, "consumer", "pool", "w0", "w1", "v0")
+	n.enlist("v0", run.Verifier, 400)
+	pool, c := n.clients["pool"], n.clients["consumer"]
+	for i, name := range []string{"w0", "w1"} {
+		n.must(n.clients[name].Register(n.ctx, registry.Participant{
+			Roles: []run.Role{run.Worker}, PeerID: "peer-" + name, Stake: 10_000_000, Pool: pool.Address(), Tier: registry.Bronze,
+			Hardware: registry.Hardware{Memory: 8192, Upload: 10_000, Region: []string{"eu", "us"}[i], Jurisdiction: "DE", Domain: name},
+		}))
+	}
+	n.refused(pool.OfferPool(n.ctx, 300, 1), chainmarket.ErrRole, "market", 4)
+	n.must(pool.Register(n.ctx, registry.Participant{PeerID: "peer-pool"}))
+	n.must(pool.OfferPool(n.ctx, 300, 1))
+	o := order("job")
+	o.Workers = market.Workers{Min: 1, Target: 2, Max: 2}
+	o.Conditions = market.Conditions{Memory: 8192, Regions: []string{"eu"}, Tier: registry.Bronze}
+	e, err := c.Estimate(n.ctx, owned(o, c))
+	n.must(err)
+	if e.Why != market.ConditionsUnmet || len(e.Passed) != 3 { // the verifier is in no region
+		t.Errorf("%q, %+v", e.Why, e.Passed)
+	}
+	o.Conditions.Regions, o.Conditions.NotRegions = nil, []string{"us"}
+	n.must(c.Order(n.ctx, o))
+	s := n.until(c, "job", func(s run.State) bool { return true })
+	if len(s.Members) != 2 || s.Members[0].Price+s.Members[1].Price != 700 {
+		t.Errorf("members: %+v", s.Members)
+	}
+	if _, err := s.Member(key("w0").Address()); !err {
+		t.Errorf("w0, in eu, is not taken: %+v", s.Members)
+	}
+	w0 := n.clients["w0"]
+	n.must(w0.Heartbeat(n.ctx))
+	u, _, err := c.Uptime(n.ctx, w0.Address())
+	n.must(err)
+	if u.Beats != 1 {
+		t.Errorf("uptime %+v", u)
+	}
+	n.refused(c.Heartbeat(n.ctx), chainregistry.ErrNoTier, "registry", 13)
+	if _, _, err := c.Uptime(n.ctx, c.Address()); !errors.Is(err, client.ErrNotFound) {
+		t.Errorf("uptime of who commits to none: %v", err)
+	}
+}
+
+// What governance decides nobody else does.
+func TestParametersAreGoverned(t *testing.T) {
+	n := start(t, "consumer")
+	c := n.clients["consumer"]
+	_, err := c.Submit(n.ctx, &marketpb.MsgUpdateParams{Authority: c.Address(), Params: marketpb.Params{FeePpm: 1, PauseBlocks: 1}})
+	n.refused(err, adapter.ErrAuthority, "market", 15)
+	_, err = c.Submit(n.ctx, &registrypb.MsgUpdateParams{Authority: c.Address(), Params: registrypb.FromParams(registry.DefaultParams())})
+	n.refused(err, adapter.ErrAuthority, "registry", 11)
+	_, err = c.Submit(n.ctx, &registrypb.MsgAttest{Authority: c.Address(), Participant: c.Address(), Attested: true})
+	n.refused(err, adapter.ErrAuthority, "registry", 11)
+	p, err := c.MarketParams(n.ctx)
+	n.must(err)
+	if p != market.DefaultParams() || p.FeePPM != market.FeePPM || reward.DefaultSlashPPM == 0 {
+		t.Errorf("%+v", p)
+	}
+}
