@@ -17,6 +17,7 @@ import (
 	"github.com/starling-network/starling/node/home"
 	"github.com/starling-network/starling/node/journal"
 	"github.com/starling-network/starling/protocol/market"
+	"github.com/starling-network/starling/protocol/registry"
 	"github.com/starling-network/starling/protocol/run"
 	"github.com/starling-network/starling/role/consumer"
 	"github.com/starling-network/starling/role/engine"
@@ -152,7 +153,9 @@ func (n *embedded) newParty(ctx context.Context, name string, h home.Home, job s
 
 // enlist registers a party with its stake and its price, or, after a restart, tells where it is now.
 func (p *process) enlist(ctx context.Context, r run.Role) error {
-	if err := p.chain.Enlist(ctx, []run.Role{r}, p.host.ID().String(), p.host.Addrs(), device(), embeddedStake); err != nil {
+	if err := p.chain.Enlist(ctx, registry.Participant{
+		Roles: []run.Role{r}, PeerID: p.host.ID().String(), Addrs: p.host.Addrs(), Device: device(), Stake: embeddedStake,
+	}); err != nil {
 		return err
 	}
 	return p.chain.Offer(ctx, r, embeddedPrice, 1)

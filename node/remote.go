@@ -9,6 +9,7 @@ import (
 	"github.com/starling-network/starling/node/home"
 	"github.com/starling-network/starling/protocol/dispute"
 	"github.com/starling-network/starling/protocol/market"
+	"github.com/starling-network/starling/protocol/registry"
 	"github.com/starling-network/starling/role/consumer"
 )
 
@@ -45,7 +46,7 @@ func startRemote(ctx context.Context, out *OutDir, b *Blueprint, opt TrainOption
 	n.consumer.moved = n.consumer.host.Traffic
 	host := n.consumer.host
 	if err = c.Ready(ctx); err == nil {
-		err = c.Enlist(ctx, nil, host.ID().String(), host.Addrs(), device(), 0)
+		err = c.Enlist(ctx, registry.Participant{PeerID: host.ID().String(), Addrs: host.Addrs(), Device: device()})
 	}
 	if err != nil {
 		return nil, errors.Join(err, n.stop())
@@ -55,7 +56,11 @@ func startRemote(ctx context.Context, out *OutDir, b *Blueprint, opt TrainOption
 
 // runJob places the order, unless that was done before a restart, and collects what comes of it.
 func (n *remote) runJob(ctx context.Context, order market.Order) (*Summary, error) {
-	if err := n.consumer.order(ctx, order); err != nil {
+	h, err := n.chain.Head(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := n.consumer.order(ctx, n.consumer.b.conditioned(order, h.Height)); err != nil {
 		return nil, err
 	}
 	summary, err := n.consumer.run(ctx, consumer.New(n.consumer.next()))

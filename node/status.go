@@ -103,7 +103,11 @@ func ask(ctx context.Context, network string) (*client.Client, client.Head, erro
 
 // lookAt reads what the chain says of an account at a height, through a client that reads there.
 func lookAt(ctx context.Context, c *client.Client, height int64, account string) (standing.View, error) {
-	v := standing.View{Who: account, Height: height, Stakes: registry.Stakes}
+	v := standing.View{Who: account, Height: height}
+	var err error
+	if v.Stakes, err = c.RegistryParams(ctx); err != nil {
+		return v, err
+	}
 	if account != "" {
 		switch p, err := c.Participant(ctx, account); {
 		case err == nil:
@@ -112,7 +116,6 @@ func lookAt(ctx context.Context, c *client.Client, height int64, account string)
 			return v, err
 		}
 	}
-	var err error
 	if v.Offers, err = c.Offers(ctx); err != nil {
 		return v, err
 	}

@@ -1,6 +1,7 @@
 package node
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,6 +19,7 @@ import (
 	"github.com/starling-network/starling/node/disk"
 	"github.com/starling-network/starling/node/home"
 	"github.com/starling-network/starling/node/journal"
+	"github.com/starling-network/starling/protocol/registry"
 	"github.com/starling-network/starling/protocol/run"
 	"github.com/starling-network/starling/role/verifier"
 	"github.com/starling-network/starling/role/worker"
@@ -25,11 +27,15 @@ import (
 
 // WorkerOptions say how a worker or verifier takes part in a network.
 type WorkerOptions struct {
-	Home     string     // folder of its key and blobs; made if it is not there
-	RPC      string     // HTTP interface of a validator
-	Verifies bool       // it is a verifier, not a worker
-	Price    uint64     // uzen per 10^15 floating-point operations
-	Stake    uint64     // uzen, when it registers
+	Home     string // folder of its key and blobs; made if it is not there
+	RPC      string // HTTP interface of a validator
+	Verifies bool   // it is a verifier, not a worker
+	Price    uint64 // uzen per 10^15 floating-point operations
+	Stake    uint64 // uzen, when it registers
+	Kind     string // of its device: cpu, gpu or apple
+	Hardware registry.Hardware
+	Tier     string     // of uptime that it commits to: none, bronze, silver or gold
+	Pool     string     // account that may offer its work beside others'
 	Threads  int        // of one unit
 	Listen   []string   // multiaddrs; none: any port of the loopback
 	Relays   bool       // it relays between other participants; it must be reachable itself
@@ -94,6 +100,8 @@ type service struct {
 	working sync.WaitGroup
 
 	closers []func() error // in the order of opening
+
+	beaten int64 // the last window of uptime in which it said that it is there
 }
 
 func openService(ctx context.Context, o WorkerOptions) (*service, error) {
@@ -177,10 +185,45 @@ func (s *service) enlist(ctx context.Context) error {
 	if err == nil && p.Jailed {
 		return fmt.Errorf("node: %s was slashed and is not matched any more", p.ID)
 	}
-	if err := s.chain.Enlist(ctx, []run.Role{s.role()}, s.host.ID().String(), advertised(s.host.Addrs()), device(), s.Stake); err != nil {
+	tier, ok := registry.ParseTier(cmp.Or(s.Tier, registry.NoTier.String()))
+	if !ok {
+		return fmt.Errorf("node: there is no tier %q: use none, bronze, silver or gold", s.Tier)
+	}
+	kind := slices.Index(deviceKinds, cmp.Or(s.Kind, deviceKinds[registry.CPU]))
+	if kind < 0 {
+		return fmt.Errorf("node: there is no device of kind %q: use cpu, gpu or apple", s.Kind)
+	}
+	s.Hardware.Kind = registry.Kind(kind)
+	if err := s.chain.Enlist(ctx, registry.Participant{
+		Roles: []run.Role{s.role()}, PeerID: s.host.ID().String(), Addrs: advertised(s.host.Addrs()), Device: device(), Stake: s.Stake,
+		Hardware: s.Hardware, Tier: tier, Pool: s.Pool,
+	}); err != nil {
 		return err
 	}
+	if s.Pool != "" {
+		return s.chain.Offer(ctx, s.role(), 0, 0) // the pool offers for it
+	}
 	return s.chain.Offer(ctx, s.role(), s.Price, 1)
+}
+
+// deviceKinds are the names of registry.Kind.
+var deviceKinds = []string{registry.CPU: "cpu", registry.GPU: "gpu", registry.Apple: "apple"}
+
+// beat says in every window of uptime once that the process is there, if it committed to a tier.
+func (s *service) beat(ctx context.Context, height int64) {
+	if s.Tier == "" || s.Tier == registry.NoTier.String() {
+		return
+	}
+	params, err := s.chain.RegistryParams(ctx)
+	if err != nil || height/params.BeatBlocks == s.beaten {
+		return
+	}
+	switch err := s.chain.Heartbeat(ctx); {
+	case err == nil || errors.Is(err, registry.ErrBeat):
+		s.beaten = height / params.BeatBlocks
+	default:
+		s.log.Warn("cannot say that it is there", "err", err)
+	}
 }
 
 // serve joins runs as they come.
@@ -212,6 +255,7 @@ func (s *service) serve(ctx context.Context) error {
 				return errClosed
 			}
 			s.watch.block(b.Height, b.Time)
+			s.beat(work, b.Height)
 			if err := s.past.expire(time.Now()); err != nil {
 				s.log.Warn("cannot let go of runs that are over", "err", err)
 			}

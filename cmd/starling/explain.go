@@ -13,7 +13,7 @@ import (
 )
 
 func (c *cli) explain() *cobra.Command {
-	var dir string
+	var dir, network, name string
 	cmd := &cobra.Command{
 		Use:   "explain [RECEIPT] --out DIR",
 		Short: "Explain the receipts of a run",
@@ -27,18 +27,26 @@ counted from 1, amounts in uzen, and the dispute only where there was one:
 {"worker","challenger","round","unit","verdict","reason","moves","log":[{"height","by","what"}],...}.`,
 		Example: `  starling explain 12 --out out/quickstart
   starling explain starling1qx --out out/quickstart
-  starling explain --out out/quickstart -o json`,
+  starling explain --out out/quickstart -o json
+  starling explain 12 --job job-7f3a --network http://127.0.0.1:26601`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case len(args) > 1:
 				return usage(cmd, fmt.Errorf("%d arguments given, wanted at most one receipt", len(args)))
-			case dir == "":
-				return usage(cmd, errors.New("--out is needed: the output folder of the run"))
+			case (dir == "") == (network == "") || (network == "") != (name == ""):
+				return usage(cmd, errors.New("--out is needed, the output folder of the run; or --network and --job"))
 			}
 			return nil
 		},
-		RunE: func(_ *cobra.Command, args []string) error {
-			found, err := node.Explain(dir, strings.Join(args, ""))
+		RunE: func(cmd *cobra.Command, args []string) error {
+			subject := strings.Join(args, "")
+			var found []node.Explanation
+			var err error
+			if network == "" {
+				found, err = node.Explain(dir, subject)
+			} else {
+				found, err = node.JobReceipts(cmd.Context(), network, name, subject)
+			}
 			if err != nil {
 				return explainError(err)
 			}
@@ -55,6 +63,8 @@ counted from 1, amounts in uzen, and the dispute only where there was one:
 		},
 	}
 	cmd.Flags().StringVar(&dir, "out", "", "output folder of the run")
+	networkFlag(cmd, &network)
+	cmd.Flags().StringVar(&name, "job", "", "with --network: name of the job there")
 	return cmd
 }
 

@@ -73,7 +73,7 @@ one tile of one operator that the chain recomputes, liars lose their stake, and 
 	f := root.PersistentFlags()
 	f.StringVarP(&c.output, "output", "o", outputText, "what standard output carries: table or json")
 	f.BoolVarP(&c.quiet, "quiet", "q", false, "show no progress")
-	root.AddCommand(c.train(), c.status(), c.net(), c.validator(), c.worker(), c.dev(), c.sim(), c.verify(), c.generate(), c.model(), c.export(), c.explain(), c.web(), c.economics(), c.bench(), c.doctor(), c.version(), exitCodes())
+	root.AddCommand(c.train(), c.status(), c.net(), c.validator(), c.worker(), c.market(), c.job(), c.dev(), c.sim(), c.verify(), c.generate(), c.model(), c.export(), c.explain(), c.web(), c.economics(), c.bench(), c.doctor(), c.version(), exitCodes())
 	return root
 }
 

@@ -12,7 +12,7 @@ import (
 
 func (c *cli) worker() *cobra.Command {
 	return group("worker", "Work for a network, and be paid for it", `Take part in a network with this machine: train units of jobs or do units of others again, and be paid for
-what is verified.`, c.workerUp(), c.workerStatus(), c.workerExplain(), c.workerDrain(), c.workerIdentity(), c.workerBench(), c.workerReplay())
+what is verified.`, c.workerUp(), c.workerStatus(), c.workerEarnings(), c.workerExplain(), c.workerDrain(), c.workerIdentity(), c.workerBench(), c.workerReplay())
 }
 
 func (c *cli) workerUp() *cobra.Command {
@@ -62,6 +62,14 @@ nothing.`,
 	f.StringVar(&role, "role", "worker", "what to do: worker or verifier")
 	f.Uint64Var(&o.Price, "price", node.DefaultPrice, "uzen asked for 10^15 floating-point operations")
 	f.Uint64Var(&o.Stake, "stake", node.DefaultStake, "uzen staked at the first start")
+	f.StringVar(&o.Kind, "device", "cpu", "what it computes on: cpu, gpu or apple")
+	f.Uint64Var(&o.Hardware.Memory, "memory", 0, "MiB that a job may use")
+	f.Uint64Var(&o.Hardware.Upload, "upload", 0, "kbit/s promised to peers")
+	f.StringVar(&o.Hardware.Region, "region", "", "where it is, such as eu-north")
+	f.StringVar(&o.Hardware.Jurisdiction, "jurisdiction", "", "ISO 3166 code of the country")
+	f.StringVar(&o.Hardware.Domain, "failure-domain", "", "what has this in common fails together")
+	f.StringVar(&o.Tier, "tier", "none", "uptime to commit to: none, bronze, silver or gold; below it costs stake")
+	f.StringVar(&o.Pool, "pool", "", "account that may offer this worker's work beside others'")
 	f.IntVar(&o.Threads, "threads", runtime.GOMAXPROCS(0), "threads of the training")
 	f.StringSliceVar(&o.Listen, "listen", nil, "multiaddrs to listen on for peers (default: any port of the loopback)")
 	f.BoolVar(&o.Hidden, "behind-nat", false, "be reached through relays, because others cannot dial --listen")

@@ -1,0 +1,64 @@
+package main
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/starling-network/starling/cmd/starling/terminal"
+	"github.com/starling-network/starling/node"
+	"github.com/starling-network/starling/protocol/reward"
+)
+
+func (c *cli) workerEarnings() *cobra.Command {
+	var t target
+	var account string
+	cmd := &cobra.Command{
+		Use:   "earnings --home DIR",
+		Short: "Explain every amount that an account earned or lost",
+		Long: `Explain every amount that an account earned or lost on a network, also those that came to nothing: the rewards of
+epochs, the latest first, then the receipts of every job.
+
+With -o json: {"account","received_uzen","lost_uzen","receipts":[as of starling explain]}.`,
+		Example: `  starling worker earnings --home net/worker-0
+  starling worker earnings --account starling1qx... --network http://127.0.0.1:26601 -o json`,
+		Args: exactly(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := t.settle(cmd); err != nil {
+				return err
+			}
+			if t.account == "" {
+				t.account = account
+			}
+			if t.account == "" {
+				return usage(cmd, fmt.Errorf("--home or --account is needed"))
+			}
+			found, err := node.Earnings(cmd.Context(), t.network, t.account)
+			if err != nil {
+				return unreachable(t.network, err)
+			}
+			var received, lost uint64
+			for _, e := range found {
+				if e.Kind == reward.Slash {
+					lost += e.Amount
+				} else {
+					received += e.Amount
+				}
+			}
+			if c.output == outputJSON {
+				return terminal.PrintJSON(os.Stdout, map[string]any{"account": t.account, "received_uzen": received, "lost_uzen": lost, "receipts": found})
+			}
+			fmt.Printf("%s received %s ZEN and lost %s ZEN of its stake\n", t.account, terminal.Zen(received), terminal.Zen(lost))
+			for _, e := range found {
+				fmt.Println()
+				fmt.Println(e.Job)
+				printExplanation(e)
+			}
+			return nil
+		},
+	}
+	t.flags(cmd)
+	cmd.Flags().StringVar(&account, "account", "", "account, in place of that of a folder")
+	return cmd
+}

@@ -1,0 +1,87 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"github.com/starling-network/starling/client"
+	"github.com/starling-network/starling/cmd/starling/terminal"
+	"github.com/starling-network/starling/node"
+)
+
+func (c *cli) job() *cobra.Command {
+	return group("job", "Pause, resume, cancel and pay for a job on a network", `Steer a job that was ordered on a network. JOB is its name there, as starling market orders and starling status
+show it.`,
+		c.jobStep("pause", "Let no further round begin", `Let no further round of a run begin until it is resumed. Rounds under way are finished, checked and paid. A pause
+that takes longer than the network allows ends the job.`, (*client.Client).PauseJob),
+		c.jobStep("resume", "End a pause", "Let the rounds of a paused run begin again.", (*client.Client).ResumeJob),
+		c.jobStep("cancel", "Take an order back, or end its run", `Take an order back: at once, with the whole budget, if it is not matched yet. Of one that runs no further round
+begins; those under way are finished, checked and paid, and what is not spent returns then.`, (*client.Client).CancelOrder),
+		c.jobTopUp())
+}
+
+func (c *cli) jobStep(verb, short, long string, step func(*client.Client, context.Context, string) error) *cobra.Command {
+	var home, network string
+	cmd := &cobra.Command{
+		Use: verb + " JOB --home DIR --network URL", Short: short,
+		Long:    long + "\n\nWith -o json: {\"job\",\"done\"}.",
+		Example: fmt.Sprintf("  starling job %s job-7f3a --home net/consumer --network http://127.0.0.1:26601", verb),
+		Args:    exactly("JOB"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return c.steer(cmd, home, network, args[0], verb, func(ctx context.Context, cl *client.Client) error { return step(cl, ctx, args[0]) })
+		},
+	}
+	homeFlag(cmd, &home)
+	networkFlag(cmd, &network)
+	return cmd
+}
+
+func (c *cli) jobTopUp() *cobra.Command {
+	var home, network string
+	cmd := &cobra.Command{
+		Use: "top-up JOB ZEN --home DIR --network URL", Short: "Add to the budget of a job",
+		Long: `Add to the budget of a job: one that waits for a larger budget, with on_exceed: pause, goes on. What is not
+spent returns at the end.
+
+With -o json: {"job","done"}.`,
+		Example: "  starling job top-up job-7f3a 2.5 --home net/consumer --network http://127.0.0.1:26601",
+		Args:    exactly("JOB", "ZEN"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			zen, err := strconv.ParseFloat(args[1], 64)
+			if err != nil || zen < 1e-6 || zen > 1e12 {
+				return usage(cmd, fmt.Errorf("%q is not an amount of ZEN", args[1]))
+			}
+			return c.steer(cmd, home, network, args[0], "top-up", func(ctx context.Context, cl *client.Client) error {
+				return cl.TopUpJob(ctx, args[0], uint64(zen*1e6+0.5))
+			})
+		},
+	}
+	homeFlag(cmd, &home)
+	networkFlag(cmd, &network)
+	return cmd
+}
+
+func homeFlag(cmd *cobra.Command, home *string) {
+	cmd.Flags().StringVar(home, "home", "", "folder of the account that ordered the job")
+}
+
+func (c *cli) steer(cmd *cobra.Command, home, network, job, verb string, step func(context.Context, *client.Client) error) error {
+	if home == "" {
+		return usage(cmd, fmt.Errorf("--home is needed: the folder of the account that ordered the job"))
+	}
+	if err := wantNetwork(cmd, network); err != nil {
+		return err
+	}
+	if err := node.SteerJob(cmd.Context(), home, network, step); err != nil {
+		return unreachable(network, homeError(err))
+	}
+	if c.output == outputJSON {
+		return terminal.PrintJSON(os.Stdout, map[string]string{"job": job, "done": verb})
+	}
+	fmt.Printf("%s: %s is in a block\n", job, verb)
+	return nil
+}
