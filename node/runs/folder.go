@@ -24,6 +24,8 @@ type folder struct {
 	version  uint64
 	last     *web.History
 	live     Live
+	held     bool // the lock of the folder; known: the system tells
+	known    bool
 	metrics  followed[api.Metric]
 	lineage  followed[api.Checkpoint]
 	receipts followed[line]
@@ -121,8 +123,11 @@ func sameState(a, b api.Job) bool {
 	return a.State == b.State && a.Phase == b.Phase && a.PaidUzen == b.PaidUzen && a.Workers == b.Workers && a.Step == b.Step && code(a.Reason) == code(b.Reason)
 }
 
-// look reads what is new in the files. What cannot be read now may be the next time.
+// look reads what is new in the files. What cannot be read now may be the next time. It goes the other way round than who
+// trains: the lock, the totals, then the records. So what it takes for the end of a run is one, and nothing is missing there.
 func (f *folder) look() (changed bool) {
+	f.held, f.known = lockHeld(filepath.Join(f.path, ".lock"))
+	changed = f.about.look(f.path)
 	at := func(name string) string { return filepath.Join(f.path, name) }
 	if f.metrics.path == "" {
 		f.metrics = followed[api.Metric]{path: at(fileMetrics), decode: decodeMetric}
@@ -140,7 +145,7 @@ func (f *folder) look() (changed bool) {
 	if news(f.receipts.look) || disputed {
 		f.told = explain(f.receipts.records, f.disputes.records)
 	}
-	return f.about.look(f.path) || changed
+	return changed
 }
 
 // look reads the small files again if one of them is another than before.

@@ -116,15 +116,14 @@ func (f *folder) state(h *web.History, j *api.Job) (string, *api.Reason) {
 		return "done", &api.Reason{Code: "diverged", Text: "the training diverged: " + a.summary.Diverged, Next: "lower training.learning_rate, or warm up longer"}
 	case a.virtual || a.run.Finished:
 		return "done", nil
-	case a.summary != nil:
-		return "halted", halted(h)
 	case f.live != nil:
 		return "running", &api.Reason{Code: "training", Text: fmt.Sprintf("round %d of %d is %s", min(j.Round+1, j.Rounds), j.Rounds, phaseText(j.Phase))}
 	}
-	held, known := lockHeld(filepath.Join(f.path, ".lock"))
 	switch {
-	case held || !known && time.Since(f.updated()) < quiet:
+	case f.held || !f.known && time.Since(f.updated()) < quiet:
 		return "running", &api.Reason{Code: "training", Text: fmt.Sprintf("another process trains round %d of %d", min(j.Round+1, j.Rounds), j.Rounds)}
+	case a.summary != nil: // and it is not marked as finished, though nobody is about to do that
+		return "halted", halted(h)
 	}
 	return "stopped", &api.Reason{Code: "stopped", Text: fmt.Sprintf("no process trains it; %d of %d rounds are attested", j.Round, j.Rounds), Next: resume}
 }
