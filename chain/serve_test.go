@@ -1,8 +1,9 @@
+//lint:file-ignore SA1019 the SDK serves the first version of reflection only
+
 package chain_test
 
 import (
 	"context"
-	"fmt"
 	"net"
 	"os"
 	"os/exec"
@@ -128,7 +129,7 @@ func TestPortTaken(t *testing.T) {
 	}
 	defer l.Close()
 	if _, err := chain.Start(t.Context(), c); err == nil {
-		t.Fatal(fmt.Sprintf("%s is taken", c.REST))
+		t.Fatalf("%s is taken", c.REST)
 	}
 	c.REST = ""
 	v, err := chain.Start(t.Context(), c)
