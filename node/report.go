@@ -50,7 +50,7 @@ func (b *Blueprint) reportJob() report.Job {
 		{Name: "Rounds", Value: fmt.Sprintf("%d of %d inner steps, %d units of %d x %d tokens a step", s.Rounds, s.Steps, s.Units, s.Batch, s.Length)},
 		{Name: "Inner optimizer", Value: fmt.Sprintf("AdamW, %s rate up to %g", s.Rate.Kind, s.Rate.Peak)},
 		{Name: "Exchange", Value: fmt.Sprintf("%s updates, %s, outer %s", x.Codec, strings.ReplaceAll(x.Rule, "_", " "), moving(x))},
-		{Name: "Audit rate", Value: fmt.Sprintf("%g %% of the units at least, all of a new worker's", 100*j.Strategy.Verification.Fraction)},
+		{Name: "Audit rate", Value: fmt.Sprintf("%g %% of the units at least, all of a new worker's%s", 100*j.Strategy.Verification.Fraction, map[bool]string{true: ", up to a drawn segment"}[j.Strategy.Verification.Segments == "drawn"])},
 		{Name: "Program", Value: s.Program.String()},
 	}}
 }

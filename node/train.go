@@ -194,6 +194,7 @@ func (b *Blueprint) order() (market.Order, error) {
 			UnitFlops: b.UnitFlops(), AuditPPM: auditPPM(j.Strategy.Verification),
 			Deadlines: run.Deadlines{Train: 600, Audit: 600, Attest: 300, Challenge: embeddedChallenge}, Window: embeddedWindow,
 			Screen: screens[j.Strategy.Verification.Screen], Tolerance: tolerance(j), Slices: b.Slices,
+			Drawn: j.Strategy.Verification.Segments == "drawn",
 		},
 	}
 	if b.Slices > 0 {

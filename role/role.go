@@ -117,10 +117,11 @@ type (
 	}
 	// Check re-executes a unit and compares it with the commitment. Answered by Checked.
 	Check struct {
-		Work   Work
-		Base   run.Checkpoint
-		Worker string
-		Commit run.Commitment
+		Work    Work
+		Base    run.Checkpoint
+		Worker  string
+		Commit  run.Commitment
+		Segment uint32 // to the end of which it is executed, counted from 1; 0: all of it
 	}
 	// Measure re-executes a unit of a tolerant run and compares the updates. Answered by Measured.
 	Measure struct {
@@ -144,6 +145,7 @@ type (
 		Work     Work
 		Base     run.Checkpoint
 		Question canon.Digest
+		Segment  uint32 // to the end of which the unit was executed, counted from 1; 0: all of it
 	}
 	// Unmask shows the chain that the fault in a commitment was planted.
 	Unmask struct {

@@ -41,9 +41,10 @@ const remembered = 8
 
 // unitKey names a unit by all that its result depends on.
 type unitKey struct {
-	base   canon.Digest
-	unit   uint32
-	slices uint32 // of the update
+	base    canon.Digest
+	unit    uint32
+	segment uint32 // to the end of which it is computed; 0: all of it
+	slices  uint32 // of the update
 }
 
 // Size of a job.
@@ -106,7 +107,7 @@ func (j *Job) terms(c Config) run.Terms {
 	}
 	return run.Terms{
 		Job: j.ID(), Spec: s.Digest(), Rounds: s.Rounds, Units: s.Units, Segments: s.Segments(),
-		UnitFlops: j.Task.Step.Flops() * uint64(s.Steps), AuditPPM: c.AuditPPM, Window: 4, Slices: c.Slices, Screen: look, Tolerance: c.Tolerance,
+		UnitFlops: j.Task.Step.Flops() * uint64(s.Steps), AuditPPM: c.AuditPPM, Window: 4, Slices: c.Slices, Screen: look, Tolerance: c.Tolerance, Drawn: c.Drawn,
 		Deadlines: run.Deadlines{Train: c.Deadline, Audit: c.Deadline, Attest: c.Deadline, Challenge: 30},
 	}
 }
@@ -151,11 +152,15 @@ type memo struct {
 
 // Train implements party.Compute.
 func (m memo) Train(ctx context.Context, name run.Checkpoint, unit uint32) (*engine.Work, error) {
-	key := unitKey{name.Root, unit, m.slices}
+	return m.trainTo(ctx, name, unit, 0)
+}
+
+func (m memo) trainTo(ctx context.Context, name run.Checkpoint, unit, segment uint32) (*engine.Work, error) {
+	key := unitKey{name.Root, unit, segment, m.slices}
 	if w, ok := m.job.known[key]; ok {
 		return w, nil
 	}
-	w, err := m.Engine.Train(ctx, name, unit)
+	w, err := m.TrainTo(ctx, name, unit, segment)
 	if err == nil {
 		m.job.remember(key, w)
 	}
@@ -175,7 +180,7 @@ func (j *Job) remember(key unitKey, w *engine.Work) {
 
 // Check implements party.Compute.
 func (m memo) Check(ctx context.Context, name run.Checkpoint, s audit.Subject, c run.Commitment) (engine.Finding, error) {
-	mine, err := m.Train(ctx, name, s.Unit)
+	mine, err := m.trainTo(ctx, name, s.Unit, s.Segment)
 	if err != nil {
 		return engine.Finding{}, err
 	}
@@ -193,7 +198,7 @@ func (m memo) Measure(ctx context.Context, name run.Checkpoint, unit uint32, c r
 
 // Unseal implements party.Compute.
 func (m memo) Unseal(ctx context.Context, name run.Checkpoint, s audit.Subject, question canon.Digest) (audit.Opening, error) {
-	mine, err := m.Train(ctx, name, s.Unit)
+	mine, err := m.trainTo(ctx, name, s.Unit, s.Segment)
 	if err != nil {
 		return audit.Opening{}, err
 	}

@@ -77,6 +77,7 @@ func mix(c Config, seed uint64) Config {
 	if r.IntN(2) == 0 {
 		churn(&c, r)
 	}
+	c.Drawn = r.IntN(4) == 0
 	return c
 }
 
@@ -105,7 +106,7 @@ func churn(c *Config, r *rand.Rand) {
 
 func playMix(c Config) (Outcome, error) {
 	guilty := slices.Collect(maps.Keys(c.Acts))
-	w, err := New(c, Money{}, &Pay{Guilty: guilty}, Justice{Guilty: guilty}, &Lineage{Honest: c.AuditPPM == 1_000_000})
+	w, err := New(c, Money{}, &Pay{Guilty: guilty}, Justice{Guilty: guilty}, &Lineage{Honest: c.AuditPPM == 1_000_000 && !c.Drawn})
 	if err != nil {
 		return Outcome{}, err
 	}
@@ -132,8 +133,8 @@ func TestMix(t *testing.T) {
 		}
 		o, err := playMix(c)
 		if err != nil {
-			t.Errorf("%v\nworkers %d, verifiers %d, slices %d, audits %d ppm, acts %v, faults %v, comes %v, goes %v, link %+v\nreplay: go test ./sim -run 'TestMix$' -v -seeds 1 -seed %d",
-				err, c.Workers, c.Verifiers, c.Slices, c.AuditPPM, c.Acts, c.Faults, c.Comes, c.Goes, c.Link, s)
+			t.Errorf("%v\nworkers %d, verifiers %d, slices %d, audits %d ppm (drawn segments: %v), acts %v, faults %v, comes %v, goes %v, link %+v\nreplay: go test ./sim -run 'TestMix$' -v -seeds 1 -seed %d",
+				err, c.Workers, c.Verifiers, c.Slices, c.AuditPPM, c.Drawn, c.Acts, c.Faults, c.Comes, c.Goes, c.Link, s)
 		}
 		lies += len(c.Acts)
 		convicted += len(o.Slashed)

@@ -264,17 +264,22 @@ type slow struct {
 	process *process
 }
 
-func (s slow) work() error {
-	err := s.process.world.clock.sleep(s.process.unit)
+// work takes the time of a unit to the end of a segment, or (0) of all of it.
+func (s slow) work(segment uint32) error {
+	spent := s.process.unit
+	if t := s.process.world.config.Job.Task; segment > 0 {
+		spent = spent * time.Duration(t.Spec.StepsTo(segment)) / time.Duration(t.Spec.Steps)
+	}
+	err := s.process.world.clock.sleep(spent)
 	if err == nil {
-		s.process.usage.Worked += s.process.unit
+		s.process.usage.Worked += spent
 	}
 	return err
 }
 
 // Train implements party.Compute.
 func (s slow) Train(ctx context.Context, base run.Checkpoint, unit uint32) (*engine.Work, error) {
-	if err := s.work(); err != nil {
+	if err := s.work(0); err != nil {
 		return nil, err
 	}
 	if ctx.Err() != nil {
@@ -293,7 +298,7 @@ func (s slow) Measure(ctx context.Context, base run.Checkpoint, unit uint32, c r
 
 // Check implements party.Compute.
 func (s slow) Check(ctx context.Context, base run.Checkpoint, at audit.Subject, c run.Commitment) (engine.Finding, error) {
-	if err := s.work(); err != nil {
+	if err := s.work(at.Segment); err != nil {
 		return engine.Finding{}, err
 	}
 	if ctx.Err() != nil {

@@ -16,6 +16,7 @@ type story struct {
 	acts     map[string]adversary.Act
 	withhold []int
 	auditPPM uint32   // 0: everything
+	drawn    bool     // audits end at drawn segments
 	slashed  []string // exactly these
 	unpaid   []string // exactly these earn nothing
 	out      []string // exactly these have to leave
@@ -65,6 +66,9 @@ func stories() []story {
 		// It forfeits what it earned honestly in rounds that are not final.
 		{name: "cheats once it is trusted", auditPPM: 10_000, acts: one(w1, adversary.Patient{Round: 2, Then: adversary.Skips{}}),
 			slashed: []string{w1}, unpaid: []string{w1}, out: []string{w1}},
+		{name: "nobody lies, and segments are drawn", drawn: true},
+		{name: "skips its work, and segments are drawn", drawn: true, acts: one(w1, adversary.Skips{}), slashed: []string{w1}, unpaid: []string{w1}, out: []string{w1}},
+		{name: "passes without a look, and segments are drawn", drawn: true, acts: one(v1, adversary.Stamps{}), unpaid: []string{v1}, out: []string{v1}, fined: v1},
 		// It is slashed only if a fault was planted in what it passes.
 		{name: "passes without a look", acts: one(v1, adversary.Stamps{}), unpaid: []string{v1}, out: []string{v1}, fined: v1},
 		{name: "passes with another's seal", acts: one(v1, adversary.CopiesSeal{Of: "somebody"}), unpaid: []string{v1}, out: []string{v1}, fined: v1},
@@ -104,7 +108,7 @@ func TestStories(t *testing.T) {
 }
 
 func (s story) test(t *testing.T, c Config) {
-	c.Acts, c.Withhold = s.acts, s.withhold
+	c.Acts, c.Withhold, c.Drawn = s.acts, s.withhold, s.drawn
 	if s.auditPPM > 0 {
 		c.AuditPPM = s.auditPPM
 	}

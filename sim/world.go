@@ -34,6 +34,7 @@ type Config struct {
 	Validators int
 	Slices     uint32        // in which a round is reduced; 0: everybody combines all updates
 	AuditPPM   uint32        // floor of the audit rate, parts per million
+	Drawn      bool          // audits go to the end of a drawn segment
 	Tolerance  run.Tolerance // zero: the work is exact
 	BlockTime  time.Duration
 	Deadline   int64              // blocks that a duty may take before anything is measured

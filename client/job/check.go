@@ -246,9 +246,13 @@ func (c *checker) slices() {
 	}
 }
 
-// verification checks that a tolerance is given where it is used.
+// verification checks that a tolerance is given where it is used, and segments where they can be drawn.
 func (c *checker) verification() {
-	const at = "strategy.verification.tolerance"
+	const at, segments = "strategy.verification.tolerance", "strategy.verification.segments"
+	if c.Strategy.Verification.Segments == "drawn" && c.Training.Numerics == Tolerant && !c.bad(segments, "training.numerics") {
+		c.report(segments, CodeUnsupported, segments+" is drawn and training.numerics is tolerant", "tolerant work is judged by its update, which only a whole unit has",
+			"use segments: all, or another numerics")
+	}
 	if c.Given(at) && c.Training.Numerics != Tolerant && !c.bad(at, "training.numerics") {
 		c.report(at, CodeBadValue, at+" is given and training.numerics is "+c.Training.Numerics, "exact work is settled by its bits",
 			"use numerics: tolerant, or remove tolerance")

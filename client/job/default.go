@@ -32,7 +32,7 @@ func defaults() Spec {
 			Workers:      Workers{Target: 4},
 			RoundTimeout: Duration(10 * time.Minute),
 			OnWorkerLoss: "continue",
-			Verification: Verification{Mode: "spot_check", Fraction: 0.1, Redundancy: 1, Tolerance: Tolerance{Distance: 0.1, Cosine: 0.99}},
+			Verification: Verification{Mode: "spot_check", Fraction: 0.1, Segments: "all", Redundancy: 1, Tolerance: Tolerance{Distance: 0.1, Cosine: 0.99}},
 		},
 		Budget:     Budget{MaxCost: 25_000_000, OnExceed: "pause"},
 		Checkpoint: Checkpoint{KeepLast: 3, Resume: "auto"},

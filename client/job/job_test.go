@@ -139,6 +139,21 @@ func TestNumericsDecideWhatIsCompared(t *testing.T) {
 	}
 }
 
+func TestSegmentsOfAudits(t *testing.T) {
+	const drawn = "strategy.verification.segments=drawn"
+	if v := parse(t, minimal).Strategy.Verification; v.Segments != "all" {
+		t.Errorf("audits execute %q of a unit", v.Segments)
+	}
+	if v := parse(t, minimal, drawn).Strategy.Verification; v.Segments != "drawn" {
+		t.Errorf("audits execute %q of a unit", v.Segments)
+	}
+	for _, set := range []string{"training.numerics=tolerant", "strategy.verification.segments=3"} {
+		if _, err := Parse([]byte(minimal), "tiny.yaml", drawn, set); err == nil {
+			t.Errorf("%s is taken", set)
+		}
+	}
+}
+
 func TestSlicesNeedTheRightRule(t *testing.T) {
 	const ask = "strategy.aggregation.slices=4"
 	if n := parse(t, minimal, ask).Strategy.Aggregation.Slices; n != 4 {

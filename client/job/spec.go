@@ -144,6 +144,7 @@ type Workers struct {
 type Verification struct {
 	Mode       string    `job:"mode" one:"spot_check none" later:"full"` // none: no unit is audited, and any verifier may still challenge
 	Fraction   float64   `job:"fraction" in:"(0,1]"`                     // probability that a work unit is audited
+	Segments   string    `job:"segments" one:"all drawn"`                // of a unit that an audit executes: all, or those up to one that is drawn
 	Redundancy int       `job:"redundancy" in:"[1,64]"`                  // verifiers of one audited unit
 	Screen     string    `job:"screen" one:"off updates losses"`         // how members look at updates before they attest; default: updates, losses where numerics is tolerant
 	Tolerance  Tolerance `job:"tolerance"`                               // where numerics is tolerant

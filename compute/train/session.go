@@ -145,24 +145,43 @@ func (e *DivergedError) Error() string {
 	return fmt.Sprintf("the training diverged in round %d: %s", e.Round+1, e.What)
 }
 
-// Result is a finished work unit.
+// Result is a finished work unit, or one that was executed to the end of a segment.
 type Result struct {
 	Segments []canon.Digest   // inner state roots at the start, at every segment boundary and at the end
-	Delta    []*tensor.Tensor // base minus end, per parameter: the pseudo-gradient of DiLoCo (Douillard et al. 2023, algorithm 1)
+	Delta    []*tensor.Tensor // of a finished unit: base minus end, per parameter: the pseudo-gradient of DiLoCo (Douillard et al. 2023, algorithm 1)
 	Losses   []float32        // of every inner step
-	End      []*tensor.Tensor // the state at the end, in the order in which StateRoot takes it
+	End      []*tensor.Tensor // the state reached, in the order in which StateRoot takes it
 	Diverged *DivergedError   // the update is not finite; nil: it is
 }
 
 // Run executes a whole unit. After every step it calls observe, if given; an error from there ends the unit. One whose numbers
 // are not finite is executed to its end like any other: every bit of it is specified, with one NaN for all.
 func (t *Task) Run(base *Checkpoint, unit uint32, observe func(step uint32, loss float32) error) (*Result, error) {
+	r, err := t.RunTo(base, unit, t.Spec.Segments(), observe)
+	if err != nil {
+		return nil, err
+	}
+	for i, n := range base.Names {
+		delta := Difference(base.Params[i], r.End[i])
+		if k := slices.IndexFunc(delta.F32(), func(x float32) bool { return !finite(x) }); k >= 0 && r.Diverged == nil {
+			r.Diverged = &DivergedError{base.Round, fmt.Sprintf("the update of unit %d to element %d of %q is %v", unit, k, n, delta.F32()[k])}
+		}
+		r.Delta = append(r.Delta, delta)
+	}
+	if k := slices.IndexFunc(r.Losses, func(x float32) bool { return !finite(x) }); k >= 0 && r.Diverged != nil {
+		r.Diverged.What = fmt.Sprintf("the loss of step %d of unit %d is %v", k+1, unit, r.Losses[k])
+	}
+	return r, nil
+}
+
+// RunTo executes a unit from its start to the end of a segment, counted from 1. It makes no update of it.
+func (t *Task) RunTo(base *Checkpoint, unit, segment uint32, observe func(step uint32, loss float32) error) (*Result, error) {
 	s, err := t.Begin(base, unit)
 	if err != nil {
 		return nil, err
 	}
 	r := &Result{Segments: []canon.Digest{s.Root()}}
-	for s.step < t.Spec.Steps {
+	for end := t.Spec.StepsTo(segment); s.step < end; {
 		loss, err := s.Advance()
 		if err != nil {
 			return nil, err
@@ -176,16 +195,6 @@ func (t *Task) Run(base *Checkpoint, unit uint32, observe func(step uint32, loss
 				return nil, err
 			}
 		}
-	}
-	for i, n := range s.names {
-		delta := Difference(base.Params[i], s.in[Param+n])
-		if k := slices.IndexFunc(delta.F32(), func(x float32) bool { return !finite(x) }); k >= 0 && r.Diverged == nil {
-			r.Diverged = &DivergedError{base.Round, fmt.Sprintf("the update of unit %d to element %d of %q is %v", unit, k, n, delta.F32()[k])}
-		}
-		r.Delta = append(r.Delta, delta)
-	}
-	if k := slices.IndexFunc(r.Losses, func(x float32) bool { return !finite(x) }); k >= 0 && r.Diverged != nil {
-		r.Diverged.What = fmt.Sprintf("the loss of step %d of unit %d is %v", k+1, unit, r.Losses[k])
 	}
 	r.End = s.Tensors()
 	return r, nil

@@ -135,6 +135,14 @@ func (s *Spec) Segments() uint32 {
 // SegmentSteps is the number of inner steps of segment k, from 1 to Segments.
 func (s *Spec) SegmentSteps(k uint32) uint32 { return min(s.Segment, s.Steps-(k-1)*s.Segment) }
 
+// StepsTo is the number of inner steps from the start of a unit to the end of segment k, counted from 1.
+func (s *Spec) StepsTo(k uint32) uint32 {
+	if k >= s.Segments() {
+		return s.Steps
+	}
+	return k * s.Segment
+}
+
 // Address is where the batch of an inner step (from 0) of a unit lies in the corpus.
 func (s *Spec) Address(round, unit, step uint32) data.Address {
 	return data.Address{Seed: s.Seed, Round: round, Unit: unit, Step: step, Units: s.Units, StepsPerRound: s.Steps, Batch: s.Batch}

@@ -91,6 +91,28 @@ func TestUnitIsAPureFunction(t *testing.T) {
 	}
 }
 
+// What is executed to the end of a segment is the beginning of the whole unit.
+func TestRunTo(t *testing.T) {
+	task, base := newTask(t, tiny, 1)
+	whole, err := task.Run(base, 1, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for k := uint32(1); k <= task.Spec.Segments(); k++ {
+		part, err := task.RunTo(base, 1, k, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		steps := task.Spec.StepsTo(k)
+		if !slices.Equal(part.Segments, whole.Segments[:k+1]) || !slices.Equal(part.Losses, whole.Losses[:steps]) || part.Delta != nil {
+			t.Errorf("to segment %d: %d steps, %d roots", k, len(part.Losses), len(part.Segments))
+		}
+		if train.StateRoot(steps, train.Roots(part.End)) != whole.Segments[k] {
+			t.Errorf("the state after segment %d is not the one of its root", k)
+		}
+	}
+}
+
 // The loss of a checkpoint on the first batch of a unit is that of the unit's first step.
 func TestMeter(t *testing.T) {
 	task, base := newTask(t, tiny, 1)

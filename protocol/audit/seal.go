@@ -22,10 +22,20 @@ type Subject struct {
 	Round    uint32
 	Unit     uint32
 	Attempt  uint32
+	Segment  uint32 // to the end of which the unit is executed, counted from 1; 0: all of it, and its update
+}
+
+// End is the state root that the seal is held against, of those that the worker committed to: at the start and after every
+// segment.
+func (s Subject) End(roots []canon.Digest) canon.Digest {
+	if s.Segment == 0 || int(s.Segment) >= len(roots) {
+		return roots[len(roots)-1]
+	}
+	return roots[s.Segment]
 }
 
 func (s Subject) key() canon.Digest {
-	return canon.Sum("starling/seal-key/2", []byte(s.Verifier), []byte(s.Job), numbers(s.Round, s.Unit, s.Attempt))
+	return canon.Sum("starling/seal-key/3", []byte(s.Verifier), []byte(s.Job), numbers(s.Round, s.Unit, s.Attempt, s.Segment))
 }
 
 // leaf is the keyed digest of a tile of the state whose own leaf digest is given.
@@ -40,7 +50,7 @@ func numbers(n ...uint32) (b []byte) {
 	return b
 }
 
-// Seal is what a verifier answers an audit with: the state at the end of the unit, rooted once more with leaves that are
+// Seal is what a verifier answers an audit with: the state at the end of what it executed, rooted once more with leaves that are
 // keyed with the verifier's identity. The worker's commitment gives away one digest of that state and nothing below it,
 // so only who computed the state can make a seal that it can open, and another verifier's seal is another digest. The
 // idea is that of the iExec PoCo seal; the tree lets one tile show that the whole was held.

@@ -157,12 +157,22 @@ func TestForgedOpeningsAreRefused(t *testing.T) {
 func TestSealBindsItsSubject(t *testing.T) {
 	trees := state(2, 3).trees()
 	seen := map[canon.Digest]Subject{}
-	for _, s := range []Subject{vic, {"v", "job", 1, 2, 3}, {"vic", "job2", 1, 2, 3}, {"vic", "job", 2, 2, 3}, {"vic", "job", 1, 3, 3}, {"vic", "job", 1, 2, 4}} {
+	for _, s := range []Subject{vic, {"v", "job", 1, 2, 3, 0}, {"vic", "job2", 1, 2, 3, 0}, {"vic", "job", 2, 2, 3, 0}, {"vic", "job", 1, 3, 3, 0}, {"vic", "job", 1, 2, 4, 0}, {"vic", "job", 1, 2, 3, 1}} {
 		root := NewSeal(s, trees).Root()
 		if other, ok := seen[root]; ok {
 			t.Errorf("%v and %v have one seal", s, other)
 		}
 		seen[root] = s
+	}
+}
+
+// A seal is held against the root of the state at the end of what is executed.
+func TestEndOfAnAudit(t *testing.T) {
+	roots := []canon.Digest{canon.Sum("start"), canon.Sum("one"), canon.Sum("two")}
+	for segment, want := range map[uint32]canon.Digest{0: roots[2], 1: roots[1], 2: roots[2], 3: roots[2]} {
+		if got := (Subject{Segment: segment}).End(roots); got != want {
+			t.Errorf("segment %d: %v, want %v", segment, got, want)
+		}
 	}
 }
 

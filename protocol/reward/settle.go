@@ -1,6 +1,8 @@
 package reward
 
 import (
+	"math/bits"
+
 	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/registry"
 	"github.com/starling-network/starling/protocol/run"
@@ -50,9 +52,9 @@ func (l *ledger) settle(e run.Event) {
 	case run.UnitReassigned:
 		l.unpaid(Work, e.Round, e.Unit, e.Who, lostUnit(e.Why))
 	case run.AuditPassed:
-		l.pay(Audit, e.Round, e.Unit, e.Who, Verified)
+		l.pay(Audit, e.Round, e.Unit, e.Who, audited(l.state.Terms, e.Segment), Verified)
 	case run.AuditOutside:
-		l.pay(Audit, e.Round, e.Unit, e.Who, FoundOutside)
+		l.pay(Audit, e.Round, e.Unit, e.Who, l.state.Terms.UnitFlops, FoundOutside)
 	case run.AuditMissed:
 		l.unpaid(Audit, e.Round, e.Unit, e.Who, lostAudit(e.Why))
 	case run.AuditBroken:
@@ -61,7 +63,7 @@ func (l *ledger) settle(e run.Event) {
 		}
 	case run.DisputeEnded:
 		if e.Why == run.WhyWrongWork {
-			l.pay(Audit, e.Round, e.Unit, e.Who, FaultFound)
+			l.pay(Audit, e.Round, e.Unit, e.Who, l.state.Terms.UnitFlops, FaultFound)
 			l.slash(e, e.Other, e.Who)
 		} else {
 			l.unpaid(Audit, e.Round, e.Unit, e.Who, FalseChallenge)
@@ -92,7 +94,7 @@ func (l *ledger) payUnit(round uint32, u run.Unit, reason string) {
 		l.unpaid(Work, round, u.Index, u.Worker, Forfeited)
 		return
 	}
-	l.pay(Work, round, u.Index, u.Worker, reason)
+	l.pay(Work, round, u.Index, u.Worker, l.state.Terms.UnitFlops, reason)
 }
 
 // drop closes the books of a round that was rolled back. What it was built on was wrong, which is not the fault of who
@@ -107,11 +109,21 @@ func (l *ledger) drop(lap run.Lap) {
 	}
 }
 
-// pay pays one execution of a unit from the escrow.
-func (l *ledger) pay(kind Kind, round, unit uint32, who, reason string) {
+// audited is how many operations an audit executes that goes to the end of a segment; 0: all of them.
+func audited(t run.Terms, segment uint32) uint64 {
+	if segment == 0 || segment >= t.Segments {
+		return t.UnitFlops
+	}
+	high, low := bits.Mul64(t.UnitFlops, uint64(segment))
+	flops, _ := bits.Div64(high, low, uint64(t.Segments)) // less than UnitFlops
+	return flops
+}
+
+// pay pays the execution of a unit, or of a part of it, from the escrow.
+func (l *ledger) pay(kind Kind, round, unit uint32, who string, flops uint64, reason string) {
 	m, _ := l.state.Member(who)
 	// A cost beyond 64 bits saturates, and no escrow holds as much.
-	gross, _ := market.Cost(l.state.Terms.UnitFlops, m.Price)
+	gross, _ := market.Cost(flops, m.Price)
 	var net, fee uint64
 	l.Escrow, net, fee = l.Escrow.Pay(gross, l.book.FeePPM)
 	switch {
@@ -121,7 +133,7 @@ func (l *ledger) pay(kind Kind, round, unit uint32, who, reason string) {
 		reason = BudgetExhausted
 	}
 	l.receipt(Receipt{Round: round, Unit: unit, Who: who, Role: m.Role, Kind: kind,
-		Flops: l.state.Terms.UnitFlops, Price: m.Price, FeePPM: l.book.FeePPM, Amount: net, Fee: fee, Reason: reason})
+		Flops: flops, Price: m.Price, FeePPM: l.book.FeePPM, Amount: net, Fee: fee, Reason: reason})
 	l.transfer(Escrow, who, net)
 	l.transfer(Escrow, CommunityPool, fee)
 }

@@ -122,15 +122,15 @@ func (d *draft) redo(wrong int, worker string) {
 }
 
 // suspect audits what a convicted worker did in a round, also what passed an audit if another verifier can look at it: who
-// passed it may have been its friend.
+// passed it may have been its friend. Of that all segments are looked at.
 func (d *draft) suspect(l *Lap, worker string) {
 	for i := range l.Units {
 		switch u := &l.Units[i]; {
 		case u.Worker != worker || u.Status == Assigned || u.Status == Auditing || u.Status == Sealed || d.Tolerant(*u):
 		case u.Status == Disputed || u.Status == Committed: // it is audited when that is over
-			u.Audited, u.Passed = true, false
+			u.Audited, u.Passed, u.Segment = true, false, 0
 		case !u.Audited || len(d.Active(Verifier)) > 1:
-			u.Passed = false
+			u.Passed, u.Segment = false, 0
 			d.audit(l, i)
 		}
 	}

@@ -25,13 +25,24 @@ func (d *draft) draw() {
 			switch {
 			case len(d.Active(Verifier)) == 0 && d.Terms.AuditPPM > 0:
 				d.halt(WhyNoVerifiers)
-			case u.Audited || u.Commit.Diverged() && len(d.Active(Verifier)) > 0 || audit.Draw(d.env.Beacon, d.Terms.Job, l.Round, u.Index, u.Attempt, rate):
+			case u.Audited || u.Commit.Diverged() && len(d.Active(Verifier)) > 0:
+				d.audit(l, i)
+			case audit.Draw(d.env.Beacon, d.Terms.Job, l.Round, u.Index, u.Attempt, rate):
+				l.Units[i].Segment = d.segment(l.Round, u)
 				d.audit(l, i)
 			default:
 				d.accept(l, i)
 			}
 		}
 	}
+}
+
+// segment draws to the end of which segment an audit executes a unit. Of the last one it looks at the update too.
+func (d *draft) segment(round uint32, u Unit) uint32 {
+	if n := d.Terms.Segments; d.Terms.Drawn && !d.Tolerant(u) {
+		return uint32(d.pick("segment", round, u, int(n))+1) % n
+	}
+	return 0
 }
 
 // audit draws a verifier for a unit: another than it has, if there is another. Without any verifier a run that wants
@@ -61,7 +72,7 @@ func (d *draft) audit(l *Lap, i int) {
 	}
 	u.Status, u.Verifier, u.Audited = Auditing, chosen, true
 	u.Deadline = d.due(chosen, d.AuditDeadline())
-	d.emit(Event{Kind: AuditDrawn, Round: l.Round, Unit: u.Index, Who: u.Verifier, Other: u.Worker})
+	d.emit(Event{Kind: AuditDrawn, Round: l.Round, Unit: u.Index, Who: u.Verifier, Other: u.Worker, Segment: u.Segment})
 }
 
 // unanswered ends an audit or a challenge without an answer. A seal that counts for nothing is none.

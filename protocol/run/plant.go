@@ -50,6 +50,8 @@ func (s State) Unmasked(round, unit, attempt uint32) bool {
 
 func (d *draft) unmasked(l *Lap, i int, segments []canon.Digest) {
 	u := &l.Units[i]
+	// Who executed the unit to the end of a segment before the planted root could not see it.
+	seen := u.Segment == 0 || !slices.Equal(u.Commit.Segments[:u.Segment+1], segments[:u.Segment+1])
 	u.Commit.Segments, u.Commit.Hidden = slices.Clone(segments), canon.Digest{}
 	answered := u.Status == Sealed || u.Passed
 	caught := false
@@ -62,6 +64,10 @@ func (d *draft) unmasked(l *Lap, i int, segments []canon.Digest) {
 	}
 	u.Challengers = nil
 	switch {
+	case answered && !seen:
+		if u.Status == Disputed {
+			u.Status = Accepted
+		}
 	case answered:
 		if m, _ := d.Member(u.Verifier); !worthless(m) {
 			d.broken(l, i, WhyPlantPassed)

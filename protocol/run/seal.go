@@ -12,7 +12,7 @@ const openingPatience = 4
 
 // Subject is the audit that the seal of a unit answers.
 func (s State) Subject(round uint32, u Unit) audit.Subject {
-	return audit.Subject{Verifier: u.Verifier, Job: s.Terms.Job, Round: round, Unit: u.Index, Attempt: u.Attempt}
+	return audit.Subject{Verifier: u.Verifier, Job: s.Terms.Job, Round: round, Unit: u.Index, Attempt: u.Attempt, Segment: u.Segment}
 }
 
 // ask draws where the seals of earlier blocks must be opened.
@@ -49,14 +49,15 @@ func (s State) Unseal(env Env, from string, round, unit, attempt uint32, o audit
 	case u.Verifier != from:
 		return s, nil, fmt.Errorf("%w: unit %d is sealed by %s", ErrNotYours, unit, u.Verifier)
 	}
-	if err := o.Check(s.Subject(round, u.Unit), u.Commit.Segments[len(u.Commit.Segments)-1], u.Seal, u.Question, r); err != nil {
+	subject := s.Subject(round, u.Unit)
+	if err := o.Check(subject, subject.End(u.Commit.Segments), u.Seal, u.Question, r); err != nil {
 		return s, nil, fmt.Errorf("%w: %w", ErrBadOpening, err)
 	}
 	d := s.edit(env)
 	l := d.of(u)
 	l.Units[unit].Passed = true
 	d.change(u.Worker, func(m *Member) { m.Passed++ })
-	d.emit(Event{Kind: AuditPassed, Round: round, Unit: unit, Who: from, Other: u.Worker})
+	d.emit(Event{Kind: AuditPassed, Round: round, Unit: unit, Who: from, Other: u.Worker, Segment: u.Segment})
 	d.accept(l, int(unit))
 	after, events := d.done()
 	return after, events, nil

@@ -37,7 +37,7 @@ func unseal(s State, env Env, round uint32, u Unit) (State, []Event, error) {
 	o, _ := seal(s, round, u).Open(u.Question, held{})
 	var h held
 	if n := len(u.Commit.Segments); n > 0 {
-		h.root = u.Commit.Segments[n-1]
+		h.root = s.Subject(round, u).End(u.Commit.Segments)
 	}
 	return s.Unseal(env, u.Verifier, round, u.Index, u.Attempt, o, h)
 }

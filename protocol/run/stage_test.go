@@ -13,7 +13,7 @@ func terms() Terms {
 	return Terms{
 		Job: "job", Spec: canon.Sum("spec"), SpecCID: "bafyspec",
 		Genesis: Checkpoint{Root: canon.Sum("genesis"), CID: "bafygenesis"},
-		Rounds:  2, Units: 4, Segments: 2, UnitFlops: 1000, AuditPPM: 1_000_000,
+		Rounds:  2, Units: 4, Segments: 4, UnitFlops: 1000, AuditPPM: 1_000_000,
 		Deadlines: Deadlines{Train: 10, Audit: 10, Attest: 10, Challenge: 3}, Window: 2,
 	}
 }

@@ -42,6 +42,7 @@ type Terms struct {
 	Slices    uint32       `cbor:"12,keyasint"` // in how many slices a round is reduced; 0: every member combines the updates for itself
 	Screen    Screen       `cbor:"13,keyasint"` // how members look at updates before they attest
 	Tolerance Tolerance    `cbor:"14,keyasint"` // zero: the work is exact, and settled by its state roots
+	Drawn     bool         `cbor:"15,keyasint"` // an audit by chance executes a unit to the end of a drawn segment; false: all of it
 }
 
 // Screen is how far members look at the updates of a round before they attest.
@@ -163,6 +164,7 @@ type Unit struct {
 	Lost        uint32       `cbor:"17,keyasint"`           // Missing: the slice of the update that the first report is about
 	Exact       bool         `cbor:"18,keyasint,omitempty"` // in a tolerant run: this attempt is settled by its state roots all the same
 	Doubts      []string     `cbor:"19,keyasint,omitempty"` // verifiers who found the update outside the tolerance
+	Segment     uint32       `cbor:"21,keyasint,omitempty"` // of the audit: to the end of which the verifier executes the unit, counted from 1; 0: all of it, and its update
 	Former      []Holder     `cbor:"20,keyasint,omitempty"` // who had this unit before, since it was committed last: the first of all to commit has it
 }
 

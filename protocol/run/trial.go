@@ -211,8 +211,8 @@ func (s State) prove(env Env, t Trial, o audit.Opening, r audit.Rooting) (State,
 	if t.Question.IsZero() {
 		return s, nil, fmt.Errorf("%w: no seal of %s waits to be opened", ErrWrongPhase, t.Member)
 	}
-	end := t.Exam.Commit.Segments[len(t.Exam.Commit.Segments)-1]
-	if err := o.Check(s.examined(t), end, t.Seal, t.Question, r); err != nil {
+	subject := s.examined(t)
+	if err := o.Check(subject, subject.End(t.Exam.Commit.Segments), t.Seal, t.Question, r); err != nil {
 		return s, nil, fmt.Errorf("%w: %w", ErrBadOpening, err)
 	}
 	d := s.edit(env)

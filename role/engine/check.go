@@ -19,66 +19,84 @@ import (
 // and for the roots that a planted fault hid.
 const maxExecuted = 2
 
-// executed is a unit that was executed again.
+// executed is a unit that was executed again, to the end of a segment or (0) all of it.
 type executed struct {
-	base run.Checkpoint
-	unit uint32
-	work *Work
+	base          run.Checkpoint
+	unit, segment uint32
+	work          *Work
 }
 
 // again executes a unit, unless that was done a moment ago.
-func (e *Engine) again(ctx context.Context, base run.Checkpoint, unit uint32) (*Work, error) {
+func (e *Engine) again(ctx context.Context, base run.Checkpoint, unit, segment uint32) (*Work, error) {
 	e.mu.Lock()
-	i := slices.IndexFunc(e.executed, func(x executed) bool { return x.base == base && x.unit == unit })
+	i := slices.IndexFunc(e.executed, func(x executed) bool { return x.base == base && x.unit == unit && x.segment == segment })
 	if i >= 0 {
 		defer e.mu.Unlock()
 		return e.executed[i].work, nil
 	}
 	e.mu.Unlock()
-	w, err := e.Train(ctx, base, unit)
+	w, err := e.TrainTo(ctx, base, unit, segment)
 	if err != nil {
 		return nil, err
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.executed = append(e.executed, executed{base, unit, w})
+	e.executed = append(e.executed, executed{base, unit, segment, w})
 	e.executed = slices.Delete(e.executed, 0, max(0, len(e.executed)-maxExecuted))
 	return w, nil
+}
+
+// TrainTo computes a unit to the end of a segment, or (0) all of it. Of a part there are only its state roots and the state there.
+func (e *Engine) TrainTo(ctx context.Context, name run.Checkpoint, unit, segment uint32) (*Work, error) {
+	if segment == 0 {
+		return e.Train(ctx, name, unit)
+	}
+	base, err := e.Base(name)
+	if err != nil {
+		return nil, err
+	}
+	e.computing.Lock()
+	defer e.computing.Unlock()
+	r, err := e.task.RunTo(base, unit, segment, func(uint32, float32) error { return ctx.Err() })
+	if err != nil {
+		return nil, err
+	}
+	return &Work{Commit: run.Commitment{Segments: r.Segments}, End: r.End}, nil
 }
 
 // Finding is the outcome of executing a unit again.
 type Finding struct {
 	Right  bool
 	Differ uint32       // unless Right: the first segment root that differs; their number: only the update differs
-	Seal   canon.Digest // if Right: root of the state at the end over leaves keyed with the verifier's identity
+	Seal   canon.Digest // if Right: root of the state reached over leaves keyed with the verifier's identity
 }
 
-// Check executes a unit again and compares it with a commitment.
+// Check executes a unit again, as far as the audit goes, and compares it with a commitment.
 func (e *Engine) Check(ctx context.Context, base run.Checkpoint, s audit.Subject, c run.Commitment) (Finding, error) {
-	mine, err := e.again(ctx, base, s.Unit)
+	mine, err := e.again(ctx, base, s.Unit, s.Segment)
 	if err != nil {
 		return Finding{}, err
 	}
 	return e.Compare(mine, s, c), nil
 }
 
-// Compare compares the work of a unit with a commitment.
+// Compare compares the work of a unit with a commitment, as far as the audit goes.
 func (e *Engine) Compare(mine *Work, s audit.Subject, c run.Commitment) Finding {
 	for i, want := range mine.Commit.Segments {
 		if i >= len(c.Segments) || c.Segments[i] != want {
 			return Finding{Differ: uint32(i)}
 		}
 	}
-	if c.Update != mine.Commit.Update {
+	if s.Segment == 0 && c.Update != mine.Commit.Update {
 		return Finding{Differ: uint32(len(mine.Commit.Segments))}
 	}
-	return Finding{Right: true, Seal: audit.NewSeal(s, e.sealed(mine).Trees()).Root()}
+	return Finding{Right: true, Seal: audit.NewSeal(s, e.sealed(mine, s).Trees()).Root()}
 }
 
 // Measure executes a unit again and compares its update with the bytes of the one that was committed to. Both are compared as
 // they come out of the codec. Bytes that are not the committed update are a *BadUpdate.
 func (e *Engine) Measure(ctx context.Context, base run.Checkpoint, unit uint32, c run.Commitment, update []byte) (screen.Likeness, error) {
-	mine, err := e.again(ctx, base, unit)
+	mine, err := e.again(ctx, base, unit, 0)
 	if err != nil {
 		return screen.Likeness{}, err
 	}
@@ -115,7 +133,7 @@ func (e *Engine) unpack(base *train.Checkpoint, unit uint32, c run.Commitment, u
 
 // Unseal opens the seal of a unit that Check found right.
 func (e *Engine) Unseal(ctx context.Context, base run.Checkpoint, s audit.Subject, question canon.Digest) (audit.Opening, error) {
-	mine, err := e.again(ctx, base, s.Unit)
+	mine, err := e.again(ctx, base, s.Unit, s.Segment)
 	if err != nil {
 		return audit.Opening{}, err
 	}
@@ -124,8 +142,14 @@ func (e *Engine) Unseal(ctx context.Context, base run.Checkpoint, s audit.Subjec
 
 // Answer opens the seal of the work of a unit.
 func (e *Engine) Answer(mine *Work, s audit.Subject, question canon.Digest) (audit.Opening, error) {
-	end := e.sealed(mine)
+	end := e.sealed(mine, s)
 	return audit.NewSeal(s, end.Trees()).Open(question, end)
 }
 
-func (e *Engine) sealed(w *Work) *referee.Sealed { return referee.NewSealed(e.task.Spec.Steps, w.End) }
+func (e *Engine) sealed(w *Work, s audit.Subject) *referee.Sealed {
+	steps := e.task.Spec.Steps
+	if s.Segment > 0 {
+		steps = e.task.Spec.StepsTo(s.Segment)
+	}
+	return referee.NewSealed(steps, w.End)
+}

@@ -122,7 +122,7 @@ func (p *Party) act(ctx context.Context, a role.Action) (role.Event, error) {
 		if err := p.load(ctx, a.Base); err != nil {
 			return nil, err
 		}
-		f, err := p.Compute.Check(ctx, a.Base, p.subject(a.Work), a.Commit)
+		f, err := p.Compute.Check(ctx, a.Base, p.subject(a.Work, a.Segment), a.Commit)
 		return role.Checked{Action: a, Right: f.Right, Differ: f.Differ, Seal: f.Seal}, err
 	case role.Measure:
 		return p.measure(ctx, a)
@@ -214,8 +214,8 @@ func (p *Party) reveal(ctx context.Context, a role.Reveal) error {
 	return err
 }
 
-func (p *Party) subject(w role.Work) audit.Subject {
-	return audit.Subject{Verifier: p.ID, Job: p.Job, Round: w.Round, Unit: w.Unit, Attempt: w.Attempt}
+func (p *Party) subject(w role.Work, segment uint32) audit.Subject {
+	return audit.Subject{Verifier: p.ID, Job: p.Job, Round: w.Round, Unit: w.Unit, Attempt: w.Attempt, Segment: segment}
 }
 
 // unseal opens a seal. A state that a restart lost is computed again.
@@ -223,7 +223,7 @@ func (p *Party) unseal(ctx context.Context, a role.Unseal) error {
 	if err := p.load(ctx, a.Base); err != nil {
 		return err
 	}
-	o, err := p.Compute.Unseal(ctx, a.Base, p.subject(a.Work), a.Question)
+	o, err := p.Compute.Unseal(ctx, a.Base, p.subject(a.Work, a.Segment), a.Question)
 	if err != nil {
 		return err
 	}

@@ -102,6 +102,10 @@ func (v *Verifier) audits(s run.State) (actions []role.Action) {
 			c, known := v.checked[work]
 			known = known && slices.Equal(c.Action.Commit.Segments, u.Commit.Segments) // a planted fault is replaced
 			check := role.Check{Work: work, Base: l.Base, Worker: u.Worker, Commit: u.Commit}
+			if mine {
+				check.Segment = u.Segment
+				known = known && c.Action.Segment == u.Segment
+			}
 			switch {
 			case known && !c.Right && open && !slices.Contains(u.Challengers, v.id):
 				actions = append(actions, role.Challenge{Work: work, Segment: c.Differ})
@@ -143,7 +147,7 @@ func (v *Verifier) openings(s run.State) (actions []role.Action) {
 		for _, u := range l.Units {
 			if u.Status == run.Sealed && u.Verifier == v.id && !u.Question.IsZero() {
 				work := role.Work{Round: l.Round, Unit: u.Index, Attempt: u.Attempt}
-				actions = append(actions, role.Unseal{Work: work, Base: l.Base, Question: u.Question})
+				actions = append(actions, role.Unseal{Work: work, Base: l.Base, Question: u.Question, Segment: u.Segment})
 			}
 		}
 	}

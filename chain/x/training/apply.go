@@ -31,7 +31,7 @@ func (k *Keeper) apply(ctx context.Context, s run.State, events []run.Event) err
 			}
 		}
 		err := emit(ctx, &trainingpb.EventRun{
-			Job: e.Job, Kind: string(e.Kind), Round: e.Round, Unit: e.Unit, Who: e.Who, Other: e.Other, Why: e.Why,
+			Job: e.Job, Kind: string(e.Kind), Round: e.Round, Unit: e.Unit, Who: e.Who, Other: e.Other, Why: e.Why, Segment: e.Segment,
 		})
 		if err != nil {
 			return err

@@ -25,6 +25,8 @@ func full(v reflect.Value) {
 		v.SetString("full")
 	case v.CanUint():
 		v.SetUint(7)
+	case v.Kind() == reflect.Bool:
+		v.SetBool(true)
 	case v.CanInt():
 		v.SetInt(-7)
 	default:
