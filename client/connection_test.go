@@ -7,13 +7,16 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
 
+	abci "github.com/cometbft/cometbft/abci/types"
 	rpcclient "github.com/cometbft/cometbft/rpc/client"
 	ctypes "github.com/cometbft/cometbft/rpc/core/types"
 	cmttypes "github.com/cometbft/cometbft/types"
+	sdkerrors "github.com/cosmos/cosmos-sdk/types/errors"
 
 	chainmarket "github.com/starling-network/starling/chain/x/market"
 	"github.com/starling-network/starling/chain/x/market/marketpb"
@@ -249,6 +252,92 @@ func (s *starting) Status(ctx context.Context) (*ctypes.ResultStatus, error) {
 		status.SyncInfo.CatchingUp = s.asked.Load() < 3
 	}
 	return status, err
+}
+
+// forgetful is a validator that loses the first transaction that it takes.
+type forgetful struct {
+	rpcclient.Client
+	lost atomic.Bool
+}
+
+func (f *forgetful) BroadcastTxSync(ctx context.Context, tx cmttypes.Tx) (*ctypes.ResultBroadcastTx, error) {
+	if f.lost.CompareAndSwap(false, true) {
+		return &ctypes.ResultBroadcastTx{}, nil
+	}
+	return f.Client.BroadcastTxSync(ctx, tx)
+}
+
+// A transaction that the validator has lost is sent again, by itself and when another one after it is refused.
+func TestLostTransaction(t *testing.T) {
+	n := start(t, "consumer")
+	for _, jobs := range [][]string{{"a"}, {"b", "c", "d"}} {
+		c := client.New(&forgetful{Client: n.validator.Client()}, key("consumer"))
+		defer c.Close()
+		before := n.height(c)
+		var pending []*client.Pending
+		for _, job := range jobs {
+			p, err := c.SubmitAsync(n.ctx, message(c, order(job)))
+			n.must(err)
+			pending = append(pending, p)
+		}
+		last := before
+		for i, p := range pending {
+			r, err := p.Wait(n.ctx)
+			n.must(err)
+			if r.Height < last || r.Height > before+20 {
+				t.Errorf("job %s is ordered in block %d, after %d and %d", jobs[i], r.Height, before, last)
+			}
+			last = r.Height
+		}
+	}
+}
+
+// disordered is a validator whose next block has the first transaction that it takes before one that goes before it.
+type disordered struct {
+	rpcclient.Client
+	early atomic.Pointer[cmttypes.Tx]
+	taken atomic.Bool
+}
+
+func (d *disordered) BroadcastTxSync(ctx context.Context, tx cmttypes.Tx) (*ctypes.ResultBroadcastTx, error) {
+	if d.taken.CompareAndSwap(false, true) {
+		d.early.Store(&tx)
+		return &ctypes.ResultBroadcastTx{}, nil
+	}
+	return d.Client.BroadcastTxSync(ctx, tx)
+}
+
+func (d *disordered) Subscribe(ctx context.Context, who, query string, capacity ...int) (<-chan ctypes.ResultEvent, error) {
+	events, err := d.Client.Subscribe(ctx, who, query, capacity...)
+	if err != nil {
+		return nil, err
+	}
+	told := make(chan ctypes.ResultEvent, cap(events))
+	go func() {
+		for e := range events {
+			b := e.Data.(cmttypes.EventDataNewBlock)
+			if tx := d.early.Swap(nil); tx != nil {
+				wrong := sdkerrors.ErrWrongSequence
+				b.Block = &cmttypes.Block{Header: b.Block.Header, Data: cmttypes.Data{Txs: append(slices.Clip(b.Block.Txs), *tx)}}
+				b.ResultFinalizeBlock.TxResults = append(slices.Clip(b.ResultFinalizeBlock.TxResults), &abci.ExecTxResult{Codespace: wrong.Codespace(), Code: wrong.ABCICode()})
+				e.Data = b
+			}
+			told <- e
+		}
+	}()
+	return told, nil
+}
+
+// A transaction that was executed before its turn, and so failed, gets its turn.
+func TestTransactionOutOfTurn(t *testing.T) {
+	n := start(t, "consumer")
+	d := &disordered{Client: n.validator.Client()}
+	c := client.New(d, key("consumer"))
+	defer c.Close()
+	n.must(c.Order(n.ctx, order("job")))
+	if !d.taken.Load() || d.early.Load() != nil {
+		t.Error("it was not out of turn")
+	}
 }
 
 // newborn is a validator that has made no block when it is asked first.

@@ -28,6 +28,7 @@ type follower struct {
 	last     int64 // height
 	watchers map[chan Block]struct{}
 	pending  map[[32]byte]*Pending
+	sending  bool // pending transactions once more
 }
 
 // Blocks delivers every new block until the context or the connection ends, and closes the channel then. A reader that is
@@ -97,7 +98,7 @@ func (c *Client) listen(events <-chan ctypes.ResultEvent, ended <-chan struct{})
 			heard = true
 			if b, ok := e.Data.(cmttypes.EventDataNewBlock); ok {
 				c.catchUp(ctx, b.Block.Height)
-				c.tell(b.Block, b.ResultFinalizeBlock.TxResults)
+				c.tell(ctx, b.Block, b.ResultFinalizeBlock.TxResults)
 			}
 		case <-silent:
 			if !heard {
@@ -147,12 +148,15 @@ func (c *Client) catchUp(ctx context.Context, height int64) {
 		if err != nil {
 			continue
 		}
-		c.tell(block.Block, results.TxsResults)
+		c.tell(ctx, block.Block, results.TxsResults)
 	}
 }
 
+// impatience is after how many blocks a transaction that is in none of them is given to the validator again.
+const impatience = 5
+
 // tell passes a block on.
-func (c *Client) tell(b *cmttypes.Block, results []*abci.ExecTxResult) {
+func (c *Client) tell(ctx context.Context, b *cmttypes.Block, results []*abci.ExecTxResult) {
 	f := &c.follow
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -160,18 +164,35 @@ func (c *Client) tell(b *cmttypes.Block, results []*abci.ExecTxResult) {
 		return
 	}
 	f.last = b.Height
+	again := false
 	for i, tx := range b.Txs {
 		hash := [32]byte(tx.Hash())
-		if p := f.pending[hash]; p != nil && i < len(results) {
-			delete(f.pending, hash)
-			p.settle(b.Height, results[i])
+		p := f.pending[hash]
+		if p == nil || i >= len(results) {
+			continue
 		}
+		if outOfTurn(results[i].Codespace, results[i].Code) { // its turn comes
+			again = true
+			continue
+		}
+		delete(f.pending, hash)
+		p.settle(b.Height, results[i])
 	}
 	for hash, p := range f.pending {
+		again = again || b.Height >= p.sent+impatience
 		if b.Height >= p.until {
 			delete(f.pending, hash)
 			p.fail(fmt.Errorf("%w by height %d", ErrLost, p.until))
 		}
+	}
+	if again && !f.sending {
+		f.sending = true
+		go func() {
+			c.resend(ctx)
+			f.mu.Lock()
+			f.sending = false
+			f.mu.Unlock()
+		}()
 	}
 	for ch := range f.watchers {
 		select {

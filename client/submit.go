@@ -1,10 +1,13 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 
@@ -40,11 +43,14 @@ type Result struct {
 
 // Pending is a transaction that the validator has taken and that is in no block yet.
 type Pending struct {
-	hash   [32]byte
-	until  int64 // height after which it can be in no block
-	done   chan struct{}
-	result Result
-	err    error
+	tx       []byte
+	hash     [32]byte
+	sequence uint64
+	sent     int64 // height at which the validator was given it last
+	until    int64 // height after which it can be in no block
+	done     chan struct{}
+	result   Result
+	err      error
 }
 
 // Wait returns when the transaction is in a block, or can no longer be.
@@ -106,14 +112,15 @@ func (c *Client) SubmitAsync(ctx context.Context, msgs ...sdk.Msg) (*Pending, er
 			a.sequence++
 			return p, nil
 		}
-		a.known = false
 		e, refused := errors.AsType[*Error](err)
-		sequence := refused && e.Space == sdkerrors.RootCodespace && e.Code == sdkerrors.ErrWrongSequence.ABCICode()
+		sequence := refused && outOfTurn(e.Space, e.Code)
 		if !sequence && (refused || !c.catchingUp(ctx)) {
+			a.known = false
 			return nil, err
 		}
-		// Somebody else used the account, or transactions were lost: after a block the chain knows the sequence. Or the
-		// validator has been started just now, and takes no transactions until it has the blocks of the others.
+		// A transaction before it was lost, and is sent again; or somebody else used the account: after a block the chain knows
+		// the sequence. Or the validator has been started just now, and takes no transactions until it has the blocks of the others.
+		a.known = c.resend(ctx)
 		if err := c.next(ctx); err != nil {
 			return nil, err
 		}
@@ -172,7 +179,9 @@ func (c *Client) broadcast(ctx context.Context, msgs []sdk.Msg) (*Pending, error
 	if err != nil {
 		return nil, fmt.Errorf("client: %w", err)
 	}
-	p := &Pending{hash: [32]byte(cmttypes.Tx(tx).Hash()), until: until, done: make(chan struct{})}
+	p := &Pending{
+		tx: tx, hash: [32]byte(cmttypes.Tx(tx).Hash()), sequence: c.account.sequence, sent: until - patience, until: until, done: make(chan struct{}),
+	}
 	f.mu.Lock()
 	if !f.running {
 		f.mu.Unlock()
@@ -193,6 +202,41 @@ func (c *Client) broadcast(ctx context.Context, msgs []sdk.Msg) (*Pending, error
 		return nil, err
 	}
 	return p, nil
+}
+
+// outOfTurn reports whether a code says that a transaction has another sequence than its account.
+func outOfTurn(space string, code uint32) bool {
+	return space == sdkerrors.RootCodespace && code == sdkerrors.ErrWrongSequence.ABCICode()
+}
+
+// resend gives the validator the transactions again that are in no block yet, in their order, and reports whether there are
+// any. Who has them already refuses them, and none is executed twice: each has a sequence of its own.
+//
+// A transaction is lost when its validator is killed, and when it comes to the proposer of a block from another peer, and so
+// earlier, than one before it: it fails for its sequence, and those after it are dropped by all validators.
+func (c *Client) resend(ctx context.Context) bool {
+	f := &c.follow
+	f.mu.Lock()
+	list := slices.SortedFunc(maps.Values(f.pending), func(a, b *Pending) int { return cmp.Compare(a.sequence, b.sequence) })
+	for _, p := range list {
+		p.sent = f.last
+	}
+	f.mu.Unlock()
+	for _, p := range list {
+		r, err := c.rpc.BroadcastTxSync(ctx, p.tx)
+		if err != nil || !outOfTurn(r.Codespace, r.Code) {
+			continue
+		}
+		// If the account is past it, it is in a block by now, or will be in none.
+		_, sequence, err1 := c.Sequence(ctx)
+		s, err2 := c.rpc.Status(ctx)
+		if err1 == nil && err2 == nil && sequence > p.sequence {
+			f.mu.Lock()
+			p.until = min(p.until, s.SyncInfo.LatestBlockHeight)
+			f.mu.Unlock()
+		}
+	}
+	return len(list) > 0
 }
 
 // Refusal is the error of the code of a transaction: an *Error, or nil for code 0.
