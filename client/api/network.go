@@ -38,6 +38,8 @@ type Participant struct {
 	Jailed bool     `json:"jailed"`
 	Jobs   []string `json:"jobs"` // that it is an active member of
 	Device string   `json:"device"`
+	Class  string   `json:"class"` // as it was measured: unrated, cpu, apple, consumer, professional or datacentre
+	Rate   uint64   `json:"rate"`  // operations a second; 0: not measured
 }
 
 // Workers are the participants of a network.

@@ -214,16 +214,26 @@ func printValidator(s *node.ValidatorStatus) error {
 	return w.Flush()
 }
 
+func printBooks(b *node.Books) error {
+	fmt.Printf("%s at height %d\n\n", b.ChainID, b.Height)
+	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(w, "MODULE\tACCOUNTS FOR, ZEN\tHOLDS, ZEN\t")
+	for _, book := range b.Books {
+		fmt.Fprintf(w, "%s\t%s\t%s\t\n", book.Module, terminal.Zen(book.Owed), terminal.Zen(book.Held))
+	}
+	return w.Flush()
+}
+
 func (c *cli) netCheck() *cobra.Command {
 	var t target
 	cmd := &cobra.Command{
 		Use:   "check --network URL",
 		Short: "Count the coins of a network twice",
-		Long: `Compare what the chain has written down with the coins that are there: what remains of all budgets with
-the account that holds them, all stakes with theirs. A difference gives exit code 12.
+		Long: `Compare what every module of the chain has written down with the coins in its account: stakes of
+participants, budgets of jobs, revenue of models, stakes of validators, the community pool, deposits of
+proposals; and all accounts together with the supply. A difference gives exit code 12.
 
-With -o json: {"chain_id","height","jobs","remaining_uzen","budgets_account_uzen","stake_uzen",
-"stakes_account_uzen","wrong":[TEXT]}.`,
+With -o json: {"chain_id","height","books":[{"module","held_uzen","owed_uzen","spare"}],"wrong":[TEXT]}.`,
 		Example: `  starling net check --network http://127.0.0.1:26601`,
 		Args:    exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -239,8 +249,7 @@ With -o json: {"chain_id","height","jobs","remaining_uzen","budgets_account_uzen
 			if c.output == outputJSON {
 				err = terminal.PrintJSON(os.Stdout, b)
 			} else {
-				fmt.Printf("%s at height %d: %d jobs\nbudgets  %s ZEN remain, their account holds %s\nstakes   %s ZEN, their account holds %s\n", b.ChainID, b.Height, b.Jobs,
-					terminal.Zen(b.Remaining), terminal.Zen(b.Budgets), terminal.Zen(b.Stake), terminal.Zen(b.Stakes))
+				err = printBooks(b)
 			}
 			if len(b.Wrong) > 0 {
 				err = errors.Join(err, terminal.WithExit(&terminal.Problem{

@@ -1,0 +1,264 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	sdkmath "cosmossdk.io/math"
+	sdk "github.com/cosmos/cosmos-sdk/types"
+	"github.com/cosmos/cosmos-sdk/types/query"
+	banktypes "github.com/cosmos/cosmos-sdk/x/bank/types"
+	distrtypes "github.com/cosmos/cosmos-sdk/x/distribution/types"
+	govtypes "github.com/cosmos/cosmos-sdk/x/gov/types"
+	govv1 "github.com/cosmos/cosmos-sdk/x/gov/types/v1"
+	stakingtypes "github.com/cosmos/cosmos-sdk/x/staking/types"
+
+	"github.com/starling-network/starling/chain/adapter"
+	"github.com/starling-network/starling/chain/x/market"
+	"github.com/starling-network/starling/chain/x/registry"
+	"github.com/starling-network/starling/chain/x/reward"
+)
+
+// Book is the account of a module: what it holds, and what the module has written down that it holds for others, in uzen.
+// The book named supply is that of all accounts together, beside what the bank says that there is.
+type Book struct {
+	Module string `json:"module"`
+	Held   uint64 `json:"held_uzen"`
+	Owed   uint64 `json:"owed_uzen"`
+	Spare  bool   `json:"spare,omitempty"` // the account may receive coins: it may hold more than it owes
+}
+
+// Balanced reports whether nothing is missing, and nothing too much.
+func (b Book) Balanced() bool { return b.Held == b.Owed || b.Spare && b.Held > b.Owed }
+
+// Books counts the coins of a chain twice, module for module. It asks for many things: a client that reads at one height
+// (see At) is the one to use while blocks are made.
+func (c *Client) Books(ctx context.Context) ([]Book, error) {
+	owed := []struct {
+		module string
+		count  func(context.Context) (sdkmath.Int, error)
+	}{
+		{registry.Name, c.stakes}, {market.Name, c.budgets}, {reward.Name, c.revenue},
+		{stakingtypes.BondedPoolName, c.bonded}, {stakingtypes.NotBondedPoolName, c.unbonding},
+		{distrtypes.ModuleName, c.undistributed}, {govtypes.ModuleName, c.deposits},
+	}
+	var books []Book
+	for _, o := range owed {
+		n, err := o.count(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("client: the books of %s: %w", o.module, err)
+		}
+		b := Book{Module: o.module, Spare: o.module == govtypes.ModuleName}
+		if b.Owed, err = amount(n); err != nil {
+			return nil, err
+		}
+		if b.Held, err = c.Balance(ctx, ModuleAddress(o.module)); err != nil {
+			return nil, err
+		}
+		books = append(books, b)
+	}
+	supply, err := c.supply(ctx)
+	return append(books, supply), err
+}
+
+func amount(n sdkmath.Int) (uint64, error) {
+	if !n.IsUint64() {
+		return 0, fmt.Errorf("client: an amount of %s uzen", n)
+	}
+	return n.Uint64(), nil
+}
+
+// stakes of all participants.
+func (c *Client) stakes(ctx context.Context) (sum sdkmath.Int, err error) {
+	sum = sdkmath.ZeroInt()
+	all, err := c.Participants(ctx)
+	for _, p := range all {
+		sum = sum.Add(sdkmath.NewIntFromUint64(p.Stake))
+	}
+	return sum, err
+}
+
+// jobs are all that have a run, or are on order.
+func (c *Client) jobs(ctx context.Context) ([]string, error) {
+	jobs, err := c.Runs(ctx, false)
+	if err != nil {
+		return nil, err
+	}
+	orders, err := c.Orders(ctx)
+	for _, o := range orders {
+		jobs = append(jobs, o.ID)
+	}
+	return jobs, err
+}
+
+// budgets is what remains of those of all jobs.
+func (c *Client) budgets(ctx context.Context) (sum sdkmath.Int, err error) {
+	sum = sdkmath.ZeroInt()
+	jobs, err := c.jobs(ctx)
+	if err != nil {
+		return sum, err
+	}
+	for _, job := range jobs {
+		e, err := c.Escrow(ctx, job)
+		if err != nil {
+			return sum, err
+		}
+		if e.Paid+e.Fee+e.Refunded > e.Budget {
+			return sum, fmt.Errorf("job %s spent more than its budget: %+v", job, e)
+		}
+		sum = sum.Add(sdkmath.NewIntFromUint64(e.Remaining()))
+	}
+	return sum, nil
+}
+
+// revenue that was paid in for models and that nobody has claimed.
+func (c *Client) revenue(ctx context.Context) (sum sdkmath.Int, err error) {
+	sum = sdkmath.ZeroInt()
+	jobs, err := c.Runs(ctx, false)
+	if err != nil {
+		return sum, err
+	}
+	for _, job := range jobs {
+		m, err := c.Model(ctx, job, "")
+		if errors.Is(err, ErrNotFound) {
+			continue // nobody holds shares
+		}
+		if err != nil {
+			return sum, err
+		}
+		sum = sum.Add(sdkmath.NewIntFromUint64(m.Held))
+	}
+	return sum, nil
+}
+
+// validators of the staking module, whatever their status.
+func (c *Client) validators(ctx context.Context) (all []stakingtypes.Validator, err error) {
+	err = pages(func(p *query.PageRequest) (*query.PageResponse, error) {
+		r, err := stakingtypes.NewQueryClient(c.conn).Validators(ctx, &stakingtypes.QueryValidatorsRequest{Pagination: p})
+		all = append(all, r.GetValidators()...)
+		return r.GetPagination(), err
+	})
+	return all, err
+}
+
+// bonded is what stands behind the votes of validators.
+func (c *Client) bonded(ctx context.Context) (sum sdkmath.Int, err error) {
+	sum = sdkmath.ZeroInt()
+	all, err := c.validators(ctx)
+	for _, v := range all {
+		if v.IsBonded() {
+			sum = sum.Add(v.Tokens)
+		}
+	}
+	return sum, err
+}
+
+// unbonding is what stands behind validators who do not vote, and what delegators have taken back and not received.
+func (c *Client) unbonding(ctx context.Context) (sum sdkmath.Int, err error) {
+	sum = sdkmath.ZeroInt()
+	all, err := c.validators(ctx)
+	if err != nil {
+		return sum, err
+	}
+	for _, v := range all {
+		if !v.IsBonded() {
+			sum = sum.Add(v.Tokens)
+		}
+		err := pages(func(p *query.PageRequest) (*query.PageResponse, error) {
+			r, err := stakingtypes.NewQueryClient(c.conn).ValidatorUnbondingDelegations(ctx, &stakingtypes.QueryValidatorUnbondingDelegationsRequest{
+				ValidatorAddr: v.OperatorAddress, Pagination: p,
+			})
+			for _, d := range r.GetUnbondingResponses() {
+				for _, e := range d.Entries {
+					sum = sum.Add(e.Balance)
+				}
+			}
+			return r.GetPagination(), err
+		})
+		if err != nil {
+			return sum, err
+		}
+	}
+	return sum, nil
+}
+
+// undistributed is the community pool, and what validators and delegators have earned and not withdrawn. It is counted in
+// fractions, which add up to whole coins.
+func (c *Client) undistributed(ctx context.Context) (sdkmath.Int, error) {
+	q := distrtypes.NewQueryClient(c.conn)
+	pool, err := q.CommunityPool(ctx, &distrtypes.QueryCommunityPoolRequest{})
+	if err != nil {
+		return sdkmath.ZeroInt(), known(err)
+	}
+	all, err := c.validators(ctx)
+	if err != nil {
+		return sdkmath.ZeroInt(), err
+	}
+	sum := pool.Pool
+	for _, v := range all {
+		r, err := q.ValidatorOutstandingRewards(ctx, &distrtypes.QueryValidatorOutstandingRewardsRequest{ValidatorAddress: v.OperatorAddress})
+		if err != nil {
+			return sdkmath.ZeroInt(), known(err)
+		}
+		sum = sum.Add(r.Rewards.Rewards...)
+	}
+	return sum.AmountOf(adapter.Denom).TruncateInt(), nil
+}
+
+// deposits of the proposals that are not decided.
+func (c *Client) deposits(ctx context.Context) (sum sdkmath.Int, err error) {
+	sum = sdkmath.ZeroInt()
+	for _, status := range []govv1.ProposalStatus{govv1.StatusDepositPeriod, govv1.StatusVotingPeriod} {
+		err := pages(func(p *query.PageRequest) (*query.PageResponse, error) {
+			r, err := govv1.NewQueryClient(c.conn).Proposals(ctx, &govv1.QueryProposalsRequest{ProposalStatus: status, Pagination: p})
+			for _, proposal := range r.GetProposals() {
+				sum = sum.Add(sdk.Coins(proposal.TotalDeposit).AmountOf(adapter.Denom))
+			}
+			return r.GetPagination(), err
+		})
+		if err != nil {
+			return sum, err
+		}
+	}
+	return sum, nil
+}
+
+// supply compares all accounts together with what the bank says that there is.
+func (c *Client) supply(ctx context.Context) (Book, error) {
+	b, sum := Book{Module: "supply"}, sdkmath.ZeroInt()
+	q := banktypes.NewQueryClient(c.conn)
+	r, err := q.SupplyOf(ctx, &banktypes.QuerySupplyOfRequest{Denom: adapter.Denom})
+	if err != nil {
+		return b, known(err)
+	}
+	err = pages(func(p *query.PageRequest) (*query.PageResponse, error) {
+		r, err := q.DenomOwners(ctx, &banktypes.QueryDenomOwnersRequest{Denom: adapter.Denom, Pagination: p})
+		for _, o := range r.GetDenomOwners() {
+			sum = sum.Add(o.Balance.Amount)
+		}
+		return r.GetPagination(), err
+	})
+	if err != nil {
+		return b, err
+	}
+	var errs [2]error
+	b.Owed, errs[0] = amount(r.Amount.Amount)
+	b.Held, errs[1] = amount(sum)
+	return b, errors.Join(errs[:]...)
+}
+
+// pages asks for one page after the other.
+func pages(ask func(*query.PageRequest) (*query.PageResponse, error)) error {
+	next := &query.PageRequest{Limit: 1000}
+	for {
+		r, err := ask(next)
+		if err != nil {
+			return known(err)
+		}
+		if r == nil || len(r.NextKey) == 0 {
+			return nil
+		}
+		next = &query.PageRequest{Key: r.NextKey, Limit: 1000}
+	}
+}
