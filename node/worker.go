@@ -36,6 +36,7 @@ type WorkerOptions struct {
 	Hardware registry.Hardware
 	Tier     string     // of uptime that it commits to: none, bronze, silver or gold
 	Pool     string     // account that may offer its work beside others'
+	Measure  bool       // the registry may measure the machine when it has nothing else to do
 	Threads  int        // of one unit
 	Listen   []string   // multiaddrs; none: any port of the loopback
 	Relays   bool       // it relays between other participants; it must be reachable itself
@@ -100,8 +101,6 @@ type service struct {
 	working sync.WaitGroup
 
 	closers []func() error // in the order of opening
-
-	beaten int64 // the last window of uptime in which it said that it is there
 }
 
 func openService(ctx context.Context, o WorkerOptions) (*service, error) {
@@ -209,23 +208,6 @@ func (s *service) enlist(ctx context.Context) error {
 // deviceKinds are the names of registry.Kind.
 var deviceKinds = []string{registry.CPU: "cpu", registry.GPU: "gpu", registry.Apple: "apple"}
 
-// beat says in every window of uptime once that the process is there, if it committed to a tier.
-func (s *service) beat(ctx context.Context, height int64) {
-	if s.Tier == "" || s.Tier == registry.NoTier.String() {
-		return
-	}
-	params, err := s.chain.RegistryParams(ctx)
-	if err != nil || height/params.BeatBlocks == s.beaten {
-		return
-	}
-	switch err := s.chain.Heartbeat(ctx); {
-	case err == nil || errors.Is(err, registry.ErrBeat):
-		s.beaten = height / params.BeatBlocks
-	default:
-		s.log.Warn("cannot say that it is there", "err", err)
-	}
-}
-
 // serve joins runs as they come.
 func (s *service) serve(ctx context.Context) error {
 	work, end := context.WithCancel(context.WithoutCancel(ctx))
@@ -236,6 +218,7 @@ func (s *service) serve(ctx context.Context) error {
 		return err
 	}
 	s.working.Go(func() { s.advertise(work, advertised(s.host.Addrs())) })
+	s.working.Go(func() { newRegistration(s).run(work) })
 	s.Say(fmt.Sprintf("%s offers its work at %d uzen per 10^15 operations", s.chain.Address(), s.Price))
 	leaving, draining := ctx.Done(), false
 	for {
@@ -255,7 +238,6 @@ func (s *service) serve(ctx context.Context) error {
 				return errClosed
 			}
 			s.watch.block(b.Height, b.Time)
-			s.beat(work, b.Height)
 			if err := s.past.expire(time.Now()); err != nil {
 				s.log.Warn("cannot let go of runs that are over", "err", err)
 			}

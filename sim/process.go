@@ -20,6 +20,7 @@ import (
 	"github.com/starling-network/starling/role/adversary"
 	"github.com/starling-network/starling/role/engine"
 	"github.com/starling-network/starling/role/party"
+	"github.com/starling-network/starling/role/registrant"
 	"github.com/starling-network/starling/role/verifier"
 	"github.com/starling-network/starling/role/worker"
 )
@@ -33,9 +34,12 @@ type process struct {
 	store *blob.Memory // survives a crash
 	link  Link
 	unit  time.Duration // that it computes at a unit
-	act   adversary.Act // nil: honest
-	chain client.Member
-	usage Usage
+	job   *Job          // that it works on
+
+	machine Machine       // as it is declared and measured
+	act     adversary.Act // nil: honest
+	chain   client.Member
+	usage   Usage
 
 	sending, receiving time.Duration // when the last blob that it sends, or receives, is over
 
@@ -46,26 +50,33 @@ type process struct {
 	step     adversary.Step
 	party    *party.Party // once the job's bundle is here
 	opening  bool
-	departed bool                          // nothing was left to do in the run
-	drains   bool                          // it takes on nothing new
-	stops    map[string]context.CancelFunc // of the actions under way
-	routines []*routine
-	ctx      context.Context // until the next crash
-	cancel   context.CancelFunc
+	departed bool // nothing was left to do in the run
+
+	registrant *registrant.Registrant        // nil: until the first block after its start
+	drains     bool                          // it takes on nothing new
+	stops      map[string]context.CancelFunc // of the actions under way
+	routines   []*routine
+	ctx        context.Context // until the next crash
+	cancel     context.CancelFunc
 }
 
 func newProcess(w *World, name string, r run.Role) *process {
 	p := &process{world: w, name: name, role: r, key: keyOf(name), store: blob.NewMemory(), up: true}
-	p.chain = client.Member{Client: client.Through(w.ledger.connection, p.key, p.submit), Job: w.config.Job.ID(), Bootstrap: []string{address("consumer")}}
+	p.chain = client.Member{Client: client.Through(w.ledger.connection, p.key, p.submit), Bootstrap: []string{address("consumer")}}
+	p.follow(w.config.Job)
 	p.boot()
 	return p
 }
+
+// follow makes it work on a job, if it is a member of its run.
+func (p *process) follow(j *Job) { p.job, p.chain.Job = j, j.ID() }
 
 func address(name string) string { return "/sim/" + name }
 
 // boot forgets all that a process has in memory.
 func (p *process) boot() {
 	p.synced, p.party, p.opening, p.departed, p.stops = false, nil, false, false, map[string]context.CancelFunc{}
+	p.registrant = nil
 	p.ctx, p.cancel = context.WithCancel(context.Background())
 	switch p.role {
 	case run.Worker:
@@ -114,6 +125,9 @@ func (p *process) block(height int64) {
 	if !p.up || p.role == 0 {
 		return
 	}
+	if p.world.config.Registers {
+		p.spawn(func(ctx context.Context) { p.world.must(p.register(ctx, height)) })
+	}
 	b, err := p.chain.Observe(p.ctx, height)
 	if err != nil {
 		p.world.fail(fmt.Errorf("sim: %s cannot follow the chain: %w", p.name, err))
@@ -156,7 +170,7 @@ func (p *process) open(ctx context.Context, terms run.Terms) error {
 	if err != nil {
 		return err
 	}
-	honest := memo{e, p.world.config.Job, terms.Slices}
+	honest := memo{e, p.job, terms.Slices}
 	p.party = &party.Party{ID: p.key.Address(), Job: terms.Job, Compute: honest, Lineage: honest, Chain: p.chain, Blobs: blobs{p}}
 	if p.act != nil {
 		p.step = p.act.Play(adversary.Cast{Party: p.party, Honest: honest, Step: p.step, State: func(ctx context.Context) (run.State, error) {

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -47,16 +48,21 @@ type Config struct {
 	Faults     []Fault // of machines and links
 	Comes      []Newcomer
 	Goes       map[string]time.Duration // who drains from when on
+	Registers  bool                     // heartbeats are sent and machines measured
 	MaxBlocks  int64                    // after which the run counts as stuck
 	Log        func(line string)        // nil: nowhere
 
 	genesis func(*cmttypes.GenesisDoc) error // changes it; nil: nobody
 }
 
-// Machine is what a party works with.
+// Machine is what a party works with, and how it offers it.
 type Machine struct {
-	Link Link
-	Unit time.Duration // that a unit takes
+	Link     Link
+	Unit     time.Duration     // that a unit takes
+	Rate     uint64            // operations a second, which the registry measures; 0: it does not
+	Hardware registry.Hardware // as it declares it
+	Tier     registry.Tier     // of uptime, which it commits to
+	Price    uint64            // 0: that of everybody
 }
 
 // Usage is what a party has done so far.
@@ -173,7 +179,7 @@ func (w *World) populate() {
 		p.link = c.Link
 		p.unit = c.Unit + time.Duration(w.random.Float64()*float64(c.Unit))
 		if m, ok := c.Machines[name]; ok {
-			p.link, p.unit = m.Link, m.Unit
+			p.link, p.unit, p.machine = m.Link, m.Unit, m
 		}
 		p.act = c.Acts[name]
 		w.parties = append(w.parties, p)
@@ -209,10 +215,13 @@ func (w *World) populate() {
 
 // enlist registers a party with its stake and its price.
 func (p *process) enlist(ctx context.Context) error {
-	if err := p.chain.Register(ctx, registry.Participant{Roles: []run.Role{p.role}, PeerID: p.name, Addrs: []string{address(p.name)}, Device: "simulated", Stake: stake}); err != nil {
+	if err := p.chain.Register(ctx, registry.Participant{
+		Roles: []run.Role{p.role}, PeerID: p.name, Addrs: []string{address(p.name)}, Device: "simulated", Stake: stake,
+		Hardware: p.machine.Hardware, Tier: p.machine.Tier,
+	}); err != nil {
 		return err
 	}
-	return p.chain.Offer(ctx, p.role, price, 1)
+	return p.chain.Offer(ctx, p.role, cmp.Or(p.machine.Price, price), 1)
 }
 
 // order ships the job and locks its budget.

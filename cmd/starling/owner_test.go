@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -47,6 +48,15 @@ func TestOwnersSeeTheirProcesses(t *testing.T) {
 	if len(s.Validators) != 1 || !s.Validators[0].Signed || len(s.Participants) != 5 || len(s.Runs) != 0 || s.Height < 2 {
 		t.Errorf("status: %+v", s)
 	}
+	for measured := 0; measured < 3 && t.Context().Err() == nil; { // once they have nothing else to do
+		measured = 0
+		ask(&s, "status", "--network", network)
+		for _, p := range s.Participants {
+			if slices.Contains(p.Roles, "worker") && p.Class == "cpu" && p.Rate > 1e8 {
+				measured++
+			}
+		}
+	}
 	var v node.ValidatorStatus
 	ask(&v, "validator", "status", filepath.Join(dir, "validator-0"))
 	if !v.Signed || v.Power == 0 || v.Power != v.OfPower || v.Window == 0 || v.Missed != 0 {
@@ -54,7 +64,7 @@ func TestOwnersSeeTheirProcesses(t *testing.T) {
 	}
 	var b node.Books
 	ask(&b, "net", "check", "--network", network)
-	if len(b.Wrong) != 0 || b.Jobs != 1 || b.Stake == 0 || b.Stake != b.Stakes || b.Remaining != 0 {
+	if len(b.Wrong) != 0 || len(b.Books) != 8 || b.Books[0].Owed == 0 || b.Books[0].Owed != b.Books[0].Held || b.Books[1].Owed != 0 {
 		t.Errorf("net check: %+v", b)
 	}
 	var d doctor.Report

@@ -30,6 +30,9 @@ dial it, --behind-nat finds relays among the participants: those that were start
 Ctrl-C drains: no new runs are taken, and the command ends when the present ones are over. The second
 stops at once; a unit that is not done then goes to somebody else.
 
+A worker that has no run lets the registry measure its machine once (--measure), which takes some seconds and
+gives it a class; with --tier it says in time that it is there.
+
 The blobs keep within --disk: what a run needs stays, and of the rest what was not used for the longest
 time goes. A run that may need more than there is left is left at once (STORE_TOO_SMALL), which costs
 nothing.`,
@@ -69,6 +72,7 @@ nothing.`,
 	f.StringVar(&o.Hardware.Jurisdiction, "jurisdiction", "", "ISO 3166 code of the country")
 	f.StringVar(&o.Hardware.Domain, "failure-domain", "", "what has this in common fails together")
 	f.StringVar(&o.Tier, "tier", "none", "uptime to commit to: none, bronze, silver or gold; below it costs stake")
+	f.BoolVar(&o.Measure, "measure", true, "let the registry measure this machine, some seconds long, so that it has a class")
 	f.StringVar(&o.Pool, "pool", "", "account that may offer this worker's work beside others'")
 	f.IntVar(&o.Threads, "threads", runtime.GOMAXPROCS(0), "threads of the training")
 	f.StringSliceVar(&o.Listen, "listen", nil, "multiaddrs to listen on for peers (default: any port of the loopback)")

@@ -1,0 +1,46 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/starling-network/starling/role"
+	"github.com/starling-network/starling/role/registrant"
+)
+
+// Registration is what the registry says after a block to the account, which is a participant.
+func (c *Client) Registration(ctx context.Context, height int64) (v registrant.View, err error) {
+	v.Height = height
+	if v.Params, err = c.RegistryParams(ctx); err != nil {
+		return v, err
+	}
+	if v.Self, err = c.Participant(ctx, c.Address()); err != nil {
+		return v, err
+	}
+	switch u, _, err := c.Uptime(ctx, c.Address()); {
+	case err == nil:
+		v.Uptime = &u
+	case !errors.Is(err, ErrNotFound):
+		return v, err
+	}
+	v.Measurements, err = c.Measurements(ctx)
+	return v, err
+}
+
+// Declare does what a registrant wants said on the chain: everything but Gauge. An Ask is for so many steps in each segment.
+func (c *Client) Declare(ctx context.Context, a role.Action, steps uint32) error {
+	switch a := a.(type) {
+	case registrant.Beat:
+		return c.Heartbeat(ctx)
+	case registrant.Ask:
+		return c.AskMeasure(ctx, steps)
+	case registrant.Answer:
+		return c.AnswerMeasure(ctx, a.Root)
+	case registrant.Check:
+		return c.CheckMeasure(ctx, a.Participant, a.Result)
+	case registrant.Open:
+		return c.OpenMeasure(ctx, a.Results)
+	}
+	return fmt.Errorf("client: no such message: %T", a)
+}

@@ -1,0 +1,155 @@
+// Package registrant is what a participant owes the registry, whatever it works on: it says that it is there if it committed
+// to a tier, lets its machine be measured, and runs again the segment of somebody else's measurement that was drawn for it.
+//
+// It is a step function like the other roles. What a measurement is, is decided by protocol/registry; the program is
+// compute/gauge, which whoever performs the actions runs.
+package registrant
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/protocol/registry"
+	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/role"
+)
+
+// View is what the registry says after a block.
+type View struct {
+	Height       int64
+	Params       registry.Params
+	Self         registry.Participant
+	Uptime       *registry.Uptime       // nil: it committed to no tier
+	Measurements []registry.Measurement // all that go on
+	Busy         bool                   // the machine works, and is not to be measured now
+}
+
+// Actions.
+type (
+	// Beat says that the participant is there, in a window of uptime.
+	Beat struct{ Window int64 }
+	// Ask begins the measurement of its machine. How many steps a segment shall have is for the machine to say.
+	Ask struct{}
+	// Gauge runs segments of the program of a seed, and tells their results.
+	Gauge struct {
+		Seed         canon.Digest
+		Steps        uint32
+		First, Count uint32 // segments
+	}
+	// Answer binds it to the results of its measurement.
+	Answer struct{ Root canon.Digest }
+	// Check says what came of the segment of another participant.
+	Check struct {
+		Participant string
+		Seed        canon.Digest
+		Result      canon.Digest
+	}
+	// Open shows the results of its measurement.
+	Open struct{ Results []canon.Digest }
+)
+
+// Key implements role.Action.
+func (a Beat) Key() string { return fmt.Sprintf("beat %d", a.Window) }
+
+// Key implements role.Action.
+func (Ask) Key() string { return "ask" }
+
+// Key implements role.Action.
+func (a Gauge) Key() string {
+	return fmt.Sprintf("gauge %s %d+%d", a.Seed, a.First, a.Count)
+}
+
+// Key implements role.Action.
+func (a Answer) Key() string { return "answer " + a.Root.String() }
+
+// Key implements role.Action.
+func (a Check) Key() string { return "check " + a.Seed.String() }
+
+// Key implements role.Action.
+func (Open) Key() string { return "open" }
+
+// Registrant follows the registry for one participant.
+type Registrant struct {
+	id       string
+	measures bool // it has its machine measured
+	height   int64
+	asked    int64 // height at which it last asked to be measured
+	pending  role.Pending
+	results  map[Gauge][]canon.Digest
+}
+
+// New returns the registrant of a participant. One that does not measure answers for others all the same.
+func New(id string, measures bool) *Registrant {
+	return &Registrant{id: id, measures: measures, results: map[Gauge][]canon.Digest{}}
+}
+
+// Block returns what is to be done after a block.
+func (r *Registrant) Block(v View) []role.Action {
+	r.height = v.Height
+	r.forget(v.Measurements)
+	var want []role.Action
+	if window := (v.Height + 1) / v.Params.BeatBlocks; v.Uptime != nil && v.Uptime.Last <= window {
+		want = append(want, Beat{window})
+	}
+	own := false
+	for _, m := range v.Measurements {
+		switch {
+		case m.ID == r.id:
+			own = true
+			want = append(want, r.measured(m)...)
+		case m.Checker == r.id && m.Result.IsZero():
+			g := Gauge{m.Seed, m.Steps, m.Segment, 1}
+			if results := r.results[g]; results != nil {
+				want = append(want, Check{m.ID, m.Seed, results[0]})
+			} else {
+				want = append(want, g)
+			}
+		}
+	}
+	// A measurement that came to nothing is tried again, after as long as it may take.
+	rested := r.asked == 0 || v.Height > r.asked+4*v.Params.MeasureBlocks
+	if r.measures && !own && !v.Busy && rested && v.Self.Rate == 0 && v.Self.Has(run.Worker) {
+		want = append(want, Ask{})
+	}
+	return r.pending.Want(v.Height, want...)
+}
+
+// measured is the next move in the measurement of its own machine.
+func (r *Registrant) measured(m registry.Measurement) []role.Action {
+	g := Gauge{m.Seed, m.Steps, 0, registry.Segments}
+	results := r.results[g]
+	switch {
+	case m.Seed.IsZero() || !m.Root.IsZero() && m.Result.IsZero():
+		return nil // others are to move
+	case results == nil:
+		return []role.Action{g}
+	case m.Root.IsZero():
+		return []role.Action{Answer{registry.Root(r.id, m.Seed, results)}}
+	}
+	return []role.Action{Open{results}}
+}
+
+// forget drops the results that no measurement asks for any more.
+func (r *Registrant) forget(open []registry.Measurement) {
+	for g := range r.results {
+		if !slices.ContainsFunc(open, func(m registry.Measurement) bool { return m.Seed == g.Seed }) {
+			delete(r.results, g)
+		}
+	}
+}
+
+// Ended takes in what came of an action: the results of a Gauge, nothing of the others, or an error.
+func (r *Registrant) Ended(a role.Action, results []canon.Digest, err error) {
+	if err != nil {
+		r.pending.Rest(a, r.height)
+		return
+	}
+	switch a := a.(type) {
+	case Gauge:
+		r.results[a] = results
+	case Ask:
+		r.asked = r.height
+	}
+	r.pending.Done(a)
+}

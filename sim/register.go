@@ -1,0 +1,61 @@
+package sim
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"time"
+
+	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/client"
+	"github.com/starling-network/starling/compute/gauge"
+	"github.com/starling-network/starling/protocol/registry"
+	"github.com/starling-network/starling/role"
+	"github.com/starling-network/starling/role/registrant"
+)
+
+// register does after a block what the participant owes the registry.
+func (p *process) register(ctx context.Context, height int64) error {
+	v, err := p.chain.Registration(ctx, height)
+	if errors.Is(err, client.ErrNotFound) {
+		return nil // it is about to register
+	}
+	if err != nil {
+		return err
+	}
+	v.Busy = p.party != nil
+	if p.registrant == nil {
+		p.registrant = registrant.New(p.key.Address(), p.machine.Rate > 0)
+	}
+	step := p.registrant
+	for _, a := range step.Block(v) {
+		p.spawn(func(ctx context.Context) {
+			results, err := p.declare(ctx, a)
+			p.world.trace("registers", p.name, a.Key(), err)
+			step.Ended(a, results, err)
+		})
+	}
+	return nil
+}
+
+// declare runs the program of a measurement in the time that it takes on the machine, or says something on the chain.
+func (p *process) declare(ctx context.Context, a role.Action) (results []canon.Digest, err error) {
+	g, ok := a.(registrant.Gauge)
+	if !ok {
+		return nil, p.chain.Declare(ctx, a, p.gaugeSteps())
+	}
+	for i := range g.Count {
+		results = append(results, gauge.Segment(g.Seed, g.First+i, g.Steps, 1))
+	}
+	flops := float64(g.Count) * float64(g.Steps) * registry.StepFlops
+	return results, p.world.clock.sleep(time.Duration(flops / float64(cmp.Or(p.machine.Rate, processorRate)) * float64(time.Second)))
+}
+
+// gaugeSteps lets a measurement take four blocks.
+func (p *process) gaugeSteps() uint32 {
+	flops := float64(p.machine.Rate) * (4 * p.world.config.BlockTime).Seconds()
+	return uint32(max(1, flops/(registry.Segments*registry.StepFlops)))
+}
+
+// processorRate is what a machine that is not measured computes, in operations a second.
+const processorRate = 1_000_000_000
