@@ -130,8 +130,9 @@ func (l *epoch) work(f Effort) (part uint64, reason string) {
 	return weighed, Verified
 }
 
-// weighing scales weighed work: to 10^9 operations at a multiplier of one.
-const weighing = 1_000_000_000_000_000
+// weighing scales weighed work: to 1000 operations at a multiplier of one, so that all the work of an epoch adds up within 64
+// bits and the smallest job weighs something.
+const weighing = 1_000_000_000
 
 func (l *epoch) bandwidth(f Effort) (part uint64, reason string) {
 	switch {
