@@ -243,12 +243,20 @@ func (b *Blueprint) spec() *train.Spec {
 }
 
 // codecs are the codecs by the words of a job file.
-var codecs = map[string]string{"none": codec.Float32, "fp16": codec.Float16, "bf16": codec.BFloat16, "int8": codec.Int8, "fp4": codec.E3M0}
+var codecs = map[string]string{"none": codec.Float32, "fp16": codec.Float16, "bf16": codec.BFloat16, "int8": codec.Int8, "fp4": codec.E3M0, "sign": codec.Sign}
+
+// codecOf is the codec that a job file asks for.
+func codecOf(c job.Compression) string {
+	if k, bits, sparse := c.TopK(); sparse {
+		return codec.TopKName(k, bits)
+	}
+	return codecs[c.Quantize]
+}
 
 func (b *Blueprint) exchange() train.Exchange {
 	st := b.Job.Strategy
 	o := st.OuterOptimizer
-	x := train.Exchange{Codec: codecs[st.Compression.Quantize], Rule: st.Aggregation.Rule, Outer: o.Name, Rate: o.LR, Momentum: o.Momentum}
+	x := train.Exchange{Codec: codecOf(st.Compression), Rule: st.Aggregation.Rule, Outer: o.Name, Rate: o.LR, Momentum: o.Momentum}
 	if x.Rule == aggregate.TrimmedMean {
 		x.Trim = st.Aggregation.Trim
 	}

@@ -275,6 +275,8 @@ func TestUpdatesOfEveryExchange(t *testing.T) {
 		{Codec: codec.Float16, Rule: aggregate.Mean, Outer: outer.Adam, Rate: 0.01, Momentum: 0.9, Decay: 0.99, Tau: 1e-3},
 		{Codec: codec.BFloat16, Rule: aggregate.Mean, Outer: outer.Yogi, Rate: 0.01, Momentum: 0.9, Decay: 0.99, Tau: 1e-3},
 		{Codec: codec.E3M0, Rule: aggregate.Mean, Outer: outer.Nesterov, Rate: 0.7, Momentum: 0.9},
+		{Codec: codec.TopKName(82, 2), Rule: aggregate.Contributors, Outer: outer.SGD, Rate: 1},
+		{Codec: codec.Sign, Rule: aggregate.Mean, Outer: outer.SGD, Rate: 1},
 	} {
 		task := respecified(plain, func(s *train.Spec) { s.Exchange = x })
 		o, err := outer.Of(x)

@@ -24,6 +24,7 @@ func (c *checker) run() {
 	c.rounds()
 	c.workers()
 	c.outer()
+	c.compression()
 	c.verification()
 	c.slices()
 	c.budget()
@@ -85,8 +86,6 @@ func (c *checker) unsupported() {
 		{c.Privacy != nil, "privacy", "differential privacy", "set privacy: null; it belongs to kind: FederatedJob"},
 		{c.Training.NumEpochs != 0, "training.num_epochs", "counting the length of the run in epochs", "give training.max_steps instead"},
 		{!c.SamplePacking, "sample_packing", "padding instead of packing", "set sample_packing: true"},
-		{c.Strategy.Compression.TopKRatio != 0, "strategy.compression.topk_ratio", "sending only the largest elements of an update",
-			"set topk_ratio: null; quantize: int8 still makes an update four times smaller"},
 		{c.Strategy.Compression.ErrorFeedback, "strategy.compression.error_feedback", "error feedback",
 			"set error_feedback: false; with quantize: int8 and no topk_ratio little is lost"},
 	} {
@@ -223,6 +222,22 @@ func (c *checker) outer() {
 	}
 }
 
+// compression checks that what is sent can be sent so.
+func (c *checker) compression() {
+	const ratio, quantize = "strategy.compression.topk_ratio", "strategy.compression.quantize"
+	if c.bad(ratio, quantize, "strategy.method") {
+		return
+	}
+	switch _, bits, sparse := c.Strategy.Compression.TopK(); {
+	case sparse && bits == 0:
+		c.report(quantize, CodeUnsupported, fmt.Sprintf("%s is %s and %s is given", quantize, c.Strategy.Compression.Quantize, ratio),
+			"what is sent of chunks of 4096 elements has values of 2, 8, 16 or 32 bits", "use quantize: int2, int8, bf16 or none, or topk_ratio: null")
+	case !sparse && c.Strategy.Compression.Quantize == "int2":
+		c.report(quantize, CodeBadValue, quantize+" is int2 and every element is sent", "two bits are for the largest elements of an update, which are far from zero",
+			"give topk_ratio: 0.0156, or use quantize: fp4")
+	}
+}
+
 // SlicesFrom is from how many workers on rounds are reduced in slices unless the job says otherwise.
 const SlicesFrom = 32
 
@@ -236,7 +251,7 @@ func (c *checker) slices() {
 	switch {
 	case !aggregate.ByCoordinate(a.Rule):
 		c.report(at, CodeUnsupported, at+" is given and the rule is "+a.Rule, "it looks at whole updates, and who reduces a slice has parts of them",
-			"use rule: mean, trimmed_mean or median, or slices: 1")
+			"use rule: mean, trimmed_mean, median or contributor_mean, or slices: 1")
 	case c.Training.Numerics == Tolerant:
 		c.report(at, CodeUnsupported, at+" is given and training.numerics is "+Tolerant, "members look at whole updates of tolerant work",
 			"use slices: 1")
@@ -282,6 +297,10 @@ func (c *checker) notes() {
 			"this fraction of the workers is less than one: nobody is dropped, and the rule is a mean"},
 		{(a.Rule == "krum" || a.Rule == "multi_krum") && c.Strategy.Workers.Target < 5, "strategy.aggregation",
 			"it takes 2f+3 workers to outvote f hostile ones: with fewer than 5 none is presumed hostile"},
+		{(c.Strategy.Compression.TopKRatio > 0 || c.Strategy.Compression.Quantize == "sign") && !c.Strategy.Compression.ErrorFeedback, "strategy.compression",
+			"what is left out of an update is lost, and much is left out: expect to need more rounds"},
+		{c.Strategy.Compression.TopKRatio > 0 && a.Rule != "contributor_mean", "strategy.aggregation.rule",
+			"what an update leaves out counts as a vote for zero; contributor_mean does not count it"},
 		{c.Strategy.Workers.Target >= SlicesFrom && a.Slices == 0 && !aggregate.ByCoordinate(a.Rule), "strategy.aggregation",
 			"this rule looks at whole updates: every member fetches all of them, and a round cannot be reduced in slices"},
 		{len(c.Secrets) > 0, "secrets", "no secret is read"},

@@ -97,7 +97,7 @@ func TestContract(t *testing.T) {
 		}
 		paths = append(paths, strings.SplitN(e.What, ":", 2)[0])
 	}
-	want := []string{"strategy.compression.topk_ratio", "strategy.compression.error_feedback"}
+	want := []string{"strategy.compression.error_feedback"}
 	if !slices.Equal(paths, want) {
 		t.Errorf("unsupported: %v, want %v", paths, want)
 	}
@@ -122,6 +122,27 @@ func TestContract(t *testing.T) {
 			t.Errorf("%s: not a key of the contract", path)
 		}
 	})
+}
+
+// TestCompression reads which elements are sent, in how many bits, and refuses what no codec does.
+func TestCompression(t *testing.T) {
+	for set, want := range map[string][2]int{
+		"{topk_ratio: 0.02, quantize: int8}": {82, 8}, "{topk_ratio: 0.015625, quantize: int2}": {64, 2}, "{topk_ratio: 1.0e-9, quantize: none}": {1, 32},
+		"{topk_ratio: 1, quantize: bf16}": {4096, 16},
+	} {
+		j, err := Parse([]byte(minimal), "tiny.yaml", "strategy.compression="+set)
+		if err != nil {
+			t.Fatal(set, err)
+		}
+		if k, bits, ok := j.Strategy.Compression.TopK(); !ok || k != want[0] || bits != want[1] {
+			t.Errorf("%s is %d of 4096 in %d bits, %v", set, k, bits, ok)
+		}
+	}
+	for _, set := range []string{"{topk_ratio: 0.02, quantize: fp4}", "{topk_ratio: 0.02, quantize: sign}", "{quantize: int2}", "{topk_ratio: 2}"} {
+		if _, err := Parse([]byte(minimal), "tiny.yaml", "strategy.compression="+set); err == nil {
+			t.Errorf("%s is taken", set)
+		}
+	}
 }
 
 func TestNumericsDecideWhatIsCompared(t *testing.T) {

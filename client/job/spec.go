@@ -1,5 +1,7 @@
 package job
 
+import "math"
+
 // The structs below are the whole vocabulary of a job file. Their tags are its grammar:
 //
 //	job:"name,options"  the key. Options: required; null (an explicit null leaves the default); local (says
@@ -118,14 +120,23 @@ func (o OuterOptimizer) Adaptive() bool { return o.Name == "adam" || o.Name == "
 
 // Compression is how an update is made small before it is sent.
 type Compression struct {
-	TopKRatio     float64 `job:"topk_ratio,null" in:"[0,1]"` // fraction of the elements sent; 0: all
-	Quantize      string  `job:"quantize" one:"none fp16 bf16 int8 fp4" later:"sign"`
+	TopKRatio     float64 `job:"topk_ratio,null" in:"[0,1]"`                       // fraction of every 4096 elements that is sent, the largest; 0: all
+	Quantize      string  `job:"quantize" one:"none fp16 bf16 int8 fp4 int2 sign"` // of what is sent
 	ErrorFeedback bool    `job:"error_feedback,null"`
+}
+
+// sparseWidths are the widths of the values of an update of which only the largest elements are sent, by their words.
+var sparseWidths = map[string]int{"none": 32, "bf16": 16, "int8": 8, "int2": 2}
+
+// TopK returns how many of 4096 elements of an update are sent, in how many bits; ok is false if all of them are.
+func (c Compression) TopK() (k, bits int, ok bool) {
+	k = min(4096, max(1, int(math.RoundToEven(c.TopKRatio*4096))))
+	return k, sparseWidths[c.Quantize], c.TopKRatio > 0
 }
 
 // Aggregation is how the workers' updates become one.
 type Aggregation struct {
-	Rule string  `job:"rule" one:"mean trimmed_mean median krum multi_krum geometric_median centered_clip clipped_mean"`
+	Rule string  `job:"rule" one:"mean trimmed_mean median krum multi_krum geometric_median centered_clip clipped_mean contributor_mean"`
 	Trim float64 `job:"trim" in:"[0,0.5)"` // fraction dropped at each end, of trimmed_mean
 
 	// Slices is in how many parts a round is reduced by members drawn for each; 1: every member combines all updates for

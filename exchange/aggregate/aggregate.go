@@ -24,11 +24,12 @@ const (
 	GeometricMedian = "geometric_median" // Weiszfeld, 8 iterations
 	CenteredClip    = "centered_clip"    // Clipping at the median distance, 5 iterations
 	ClippedMean     = "clipped_mean"     // the mean after NormClip
+	Contributors    = "contributor_mean" // ContributorMean, for sparse updates
 )
 
 var named = map[string]Rule{
 	Mean: Average{}, Median: CoordinateMedian{}, Krum: Selection{Keep: 1}, MultiKrum: Selection{},
-	GeometricMedian: Weiszfeld{Smooth: 1e-6, Iterations: 8}, CenteredClip: Clipping{Iterations: 5}, ClippedMean: NormClip{Average{}},
+	GeometricMedian: Weiszfeld{Smooth: 1e-6, Iterations: 8}, CenteredClip: Clipping{Iterations: 5}, ClippedMean: NormClip{Average{}}, Contributors: ContributorMean{},
 }
 
 // ErrUpdates is returned for updates that cannot be combined.
@@ -70,7 +71,9 @@ func Known(name string) bool { return name == TrimmedMean || named[name] != nil 
 
 // ByCoordinate reports whether the rule of a name takes every coordinate by itself, so that any part of the result follows
 // from the same part of the updates. The other rules measure whole updates.
-func ByCoordinate(name string) bool { return name == Mean || name == TrimmedMean || name == Median }
+func ByCoordinate(name string) bool {
+	return name == Mean || name == TrimmedMean || name == Median || name == Contributors
+}
 
 // Combine returns the combination of the updates, which may come in any order and stay as they are. All must have the
 // same shapes, and no unit may come twice.

@@ -117,7 +117,10 @@ func (q *quantiser) code(v float32) byte {
 	if q.scale > 0 {
 		c += math.RoundToEven((float64(v) - q.mean) / q.scale)
 	}
-	return byte(max(0, min(float64(q.levels-1), c)))
+	if !(c > 0) { // also of what is no number: statistics may come from a stranger
+		return 0
+	}
+	return byte(min(float64(q.levels-1), c))
 }
 
 func (q *quantiser) codes(dst []byte, x []float32) {

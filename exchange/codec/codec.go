@@ -44,14 +44,27 @@ type Codec interface {
 	decode(x *tensor.Tensor, b []byte) error // fills x, zeros
 }
 
-// ByName returns the codec of a name in a work specification.
+// ByName returns the codec of a name in a work specification: one of those above, or that of TopKName.
 func ByName(name string) (Codec, bool) {
-	c, ok := named[name]
-	return c, ok
+	if c, ok := named[name]; ok {
+		return c, true
+	}
+	return topKByName(name)
 }
 
 // Known reports whether a codec of this name exists.
-func Known(name string) bool { return named[name] != nil }
+func Known(name string) bool {
+	_, ok := ByName(name)
+	return ok
+}
+
+func byName(name string) (Codec, error) {
+	c, ok := ByName(name)
+	if !ok {
+		return nil, fmt.Errorf("codec: %q is not known", name)
+	}
+	return c, nil
+}
 
 // fixed is a codec without parameters.
 type fixed struct{}
@@ -98,18 +111,18 @@ func Restore(c Codec, payload []byte, s tensor.Shape) (*tensor.Tensor, error) {
 
 // Encode is Compress by name.
 func Encode(name string, t *tensor.Tensor) ([]byte, error) {
-	c, ok := named[name]
-	if !ok {
-		return nil, fmt.Errorf("codec: %q is not known", name)
+	c, err := byName(name)
+	if err != nil {
+		return nil, err
 	}
 	return Compress(c, t)
 }
 
 // Decode is Restore by name.
 func Decode(name string, payload []byte, s tensor.Shape) (*tensor.Tensor, error) {
-	c, ok := named[name]
-	if !ok {
-		return nil, fmt.Errorf("codec: %q is not known", name)
+	c, err := byName(name)
+	if err != nil {
+		return nil, err
 	}
 	return Restore(c, payload, s)
 }

@@ -36,12 +36,16 @@ type Making struct {
 // MakingOf returns how the payload of a tensor is made by a known codec: in one part if the codec takes all elements
 // together, or they are few.
 func MakingOf(name string, s tensor.Shape) (Making, error) {
-	c, ok := named[name]
-	if !ok {
-		return Making{}, fmt.Errorf("codec: %q is not known", name)
+	c, err := byName(name)
+	if err != nil {
+		return Making{}, err
 	}
 	m := Making{codec: effective(c, s), shape: s, each: s.Elements()}
-	switch m.codec.(type) {
+	switch c := m.codec.(type) {
+	case TopK: // in the first pass the positions, in the last the values
+		if c.parted() {
+			m.passes, m.each = c.passes(), PartElements
+		}
 	case codebook:
 		m.passes, m.head, m.each = codePass, 4*levels, PartElements
 	case plain, half, brain, e3m0, sign: // every block on its own, of a length that divides PartElements
@@ -73,6 +77,9 @@ func (m Making) Elements(part int) (lo, hi int) {
 
 // Leaves is how many leaves of the payload are done before a part.
 func (m Making) Leaves(part int) int {
+	if c, ok := m.codec.(TopK); ok {
+		return m.sparseBytes(c, part) / tensor.LeafBytes
+	}
 	written := part - m.passes*m.pass()
 	switch {
 	case written <= 0:
@@ -91,9 +98,13 @@ func (m Making) Make(part int, state []byte, x []float32) (leaves [][]byte, next
 	}
 	last := part+1 == m.Parts()
 	var written []byte
-	if m.passes > 0 {
+	c, sparse := m.codec.(TopK)
+	switch {
+	case sparse && m.passes > 0:
+		written, next, err = m.sparse(c, part, state, x)
+	case m.passes > 0:
 		written, next, err = m.quantise(part, state, x)
-	} else {
+	default:
 		written, err = m.write(part, state, x)
 	}
 	if err != nil {
@@ -139,13 +150,7 @@ func (m Making) quantise(part int, state []byte, x []float32) (written, next []b
 		return nil, nil, err
 	}
 	if pass < codePass {
-		q.take(pass, x)
-		if (part+1)%m.pass() == 0 {
-			q.end(pass)
-			pass++
-			book = q.book(levels)
-		}
-		return nil, q.save(pass, book), nil
+		return nil, q.pass(pass, (part+1)%m.pass() == 0, x, book), nil
 	}
 	if part == m.passes*m.pass() {
 		written = make([]byte, 4*levels)

@@ -10,9 +10,9 @@ import (
 // Grain is of how many elements a piece of a tensor must be a multiple, counted from its start, for the piece to be decoded
 // without the rest of the payload: all of them if the codec takes them together, or they are few.
 func Grain(name string, s tensor.Shape) (int, error) {
-	c, ok := named[name]
-	if !ok {
-		return 0, fmt.Errorf("codec: %q is not known", name)
+	c, err := byName(name)
+	if err != nil {
+		return 0, err
 	}
 	if s.Elements() > PartElements {
 		switch c := effective(c, s).(type) {
@@ -81,5 +81,6 @@ func sliced(name string, s tensor.Shape, lo, hi int) (Codec, error) {
 	if n := s.Elements(); lo < 0 || lo >= hi || hi > n || lo%grain != 0 || hi%grain != 0 && hi != n {
 		return nil, fmt.Errorf("codec: no piece of %s is elements %d to %d, pieces are multiples of %d", s, lo, hi, grain)
 	}
-	return effective(named[name], s), nil
+	c, err := byName(name)
+	return effective(c, s), err
 }

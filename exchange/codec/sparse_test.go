@@ -208,3 +208,24 @@ func TestRandomKTakesEveryElementInTurn(t *testing.T) {
 		}
 	}
 }
+
+// A name says one codec, and a codec has one name.
+func TestNamesOfTopK(t *testing.T) {
+	for _, c := range []TopK{{sparseChunk, 1, 2}, {sparseChunk, 82, 8}, {sparseChunk, 4096, 32}} {
+		if got, ok := ByName(TopKName(c.K, c.Bits)); !ok || got != Codec(c) {
+			t.Errorf("%s is %v, %v", TopKName(c.K, c.Bits), got, ok)
+		}
+	}
+	x := normal(5, 300, 400)
+	a, errA := Encode(Sparse, x)
+	b, errB := Encode(TopKName(64, 2), x)
+	if errA != nil || errB != nil || !bytes.Equal(a, b) {
+		t.Errorf("64 of 4096 in 2 bits has two forms: %v, %v", errA, errB)
+	}
+	for _, name := range []string{"topk/", "topk/64", "topk/64/2/", "topk/064/2", "topk/+64/2", "topk/0/2", "topk/-1/2", "topk/4097/2", "topk/64/1", "topk/64/9",
+		"topk/64/64", "topk/ 64/2", "topk/64/2 ", "topk/99999999999999999999/2", "dct/32/16"} {
+		if c, ok := ByName(name); ok {
+			t.Errorf("%q is %v", name, c)
+		}
+	}
+}

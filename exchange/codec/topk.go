@@ -47,6 +47,12 @@ func (c TopK) decode(x *tensor.Tensor, b []byte) error { return c.unpack(x.F32()
 
 // pack fills b, sizeOf zero bytes.
 func (c TopK) pack(b []byte, x []float32) {
+	kept := c.choose(b, x)
+	encodeValues(b[bytesOf(len(kept), c.width()):], kept, c.Bits)
+}
+
+// choose fills b, zero bytes, with the positions of what is kept of x, which it returns.
+func (c TopK) choose(b []byte, x []float32) []float32 {
 	kept := make([]float32, 0, c.kept(len(x)))
 	width, at := c.width(), 0
 	for len(x) > 0 {
@@ -66,7 +72,7 @@ func (c TopK) pack(b []byte, x []float32) {
 			at += width
 		}
 	}
-	encodeValues(b[bytesOf(len(kept), width):], kept, c.Bits)
+	return kept
 }
 
 // unpack fills x, zeros.

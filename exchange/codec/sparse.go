@@ -1,0 +1,116 @@
+package codec
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/starling-network/starling/compute/tensor"
+)
+
+// sparseChunk is the chunk of a top-k codec that is named: 12 bits a position.
+const sparseChunk = 4096
+
+// TopKName is the name of TopK{4096, k, bits} in a work specification, with 1 <= k <= 4096 and values of 2 to 8, 16 or 32
+// bits: "topk/64/2" is what Sparse is, too.
+func TopKName(k, bits int) string { return fmt.Sprintf("%s/%d/%d", Sparse, k, bits) }
+
+// topKByName reads what TopKName writes, and nothing else.
+func topKByName(name string) (Codec, bool) {
+	c := TopK{Chunk: sparseChunk}
+	if !strings.HasPrefix(name, Sparse+"/") || len(name) > len(TopKName(sparseChunk, 32)) {
+		return nil, false
+	}
+	if _, err := fmt.Sscanf(name, Sparse+"/%d/%d", &c.K, &c.Bits); err != nil || name != TopKName(c.K, c.Bits) {
+		return nil, false
+	}
+	return c, c.K <= c.Chunk && c.Bits > 1 && c.Check() == nil
+}
+
+// parted reports whether a payload can be made in parts of PartElements: each of them begins and ends with a chunk and with a
+// byte, of the positions and of the values. A scale for all signs is a sum in an order of its own.
+func (c TopK) parted() bool {
+	if PartElements%c.Chunk != 0 || c.Bits == 1 {
+		return false
+	}
+	kept := c.kept(PartElements)
+	return kept*c.width()%8 == 0 && kept*c.Bits%8 == 0
+}
+
+// passes is how many passes over the elements come before the one that writes the values.
+func (c TopK) passes() int {
+	if c.quantised() {
+		return codePass
+	}
+	return 1
+}
+
+func (c TopK) quantised() bool { return c.Bits <= 8 }
+
+// sparseBytes is how many bytes of the payload are written before a part.
+func (m Making) sparseBytes(c TopK, part int) int {
+	kept := func(parts int) int { return c.kept(min(max(parts, 0)*m.each, m.shape.Elements())) }
+	n := bytesOf(kept(part), c.width())
+	if last := part - m.passes*m.pass(); m.passes > 0 && last > 0 {
+		n += valueSize(kept(last), c.Bits)
+	}
+	return n
+}
+
+// sparse makes a part of a payload of TopK. The state is the statistics of the values so far, and what is written of a leaf.
+func (m Making) sparse(c TopK, part int, state []byte, x []float32) (written, next []byte, err error) {
+	pass := part / m.pass()
+	q := quantiser{n: c.kept(m.shape.Elements()), levels: 1 << min(c.Bits, 8)}
+	book := make([]float32, q.levels)
+	tail := m.sparseBytes(c, part) % tensor.LeafBytes
+	if len(state) < tail {
+		return nil, nil, fmt.Errorf("%w: %d bytes, with %d of a leaf", ErrState, len(state), tail)
+	}
+	statistics := state[:len(state)-tail]
+	switch {
+	case c.quantised():
+		err = q.load(pass, part == 0, statistics, book)
+	case len(statistics) > 0:
+		err = fmt.Errorf("%w: %d bytes of statistics, wanted none", ErrState, len(statistics))
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	written = append(written, state[len(statistics):]...)
+	positions := make([]byte, bytesOf(c.kept(len(x)), c.width()))
+	kept := c.choose(positions, x)
+	if pass == 0 {
+		written = append(written, positions...)
+	}
+	switch {
+	case pass < m.passes && c.quantised():
+		next = q.pass(pass, (part+1)%m.pass() == 0, kept, book)
+	case pass == m.passes && c.quantised():
+		values := make([]byte, valueSize(len(kept), c.Bits))
+		codes := make([]byte, len(kept))
+		q.codes(codes, kept)
+		putFloats(values, book)
+		for i, code := range codes {
+			putBits(values[4*len(book):], i*c.Bits, uint32(code), c.Bits)
+		}
+		if part > m.passes*m.pass() { // the book comes before the first
+			values = values[4*len(book):]
+		}
+		written, next = append(written, values...), statistics
+	case pass == m.passes:
+		values := make([]byte, valueSize(len(kept), c.Bits))
+		encodeValues(values, kept, c.Bits)
+		written = append(written, values...)
+	}
+	return written, next, nil
+}
+
+// pass takes elements to a pass before the last, and returns what is kept of it: after its last elements, for the next pass.
+func (q *quantiser) pass(pass int, last bool, x, book []float32) []byte {
+	q.take(pass, x)
+	if last {
+		q.end(pass)
+		pass++
+		book = q.book(q.levels)
+	}
+	return q.save(pass, book)
+}
