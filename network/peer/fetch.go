@@ -258,25 +258,27 @@ func (d *download) run(ctx context.Context, t *transfer, streams int) error {
 	return d.failure()
 }
 
-// ask lets the fastest peers work, and one more whenever one has given up, or nothing came for the time of a hedge. It
-// returns when all have ended.
+// ask lets the fastest peers work, and one more whenever one has given up, or nothing came for the time of a hedge. Then those
+// are asked again that did not have the blob: a relay may have it by now. It returns when all have ended.
 func (d *download) ask(ctx context.Context, t *transfer, streams int) {
-	gone := make(chan struct{}, len(d.peers)) // a peer has ended
+	gone := make(chan ID, len(d.peers)) // it has ended
 	var workers sync.WaitGroup
-	next := 0
+	waiting, lacking := slices.Clone(d.peers), []ID(nil)
+	working := 0
 	begin := func() {
-		if next == len(d.peers) || ctx.Err() != nil || t.complete() {
+		if len(waiting) == 0 || ctx.Err() != nil || t.complete() {
 			return
 		}
-		id := d.peers[next]
-		next++
+		id := waiting[0]
+		waiting = waiting[1:]
+		working++
 		workers.Go(func() {
 			var of sync.WaitGroup
 			for range streams {
 				of.Go(func() { d.work(ctx, t, id) })
 			}
 			of.Wait()
-			gone <- struct{}{}
+			gone <- id
 		})
 	}
 	for range fanOut {
@@ -284,13 +286,19 @@ func (d *download) ask(ctx context.Context, t *transfer, streams int) {
 	}
 	late := time.NewTicker(max(d.host.config.Hedge, time.Millisecond))
 	defer late.Stop()
-	for ended, left := 0, t.remaining(); ended < next; {
+	for left := t.remaining(); working > 0; {
 		select {
-		case <-gone:
-			ended++
+		case id := <-gone:
+			working--
+			if d.lacks(id) {
+				lacking = append(lacking, id)
+			}
 			begin()
 		case <-late.C:
 			now := t.remaining()
+			if now == left && len(waiting) == 0 {
+				waiting, lacking = lacking, nil
+			}
 			if now == left {
 				begin()
 			}
@@ -298,6 +306,13 @@ func (d *download) ask(ctx context.Context, t *transfer, streams int) {
 		}
 	}
 	workers.Wait()
+}
+
+// lacks reports whether a peer said that it has not got the blob.
+func (d *download) lacks(id ID) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return errors.Is(d.failed[id], ErrNotFound)
 }
 
 func (d *download) failure() error {

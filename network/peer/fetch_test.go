@@ -114,6 +114,37 @@ func TestFetchFallsBack(t *testing.T) {
 	}
 }
 
+// asked is a store that tells when somebody wanted what it has not got.
+type asked struct {
+	blob.Store
+	absent chan struct{}
+}
+
+func (a asked) Open(ctx context.Context, c blob.CID) (blob.Reader, error) {
+	r, err := a.Store.Open(ctx, c)
+	if err != nil {
+		select {
+		case a.absent <- struct{}{}:
+		default:
+		}
+	}
+	return r, err
+}
+
+// TestFetchAsksAgain has a source that falls silent, and a relay that has the blob only after it was asked for it.
+func TestFetchAsksAgain(t *testing.T) {
+	data := blobtest.Data(18, 3*blob.LeafBytes)
+	silent := impostor(t, func(io.Writer, request) {})
+	absent := make(chan struct{}, 1)
+	relay := start(t, Config{Store: asked{blob.NewMemory(), absent}})
+	sink := start(t, Config{Hedge: 10 * time.Millisecond})
+	go func() {
+		<-absent
+		put(t, relay, data)
+	}()
+	wantFetch(t, sink, data, addrs(silent, relay))
+}
+
 func TestTooLarge(t *testing.T) {
 	data := blobtest.Data(14, 3*blob.LeafBytes)
 	sink := start(t, Config{MaxBlob: 2 * blob.LeafBytes})
