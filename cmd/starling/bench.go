@@ -87,8 +87,8 @@ With -o json: {"gflops":{NAME:NUMBER},"gflops_cpu":{NAME:NUMBER},"threads","kern
 			if err != nil {
 				return benchError(cmd, err)
 			}
-			if c.output == outputJSON {
-				return terminal.PrintJSON(os.Stdout, r)
+			if c.form.Machine() {
+				return c.form.Print(os.Stdout, r)
 			}
 			w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 			fmt.Fprintf(w, "PRODUCT\tSHAPE\tGFLOP/S\tGFLOP/CPU S\t%d threads, %s\n", r.Threads, r.Kernels)
@@ -136,8 +136,8 @@ With -o json: {"preset","tokens_per_second","cpu_seconds","peak_mib","parameters
 			if err != nil {
 				return benchError(cmd, err)
 			}
-			if c.output == outputJSON {
-				return terminal.PrintJSON(os.Stdout, r)
+			if c.form.Machine() {
+				return c.form.Print(os.Stdout, r)
 			}
 			w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 			fmt.Fprintf(w, "PRESET\tPARAMETERS\tBATCH\tTHREADS\tTOKENS/S\tCPU S/STEP\tPEAK MIB\tBUILD MS\tROOT MS\n%s\t%s\t%d x %d\t%d\t%.1f\t%.3f\t%d\t%.1f\t%.1f\n",
@@ -178,8 +178,8 @@ With -o json: {"preset","tokens_per_second","prompt_tokens_per_second","tokens_p
 			if err != nil {
 				return benchError(cmd, err)
 			}
-			if c.output == outputJSON {
-				return terminal.PrintJSON(os.Stdout, r)
+			if c.form.Machine() {
+				return c.form.Print(os.Stdout, r)
 			}
 			w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 			fmt.Fprintf(w, "PRESET\tPARAMETERS\tTHREADS\tTOKENS/S\tPROMPT TOKENS/S\tPEAK MIB\n%s\t%s\t%d\t%.1f\t%.1f\t%d\n",
@@ -238,8 +238,8 @@ With -o json: {"preset","steps","threads","train_cpu_seconds","audit_cpu_seconds
 			if overhead != nil {
 				r.Bars = append(r.Bars, benchmark.Below("run with audits / without", overhead.Ratio(), overheadBar))
 			}
-			if c.output == outputJSON {
-				return terminal.PrintJSON(os.Stdout, struct {
+			if c.form.Machine() {
+				return c.form.Print(os.Stdout, struct {
 					*benchmark.AuditReport
 					Overhead *node.Overhead `json:"overhead,omitempty"`
 				}{r, overhead})
@@ -288,8 +288,8 @@ With -o json: {"losses":[NUMBER]}.`,
 			if err != nil {
 				return benchError(cmd, err)
 			}
-			if c.output == outputJSON {
-				return terminal.PrintJSON(os.Stdout, r)
+			if c.form.Machine() {
+				return c.form.Print(os.Stdout, r)
 			}
 			w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 			fmt.Fprintln(w, "STEP\tLOSS")

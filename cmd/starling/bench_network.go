@@ -9,7 +9,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/node/benchmark"
 )
 
@@ -36,8 +35,8 @@ With -o json: {"bars":[{"name","value","bar","holds"}],"mb_per_second":{NAME:NUM
 			if err != nil {
 				return benchError(cmd, err)
 			}
-			if c.output == outputJSON {
-				return terminal.PrintJSON(os.Stdout, r)
+			if c.form.Machine() {
+				return c.form.Print(os.Stdout, r)
 			}
 			w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 			fmt.Fprintln(w, "FIGURE\tVALUE\tBAR\tHOLDS")

@@ -7,7 +7,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/node/benchmark"
 )
 
@@ -39,8 +38,8 @@ With -o json: {"bars":[{"name","value","bar","holds"}],"browser","paint_ms","sho
 			if err != nil {
 				return benchError(cmd, err)
 			}
-			if c.output == outputJSON {
-				return terminal.PrintJSON(os.Stdout, r)
+			if c.form.Machine() {
+				return c.form.Print(os.Stdout, r)
 			}
 			w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 			fmt.Fprintln(w, "FIGURE\tVALUE\tBAR\tHOLDS")

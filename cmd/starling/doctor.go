@@ -53,8 +53,8 @@ With -o json: {"level","findings":[{"check","level","text","fix"}]}.`,
 }
 
 func (c *cli) printReport(r *doctor.Report) error {
-	if c.output == outputJSON {
-		return terminal.PrintJSON(os.Stdout, r)
+	if c.form.Machine() {
+		return c.form.Print(os.Stdout, r)
 	}
 	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "CHECK\tLEVEL\tFINDING")

@@ -46,8 +46,8 @@ With -o json: {"account","received_uzen","lost_uzen","receipts":[as of starling 
 					received += e.Amount
 				}
 			}
-			if c.output == outputJSON {
-				return terminal.PrintJSON(os.Stdout, map[string]any{"account": t.account, "received_uzen": received, "lost_uzen": lost, "receipts": found})
+			if c.form.Machine() {
+				return c.form.Print(os.Stdout, map[string]any{"account": t.account, "received_uzen": received, "lost_uzen": lost, "receipts": found})
 			}
 			fmt.Printf("%s received %s ZEN and lost %s ZEN of its stake\n", t.account, terminal.Zen(received), terminal.Zen(lost))
 			for _, e := range found {

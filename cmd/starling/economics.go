@@ -9,7 +9,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/protocol/reward"
 )
 
@@ -115,8 +114,8 @@ With -o json: {"stake","reward","cost","audit_rate","steps","cheat_fraction","fa
 				return usage(cmd, err)
 			}
 			e := reckoned(w, odds)
-			if c.output == outputJSON {
-				return terminal.PrintJSON(os.Stdout, e)
+			if c.form.Machine() {
+				return c.form.Print(os.Stdout, e)
 			}
 			return e.print()
 		},

@@ -50,8 +50,8 @@ counted from 1, amounts in uzen, and the dispute only where there was one:
 			if err != nil {
 				return explainError(err)
 			}
-			if c.output == outputJSON {
-				return terminal.PrintJSON(os.Stdout, map[string]any{"receipts": found})
+			if c.form.Machine() {
+				return c.form.Print(os.Stdout, map[string]any{"receipts": found})
 			}
 			for i, e := range found {
 				if i > 0 {

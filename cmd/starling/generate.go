@@ -47,7 +47,7 @@ or length.`,
 			shown := opt.Prompt // before the first piece
 			made, err := g.Generate(cmd.Context(), opt, func(piece string) error {
 				text.WriteString(piece)
-				if c.output == outputJSON {
+				if c.form.Machine() {
 					return nil
 				}
 				_, err := fmt.Print(shown + piece)
@@ -57,11 +57,11 @@ or length.`,
 			if err != nil {
 				return generateError(cmd, args[0], err)
 			}
-			if c.output != outputJSON {
+			if !c.form.Machine() {
 				fmt.Println(shown)
 				return nil
 			}
-			return terminal.PrintJSON(os.Stdout, struct {
+			return c.form.Print(os.Stdout, struct {
 				Prompt string `json:"prompt"`
 				Text   string `json:"text"`
 				*node.Generated

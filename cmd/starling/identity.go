@@ -60,8 +60,8 @@ key is new.`,
 			if made || phrase {
 				id.Phrase = h.Phrase()
 			}
-			if c.output == outputJSON {
-				return terminal.PrintJSON(os.Stdout, id)
+			if c.form.Machine() {
+				return c.form.Print(os.Stdout, id)
 			}
 			fmt.Printf("account  %s\npeer     %s\n", id.Address, id.PeerID)
 			if id.Phrase != "" {

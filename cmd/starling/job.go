@@ -9,13 +9,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/starling-network/starling/client"
-	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/node"
 )
 
 func (c *cli) job() *cobra.Command {
-	return group("job", "Pause, resume, cancel and pay for a job on a network", `Steer a job that was ordered on a network. JOB is its name there, as starling market orders and starling status
-show it.`,
+	return group("job", "Make job files, and steer jobs on a network", `Make a job file, or steer a job that was ordered on a network. JOB is its name there, as starling market orders and
+starling status show it.`,
+		c.jobImport(), c.jobSchema(),
 		c.jobStep("pause", "Let no further round begin", `Let no further round of a run begin until it is resumed. Rounds under way are finished, checked and paid. A pause
 that takes longer than the network allows ends the job.`, (*client.Client).PauseJob),
 		c.jobStep("resume", "End a pause", "Let the rounds of a paused run begin again.", (*client.Client).ResumeJob),
@@ -79,8 +79,8 @@ func (c *cli) steer(cmd *cobra.Command, home, network, job, verb string, step fu
 	if err := node.SteerJob(cmd.Context(), home, network, step); err != nil {
 		return unreachable(network, homeError(err))
 	}
-	if c.output == outputJSON {
-		return terminal.PrintJSON(os.Stdout, map[string]string{"job": job, "done": verb})
+	if c.form.Machine() {
+		return c.form.Print(os.Stdout, map[string]string{"job": job, "done": verb})
 	}
 	fmt.Printf("%s: %s is in a block\n", job, verb)
 	return nil

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -29,22 +30,17 @@ func run(ctx context.Context, args []string) int {
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
 	if err != nil {
-		if printErr := terminal.PrintError(os.Stderr, err, c.output == outputJSON); printErr != nil {
+		if printErr := terminal.PrintError(os.Stderr, err, c.form.Machine()); printErr != nil {
 			fmt.Fprintln(os.Stderr, err)
 		}
 	}
 	return terminal.ExitCode(err)
 }
 
-const (
-	outputText = "table"
-	outputJSON = "json"
-)
-
 // cli holds the flags that every command has.
 type cli struct {
-	output string
-	quiet  bool
+	form  terminal.Form
+	quiet bool
 }
 
 func (c *cli) root() *cobra.Command {
@@ -71,17 +67,25 @@ one tile of one operator that the chain recomputes, liars lose their stake, and 
 	}
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return usage(cmd, err) })
 	f := root.PersistentFlags()
-	f.StringVarP(&c.output, "output", "o", outputText, "what standard output carries: table or json")
+	f.StringVarP((*string)(&c.form), "output", "o", string(terminal.Table), "what standard output carries: "+forms(", "))
 	f.BoolVarP(&c.quiet, "quiet", "q", false, "show no progress")
-	root.AddCommand(c.train(), c.status(), c.net(), c.validator(), c.worker(), c.market(), c.job(), c.dev(), c.sim(), c.verify(), c.generate(), c.model(), c.export(), c.explain(), c.web(), c.economics(), c.bench(), c.doctor(), c.version(), exitCodes())
+	root.AddCommand(c.init(), c.train(), c.status(), c.net(), c.validator(), c.worker(), c.market(), c.job(), c.dev(), c.sim(), c.verify(), c.generate(), c.model(), c.export(), c.explain(), c.web(), c.economics(), c.bench(), c.doctor(), c.version(), man(root), exitCodes())
 	return root
+}
+
+func forms(between string) string {
+	names := make([]string, len(terminal.Forms))
+	for i, f := range terminal.Forms {
+		names[i] = string(f)
+	}
+	return strings.Join(names, between)
 }
 
 // prepare checks the global flags and chooses the kernels.
 func (c *cli) prepare() error {
-	if c.output != outputText && c.output != outputJSON {
+	if !slices.Contains(terminal.Forms, c.form) {
 		return terminal.WithExit(&terminal.Problem{
-			Code: "USAGE", What: fmt.Sprintf("there is no output %q", c.output), Fix: "use -o table or -o json",
+			Code: "USAGE", What: fmt.Sprintf("there is no output %q", c.form), Fix: "use -o with one of " + forms(", "),
 		}, terminal.ExitUsage)
 	}
 	if err := kernel.Select(os.Getenv("STARLING_KERNELS")); err != nil {

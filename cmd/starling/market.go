@@ -58,8 +58,8 @@ With -o json: {"job","matched","why","round_uzen","likely_uzen","whole_uzen","bu
 			if err != nil {
 				return trainError(err)
 			}
-			if c.output == outputJSON {
-				return terminal.PrintJSON(os.Stdout, q)
+			if c.form.Machine() {
+				return c.form.Print(os.Stdout, q)
 			}
 			return printQuote(q)
 		},
@@ -116,8 +116,8 @@ With -o json: {"offers":[{the offer and what the registry knows of its account}]
 			if err != nil {
 				return unreachable(network, err)
 			}
-			if c.output == outputJSON {
-				return terminal.PrintJSON(os.Stdout, map[string]any{"offers": lots})
+			if c.form.Machine() {
+				return c.form.Print(os.Stdout, map[string]any{"offers": lots})
 			}
 			w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 			fmt.Fprintln(w, "ACCOUNT\tROLE\tPRICE\tHOUR\tSLOTS\tCLASS\tTIER\tREGION\tJURISDICTION\tMEMORY")
@@ -160,13 +160,13 @@ With -o json: {"orders":[{"job","consumer","budget_uzen","price_cap","workers","
 			if err != nil {
 				return unreachable(network, err)
 			}
-			if c.output == outputJSON {
+			if c.form.Machine() {
 				lines := make([]map[string]any, len(orders))
 				for i, o := range orders {
 					lines[i] = map[string]any{"job": o.ID, "consumer": o.Consumer, "budget_uzen": o.Budget, "price_cap": o.PriceCap,
 						"workers": o.Workers.Min, "verifiers": o.Verifiers, "expires": o.Deadline, "why": o.Why}
 				}
-				return terminal.PrintJSON(os.Stdout, map[string]any{"orders": lines})
+				return c.form.Print(os.Stdout, map[string]any{"orders": lines})
 			}
 			w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 			fmt.Fprintln(w, "JOB\tBUDGET\tCAP\tWORKERS\tWAITS BECAUSE")

@@ -96,12 +96,12 @@ docs/serving.md.`,
 				return &terminal.Problem{Code: "LISTEN_FAILED", What: "cannot listen on " + listen, Why: err.Error(), Fix: "give another --listen address"}
 			}
 			base := "http://" + l.Addr().String() + "/v1"
-			if c.output == outputJSON {
+			if c.form.Machine() {
 				var names []string
 				for _, m := range e.Models() {
 					names = append(names, m.Name)
 				}
-				err = terminal.PrintJSON(os.Stdout, map[string]any{"base_url": base, "models": names})
+				err = c.form.Print(os.Stdout, map[string]any{"base_url": base, "models": names})
 			} else {
 				_, err = fmt.Println("serving  " + base)
 			}

@@ -53,8 +53,8 @@ With -o json: {"loss","perplexity","bits_per_byte","tokens","bytes","window"}, w
 			case err != nil:
 				return interrupted(cmd.Context(), err, "")
 			}
-			if c.output == outputJSON {
-				return terminal.PrintJSON(os.Stdout, e)
+			if c.form.Machine() {
+				return c.form.Print(os.Stdout, e)
 			}
 			w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 			fmt.Fprintf(w, "loss\t%.4f nats a token\nperplexity\t%.2f\n", e.Loss, e.Perplexity)
@@ -127,8 +127,8 @@ card too; this writes it anew.`,
 			if err := os.WriteFile(path, text.Bytes(), 0o644); err != nil {
 				return err
 			}
-			if c.output == outputJSON {
-				return terminal.PrintJSON(os.Stdout, map[string]any{"path": path, "verified": verify})
+			if c.form.Machine() {
+				return c.form.Print(os.Stdout, map[string]any{"path": path, "verified": verify})
 			}
 			fmt.Println(path)
 			return nil
@@ -173,8 +173,8 @@ With -o json: {"architecture","parameters","context","vocabulary","files":[{"nam
 			if s.Files, err = modelFiles(args[0]); err != nil {
 				return err
 			}
-			if c.output == outputJSON {
-				return terminal.PrintJSON(os.Stdout, s)
+			if c.form.Machine() {
+				return c.form.Print(os.Stdout, s)
 			}
 			fmt.Printf("%s  %s parameters, context %d, vocabulary %d\n", s.Architecture, terminal.Number(float64(s.Parameters)), s.Context, s.Vocabulary)
 			w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)

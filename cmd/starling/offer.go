@@ -31,8 +31,8 @@ With -o json: {"matmul_gflops","train":{...},"disk_mb_per_second","sync_seconds"
 			if err != nil {
 				return benchError(cmd, err)
 			}
-			if c.output == outputJSON {
-				return terminal.PrintJSON(os.Stdout, r)
+			if c.form.Machine() {
+				return c.form.Print(os.Stdout, r)
 			}
 			w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 			fmt.Fprintf(w, "products\t%.1f GFLOP/s\n", r.Matmul)

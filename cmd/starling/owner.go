@@ -100,8 +100,8 @@ func (c *cli) workerStatus() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if c.output == outputJSON {
-				return terminal.PrintJSON(os.Stdout, r)
+			if c.form.Machine() {
+				return c.form.Print(os.Stdout, r)
 			}
 			return printWorker(r, time.Now())
 		},
@@ -212,8 +212,8 @@ Payments, and what was not paid, are explained by starling explain.
 			switch {
 			case err != nil:
 				return err
-			case c.output == outputJSON:
-				return terminal.PrintJSON(os.Stdout, r)
+			case c.form.Machine():
+				return c.form.Print(os.Stdout, r)
 			case r.Account == nil:
 				return unreachable(t.network, errors.New(r.Problem))
 			}
@@ -248,8 +248,8 @@ With -o json: {"draining":BOOL,"withdrawn":BOOL}.`,
 			if err != nil {
 				return err
 			}
-			if c.output == outputJSON {
-				return terminal.PrintJSON(os.Stdout, map[string]bool{"draining": draining, "withdrawn": !draining})
+			if c.form.Machine() {
+				return c.form.Print(os.Stdout, map[string]bool{"draining": draining, "withdrawn": !draining})
 			}
 			fmt.Println(text)
 			return nil
@@ -298,8 +298,8 @@ With -o json: {"header":{"format","time","role","id","job","version","plants","c
 			case err != nil:
 				return homeError(err)
 			}
-			if c.output == outputJSON {
-				err = terminal.PrintJSON(os.Stdout, r)
+			if c.form.Machine() {
+				err = c.form.Print(os.Stdout, r)
 			} else {
 				printReplay(r)
 			}

@@ -119,10 +119,10 @@ func (c *cli) runSim(cmd *cobra.Command, path string, f simFlags) error {
 		done = append(done, v)
 	}
 	switch {
-	case c.output == outputJSON && len(f.sweep) == 0:
-		return terminal.PrintJSON(os.Stdout, done[0].Simulation)
-	case c.output == outputJSON:
-		return terminal.PrintJSON(os.Stdout, map[string]any{"simulations": done})
+	case c.form.Machine() && len(f.sweep) == 0:
+		return c.form.Print(os.Stdout, done[0].Simulation)
+	case c.form.Machine():
+		return c.form.Print(os.Stdout, map[string]any{"simulations": done})
 	}
 	return printVariants(done, f.sweep)
 }

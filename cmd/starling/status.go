@@ -98,8 +98,8 @@ With -o json: {"network","chain_id","height","block_time","catching_up","validat
 			if err != nil {
 				return err
 			}
-			if c.output == outputJSON {
-				return terminal.PrintJSON(os.Stdout, s)
+			if c.form.Machine() {
+				return c.form.Print(os.Stdout, s)
 			}
 			return printNetwork(s)
 		},
@@ -181,8 +181,8 @@ With -o json: {"home","network","chain_id","node_id","address","height","block_t
 					Code: "VALIDATOR_NOT_RUNNING", What: "the validator of " + args[0] + " does not answer", Why: err.Error(),
 					Fix: "start it with starling validator up " + args[0] + "; validator.log there says why it ended",
 				}, terminal.ExitUnreachable)
-			case c.output == outputJSON:
-				return terminal.PrintJSON(os.Stdout, s)
+			case c.form.Machine():
+				return c.form.Print(os.Stdout, s)
 			}
 			return printValidator(s)
 		},
@@ -246,8 +246,8 @@ With -o json: {"chain_id","height","books":[{"module","held_uzen","owed_uzen","s
 			if err != nil {
 				return unreachable(t.network, err)
 			}
-			if c.output == outputJSON {
-				err = terminal.PrintJSON(os.Stdout, b)
+			if c.form.Machine() {
+				err = c.form.Print(os.Stdout, b)
 			} else {
 				err = printBooks(b)
 			}

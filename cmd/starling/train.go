@@ -99,7 +99,7 @@ func (c *cli) runTrain(ctx context.Context, path string, f trainFlags) error {
 	if err != nil {
 		return err
 	}
-	progress := terminal.NewProgress(os.Stderr, terminal.ModeFor(os.Stderr, c.quiet || c.output == outputJSON), terminal.Width(os.Stderr))
+	progress := terminal.NewProgress(os.Stderr, terminal.ModeFor(os.Stderr, c.quiet || c.form.Machine()), terminal.Width(os.Stderr))
 	for _, n := range j.Notes {
 		progress.Say(time.Now(), n.Place+": "+n.Text)
 	}
@@ -116,8 +116,8 @@ func (c *cli) runTrain(ctx context.Context, path string, f trainFlags) error {
 	if err != nil {
 		return interrupted(ctx, trainError(err), fmt.Sprintf("starling train %s%s --resume", path, f.again()))
 	}
-	if c.output == outputJSON {
-		return terminal.PrintJSON(os.Stdout, summary)
+	if c.form.Machine() {
+		return c.form.Print(os.Stdout, summary)
 	}
 	printSummary(summary, dir)
 	return nil

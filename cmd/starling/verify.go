@@ -43,8 +43,8 @@ With -o json: {"job","rounds","units","signers","state_root","complete","numeric
 			if err != nil {
 				return interrupted(cmd.Context(), verifyError(err), "starling verify "+args[0])
 			}
-			if c.output == outputJSON {
-				return terminal.PrintJSON(os.Stdout, v)
+			if c.form.Machine() {
+				return c.form.Print(os.Stdout, v)
 			}
 			how := "bit for bit"
 			if v.Numerics == job.Tolerant {
@@ -80,7 +80,7 @@ func verifyError(err error) error {
 
 // counter shows done of total on the terminal; total 0 ends the line.
 func (c *cli) counter(what string) func(done, total int) {
-	mode := terminal.ModeFor(os.Stderr, c.quiet || c.output == outputJSON)
+	mode := terminal.ModeFor(os.Stderr, c.quiet || c.form.Machine())
 	begin, shown := time.Now(), false
 	return func(done, total int) {
 		switch {

@@ -8,7 +8,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/compute/kernel"
 )
 
@@ -21,8 +20,8 @@ func (c *cli) version() *cobra.Command {
 		RunE: func(*cobra.Command, []string) error {
 			version := binaryVersion()
 			v := map[string]any{"version": version, "numerics": kernel.Version, "kernels": kernel.Active().String(), "platform": runtime.GOOS + "/" + runtime.GOARCH, "go": runtime.Version()}
-			if c.output == outputJSON {
-				return terminal.PrintJSON(os.Stdout, v)
+			if c.form.Machine() {
+				return c.form.Print(os.Stdout, v)
 			}
 			fmt.Printf("starling %s, numerics %v, kernels %v, %v, %v\n", version, v["numerics"], v["kernels"], v["platform"], v["go"])
 			return nil

@@ -1,7 +1,6 @@
 package terminal
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -133,14 +132,7 @@ func printErrorJSON(w io.Writer, all []Problem) error {
 		} `json:"error"`
 	}
 	out.Error.Code, out.Error.Message, out.Error.Details, out.Error.Fix = first.Code, first.What, details, first.Fix
-	return PrintJSON(w, out)
-}
-
-// PrintJSON writes one value on one line: the only thing that stdout carries with -o json.
-func PrintJSON(w io.Writer, v any) error {
-	e := json.NewEncoder(w)
-	e.SetEscapeHTML(false)
-	return e.Encode(v)
+	return JSON.Print(w, out)
 }
 
 // Interrupted is the error of a run that the user stopped; resume is the command that goes on with it.

@@ -1,0 +1,307 @@
+package foreign
+
+import (
+	"fmt"
+	"math"
+	"path"
+	"slices"
+	"strings"
+)
+
+// builder collects a job file.
+type builder struct {
+	job  map[string]any
+	left []string
+
+	micro, accumulate int // sequences of one step of a device, and how many steps make an update; 0: not said
+	epochs            float64
+}
+
+// workers is how many a job gets: other trainers say nothing about machines of strangers.
+const workers = 4
+
+// set gives a value to a key, a path such as training.max_steps.
+func (b *builder) set(path string, value any) {
+	at := b.job
+	keys := strings.Split(path, ".")
+	for _, k := range keys[:len(keys)-1] {
+		next, ok := at[k].(map[string]any)
+		if !ok {
+			next = map[string]any{}
+			at[k] = next
+		}
+		at = next
+	}
+	at[keys[len(keys)-1]] = value
+}
+
+// number is a number that was set, or 0.
+func (b *builder) number(path string) int {
+	var at any = b.job
+	for _, k := range strings.Split(path, ".") {
+		section, _ := at.(map[string]any)
+		at = section[k]
+	}
+	n, _ := at.(int)
+	return n
+}
+
+// leave lists a key that is not taken over.
+func (b *builder) leave(key, why string) { b.left = append(b.left, key+": "+why) }
+
+// finish fills in what follows from several keys, and makes the numbers of steps whole rounds.
+func (b *builder) finish() {
+	b.set("apiVersion", "starling/v1")
+	b.set("kind", "TrainingJob")
+	if b.micro > 0 {
+		b.set("training.global_batch_size", b.micro*max(b.accumulate, 1)*workers)
+	}
+	if n := b.number("training.global_batch_size"); n%workers != 0 {
+		b.set("training.global_batch_size", n+workers-n%workers)
+		b.leave("batch size", fmt.Sprintf("%d sequences a step became %d, the same number for each of %d workers", n, n+workers-n%workers, workers))
+	}
+	steps := b.number("training.max_steps")
+	if steps == 0 {
+		b.set("training.max_steps", 1000)
+		steps = 1000
+		why := "the configuration does not say how many steps; 1000 are set"
+		if b.epochs > 0 {
+			why = fmt.Sprintf("%g epochs are as many steps as the data has batches; 1000 are set, correct them", b.epochs)
+		}
+		b.leave("training.max_steps", why)
+	}
+	b.rounds(steps)
+	if w := b.number("training.warmup_steps"); w >= b.number("training.max_steps") {
+		b.set("training.warmup_steps", b.number("training.max_steps")/10)
+	}
+	b.set("strategy.method", "diloco")
+	b.set("strategy.workers", workers)
+	if _, ok := b.job["model"]; !ok {
+		b.set("model.base_model", "./base")
+		b.leave("model", "the configuration does not name it; correct model.base_model")
+	}
+	if _, ok := b.job["datasets"]; !ok {
+		b.set("datasets", []any{map[string]any{"path": "./data/*.jsonl", "format": "jsonl"}})
+		b.leave("datasets", "the configuration names none on disk; correct the path")
+	}
+}
+
+// rounds makes the run, its evaluations and its checkpoints end with rounds.
+func (b *builder) rounds(steps int) {
+	sync := b.number("strategy.sync_steps")
+	if sync == 0 {
+		sync = min(50, steps)
+		b.set("strategy.sync_steps", sync)
+	}
+	for _, key := range []string{"training.max_steps", "eval.every_steps", "checkpoint.every_steps"} {
+		n := b.number(key)
+		if key == "training.max_steps" {
+			n = steps
+		}
+		if whole := (n + sync - 1) / sync * sync; n > 0 && whole != n {
+			b.set(key, whole)
+			b.leave(key, fmt.Sprintf("%d became %d, a whole number of rounds of %d steps", n, whole, sync))
+		}
+	}
+}
+
+// rule says what becomes of one key. Its error is why the key is not taken over.
+type rule func(b *builder, value any) error
+
+type rules map[string]rule
+
+func (r rules) apply(b *builder, key string, value any) {
+	does, ok := r[key]
+	if !ok {
+		b.leave(key, "it has no counterpart")
+		return
+	}
+	if err := does(b, value); err != nil {
+		b.leave(key, err.Error())
+	}
+}
+
+// ignore takes note of a key that needs no counterpart.
+func ignore(*builder, any) error { return nil }
+
+// not refuses a key unless it is off.
+func not(why string) rule {
+	return func(_ *builder, v any) error {
+		if v == false || v == "" || v == "none" || v == "no" || v == 0 || v == 0.0 {
+			return nil
+		}
+		return fmt.Errorf("%v: %s", v, why)
+	}
+}
+
+// integer takes a whole number that is at least 1. Other trainers write -1 or 0 for "not set".
+func integer(path string) rule {
+	return func(b *builder, v any) error {
+		n, err := whole(v)
+		if err != nil || n < 1 {
+			return err
+		}
+		b.set(path, n)
+		return nil
+	}
+}
+
+func whole(v any) (int, error) {
+	switch n := v.(type) {
+	case int:
+		return n, nil
+	case int64:
+		return int(n), nil
+	case float64:
+		if n == math.Trunc(n) && math.Abs(n) < 1<<31 {
+			return int(n), nil
+		}
+	}
+	return 0, fmt.Errorf("%v is not a whole number", v)
+}
+
+// real takes a number between bounds.
+func real(path string, low, high float64) rule {
+	return func(b *builder, v any) error {
+		x, err := float(v)
+		if err != nil {
+			return err
+		}
+		if x < low || x > high {
+			return fmt.Errorf("%v is not between %g and %g", v, low, high)
+		}
+		b.set(path, x)
+		return nil
+	}
+}
+
+func float(v any) (float64, error) {
+	switch x := v.(type) {
+	case int:
+		return float64(x), nil
+	case int64:
+		return float64(x), nil
+	case float64:
+		return x, nil
+	}
+	return 0, fmt.Errorf("%v is not a number", v)
+}
+
+func text(path string) rule {
+	return func(b *builder, v any) error {
+		s, ok := v.(string)
+		if !ok || s == "" {
+			return fmt.Errorf("%v is not text", v)
+		}
+		b.set(path, s)
+		return nil
+	}
+}
+
+// count takes a whole number that several keys make a setting of.
+func count(of func(b *builder) *int) rule {
+	return func(b *builder, v any) error {
+		n, err := whole(v)
+		if err == nil && n > 0 {
+			*of(b) = n
+		}
+		return err
+	}
+}
+
+// beta takes one of the two decays of Adam.
+func beta(i int) rule {
+	return func(b *builder, v any) error {
+		x, err := float(v)
+		if err != nil {
+			return err
+		}
+		optimizer, _ := b.job["training"].(map[string]any)
+		section, _ := optimizer["optimizer"].(map[string]any)
+		both, ok := section["betas"].([]float64)
+		if !ok {
+			both = []float64{0.9, 0.999}
+		}
+		both[i] = x
+		b.set("training.optimizer.betas", both)
+		return nil
+	}
+}
+
+func epochs(b *builder, v any) error {
+	x, err := float(v)
+	b.epochs = x
+	return err
+}
+
+// schedule takes the shape of the learning rate.
+func schedule(b *builder, v any) error {
+	switch s := fmt.Sprint(v); s {
+	case "cosine", "constant":
+		b.set("training.lr_scheduler", s)
+		return nil
+	case "constant_with_warmup":
+		b.set("training.lr_scheduler", "constant")
+		return nil
+	default:
+		b.set("training.lr_scheduler", "cosine")
+		return fmt.Errorf("%s: there is cosine and constant; cosine is set", s)
+	}
+}
+
+// optimizer takes any of the names of AdamW.
+func optimizer(b *builder, v any) error {
+	s := fmt.Sprint(v)
+	if !strings.Contains(strings.ToLower(s), "adamw") && s != "Adam" {
+		return fmt.Errorf("%s: the inner optimizer is AdamW", s)
+	}
+	b.set("training.optimizer.name", "adamw")
+	return nil
+}
+
+// baseModel takes the folder of a model.
+func baseModel(b *builder, v any) error {
+	s, ok := v.(string)
+	if !ok || s == "" {
+		return fmt.Errorf("%v is not the name of a model", v)
+	}
+	if !strings.HasPrefix(s, "/") && !strings.HasPrefix(s, ".") {
+		b.set("model.base_model", "./"+path.Base(s))
+		return fmt.Errorf("%s is a model of a hub: fetch its folder to ./%s", s, path.Base(s))
+	}
+	b.set("model.base_model", s)
+	return nil
+}
+
+// lora begins an adapter, or not.
+func lora(b *builder, v any) error {
+	switch s := fmt.Sprint(v); s {
+	case "lora":
+		b.set("model.adapter.lora.r", max(b.number("model.adapter.lora.r"), 8))
+		return nil
+	case "", "full":
+		return nil
+	default:
+		return fmt.Errorf("%s: there is lora, and training of the whole model", s)
+	}
+}
+
+// targets takes the layers of an adapter: a list, or names between commas.
+func targets(b *builder, v any) error {
+	var names []any
+	switch t := v.(type) {
+	case []any:
+		names = t
+	case string:
+		for _, name := range strings.Split(t, ",") {
+			names = append(names, strings.TrimSpace(name))
+		}
+	}
+	if len(names) == 0 {
+		return fmt.Errorf("%v is no list of layers", v)
+	}
+	if !slices.Contains(names, any("all")) { // every layer is the default
+		b.set("model.adapter.lora.target_modules", names)
+	}
+	return nil
+}

@@ -1,0 +1,87 @@
+package foreign
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/starling-network/starling/client/job"
+)
+
+var rewrite = flag.Bool("rewrite", false, "rewrite the golden files under testdata")
+
+// A configuration of each trainer becomes a job file without a fault, and what is not in it is said.
+func TestConvert(t *testing.T) {
+	for file, from := range map[string]Trainer{
+		"axolotl.yaml": Axolotl, "llama-factory.yaml": LlamaFactory, "torchtitan.toml": Torchtitan, "hf-trainer.json": HFTrainer,
+	} {
+		t.Run(string(from), func(t *testing.T) {
+			path := filepath.Join("testdata", file)
+			source, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			made, err := Convert(source, file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if made.From != from {
+				t.Errorf("taken for one of %s", made.From)
+			}
+			got := append(bytes.Clone(made.File), []byte("\n# left:\n# "+strings.Join(made.Left, "\n# ")+"\n")...)
+			golden := filepath.Join("testdata", string(from)+".golden")
+			if *rewrite {
+				if err := os.WriteFile(golden, got, 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if want, err := os.ReadFile(golden); err != nil || !bytes.Equal(got, want) {
+				t.Errorf("%v; got\n%s", err, got)
+			}
+			if _, err := job.Parse(made.File, "made.yaml"); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+func TestConvertRefuses(t *testing.T) {
+	for name, source := range map[string]string{
+		"nothing": "", "a list": "[1, 2]", "a job of ours": "apiVersion: starling/v1\nkind: TrainingJob\n", "text": "hello", "a number": "7",
+	} {
+		if _, err := Convert([]byte(source), "x"); err == nil {
+			t.Errorf("%s is taken", name)
+		}
+	}
+	if _, err := Convert([]byte("a: 1"), "x"); !errors.Is(err, ErrUnknown) {
+		t.Errorf("%v", err)
+	}
+	if _, err := Convert(make([]byte, MaxBytes+1), "x"); err == nil {
+		t.Error("any length is taken")
+	}
+}
+
+// Whatever a stranger's configuration says, what is made of it is YAML that the reader of job files can answer to.
+func FuzzConvert(f *testing.F) {
+	for _, file := range []string{"axolotl.yaml", "llama-factory.yaml", "torchtitan.toml", "hf-trainer.json"} {
+		source, err := os.ReadFile(filepath.Join("testdata", file))
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(source)
+	}
+	f.Fuzz(func(t *testing.T, source []byte) {
+		made, err := Convert(source, "x.yaml")
+		if err != nil {
+			return
+		}
+		var list *job.ErrorList
+		if _, err := job.Parse(made.File, "made.yaml"); err != nil && !errors.As(err, &list) {
+			t.Errorf("%v", err)
+		}
+	})
+}

@@ -1,0 +1,221 @@
+package job
+
+import (
+	"bytes"
+	"encoding/json"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"math"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	yaml "go.yaml.in/yaml/v3"
+)
+
+// comments are what spec.go says of its structs and their fields: "Model", "Model.BaseModel".
+func comments(t *testing.T) map[string]string {
+	file, err := parser.ParseFile(token.NewFileSet(), "spec.go", nil, parser.ParseComments)
+	if err != nil {
+		t.Fatal(err)
+	}
+	said := map[string]string{}
+	for _, d := range file.Decls {
+		g, ok := d.(*ast.GenDecl)
+		if !ok || g.Tok != token.TYPE {
+			continue
+		}
+		for _, s := range g.Specs {
+			s := s.(*ast.TypeSpec)
+			said[s.Name.Name] = g.Doc.Text()
+			fields, ok := s.Type.(*ast.StructType)
+			if !ok {
+				continue
+			}
+			for _, f := range fields.Fields.List {
+				said[s.Name.Name+"."+f.Names[0].Name] = f.Doc.Text() + f.Comment.Text()
+			}
+		}
+	}
+	return said
+}
+
+// writer writes the JSON Schema of a type from the tags of its fields.
+type writer struct{ said map[string]string }
+
+type object = map[string]any
+
+func (w writer) section(t reflect.Type) object {
+	keys, required := object{}, []string{}
+	for _, f := range keysOf(t) {
+		s := w.of(f.kind, f)
+		if said := w.said[t.Name()+"."+t.Field(f.index).Name]; said != "" {
+			s["description"] = strings.Join(strings.Fields(said), " ")
+		}
+		if f.null || f.kind.Kind() == reflect.Pointer {
+			s = nullable(s)
+		}
+		keys[f.name] = s
+		if f.required {
+			required = append(required, f.name)
+		}
+	}
+	s := object{"type": "object", "properties": keys, "additionalProperties": false}
+	if len(required) > 0 {
+		s["required"] = required
+	}
+	return s
+}
+
+func nullable(s object) object {
+	said, ok := s["description"]
+	delete(s, "description")
+	s = object{"anyOf": []any{s, object{"type": "null"}}}
+	if ok {
+		s["description"] = said
+	}
+	return s
+}
+
+func (w writer) of(t reflect.Type, f field) object {
+	number := []string{"string", "number"}
+	switch t {
+	case reflect.TypeFor[Tokenizer]():
+		return object{"anyOf": []any{
+			object{"type": "string"},
+			object{"type": "object", "additionalProperties": false, "required": []string{"train"}, "properties": object{"train": object{
+				"type": "object", "additionalProperties": false, "required": []string{"type", "vocab_size"},
+				"properties": object{"type": object{"enum": []string{"bpe"}}, "vocab_size": object{"type": "integer", "minimum": 257, "maximum": 1 << 20}},
+			}}},
+		}}
+	case reflect.TypeFor[Workers]():
+		return object{"anyOf": []any{object{"type": "integer", "minimum": 1, "maximum": MaxWorkers}, w.section(t)}}
+	case reflect.TypeFor[Auto]():
+		return object{"anyOf": []any{object{"const": "auto"}, object{"type": "integer", "minimum": 1, "maximum": 1 << 20}}}
+	case reflect.TypeFor[Amount](), reflect.TypeFor[AtLeast](), reflect.TypeFor[Size](), reflect.TypeFor[Bandwidth](), reflect.TypeFor[Duration]():
+		return object{"type": number}
+	}
+	switch t.Kind() {
+	case reflect.Pointer:
+		return w.of(t.Elem(), f)
+	case reflect.Struct:
+		return w.section(t)
+	case reflect.Map:
+		if t.Elem().Kind() == reflect.Interface {
+			return object{"type": "object"}
+		}
+		return object{"type": "object", "additionalProperties": w.of(t.Elem(), field{})}
+	case reflect.Slice:
+		s := object{"type": "array", "items": w.of(t.Elem(), f)}
+		if f.size.text != "" {
+			s["minItems"], s["maxItems"] = f.size.low, f.size.high
+		}
+		return s
+	case reflect.String:
+		s := object{"type": "string"}
+		if len(f.one) > 0 {
+			s = object{"enum": f.one}
+		}
+		return s
+	case reflect.Bool:
+		return object{"type": "boolean"}
+	}
+	s := object{"type": "number"}
+	if t.Kind() != reflect.Float64 {
+		s = object{"type": "integer"}
+	}
+	if f.in.text != "" {
+		s[map[bool]string{true: "exclusiveMinimum", false: "minimum"}[f.in.lowOpen]] = f.in.low
+		if !math.IsInf(f.in.high, 1) {
+			s[map[bool]string{true: "exclusiveMaximum", false: "maximum"}[f.in.hiOpen]] = f.in.high
+		}
+	}
+	return s
+}
+
+// schema.json follows the tags and comments of spec.go.
+func TestSchemaIsThatOfTheSpec(t *testing.T) {
+	s := writer{comments(t)}.section(reflect.TypeFor[Spec]())
+	s["$schema"], s["$id"] = "https://json-schema.org/draft/2020-12/schema", "urn:starling:training-job:v1"
+	s["title"] = "Starling training job"
+	s["description"] = "A job file of `starling train`, apiVersion starling/v1, kind TrainingJob."
+	want := new(bytes.Buffer)
+	e := json.NewEncoder(want)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	if err := e.Encode(s); err != nil {
+		t.Fatal(err)
+	}
+	if *rewrite {
+		if err := os.WriteFile("schema.json", want.Bytes(), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	} else if !bytes.Equal(Schema, want.Bytes()) {
+		t.Error("schema.json is not what the tags of spec.go say: go test ./client/job -run Schema -rewrite")
+	}
+}
+
+// What the schema takes and refuses is what Parse does, as far as a schema can say it.
+func TestSchemaAgreesWithParse(t *testing.T) {
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(Schema))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := jsonschema.NewCompiler()
+	if err := c.AddResource("job", doc); err != nil {
+		t.Fatal(err)
+	}
+	s, err := c.Compile("job")
+	if err != nil {
+		t.Fatal(err)
+	}
+	holds := func(source []byte) error {
+		var v any
+		if err := yaml.Unmarshal(source, &v); err != nil {
+			return err
+		}
+		b, err := json.Marshal(v)
+		if err != nil {
+			return err
+		}
+		instance, err := jsonschema.UnmarshalJSON(bytes.NewReader(b))
+		if err != nil {
+			return err
+		}
+		return s.Validate(instance)
+	}
+	taken := []string{filepath.Join("..", "..", "examples", "quickstart.yaml")}
+	for _, path := range taken {
+		source, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := holds(source); err != nil {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+	for _, change := range [][2]string{
+		{"max_steps:", "max_stepz:"}, {"kind: TrainingJob", "kind: Job"}, {"architecture: gpt2", "architecture: [gpt2]"},
+		{"val_set_size: 0.02", "val_set_size: 0.9"}, {"method: diloco", "method: magic"}, {"workers: 4", "workers: 0"},
+		{"budget:", "fortune:"}, {"seed: 42", "seed: many"},
+	} {
+		source, err := os.ReadFile(taken[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		bad := bytes.Replace(source, []byte(change[0]), []byte(change[1]), 1)
+		if bytes.Equal(bad, source) {
+			t.Fatalf("%s is not in %s", change[0], taken[0])
+		}
+		if holds(bad) == nil {
+			t.Errorf("the schema takes %s", change[1])
+		}
+		if _, err := Parse(bad, taken[0]); err == nil {
+			t.Errorf("a job file takes %s", change[1])
+		}
+	}
+}

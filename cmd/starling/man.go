@@ -1,0 +1,31 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/cobra/doc"
+)
+
+// manDate is on every page, so that the same version gives the same bytes.
+var manDate = time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC)
+
+func man(root *cobra.Command) *cobra.Command {
+	return &cobra.Command{
+		Use:   "man DIR",
+		Short: "Write the manual pages of all commands",
+		Long: `Write a manual page (troff) for every command to a folder, which is made if it is missing. They say what --help
+says.`,
+		Example: `  starling man ~/.local/share/man/man1
+  man starling-train`,
+		Args: exactly("DIR"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			if err := os.MkdirAll(args[0], 0o755); err != nil {
+				return fmt.Errorf("cannot write manual pages: %w", err)
+			}
+			return doc.GenManTree(root, &doc.GenManHeader{Section: "1", Date: &manDate, Source: "starling", Manual: "Starling"}, args[0])
+		},
+	}
+}

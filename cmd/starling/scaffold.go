@@ -1,0 +1,191 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/starling-network/starling/client/job"
+	"github.com/starling-network/starling/client/job/foreign"
+	"github.com/starling-network/starling/cmd/starling/terminal"
+)
+
+// schemaFile is where editors find what a job file may say.
+const schemaFile = "job.schema.json"
+
+func (c *cli) init() *cobra.Command {
+	var dir string
+	var about strings.Builder
+	for _, t := range job.Templates() {
+		fmt.Fprintf(&about, "\n  %-10s %s", t.Name, t.About)
+	}
+	cmd := &cobra.Command{
+		Use:   "init [TEMPLATE] [--dir DIR]",
+		Short: "Write a job file to start from",
+		Long: `Write a job file to start from, with every key explained, and beside it ` + schemaFile + `, by which editors
+complete and check its keys. Nothing is overwritten. Without TEMPLATE the templates are listed:
+` + about.String() + `
+
+With -o json: {"file","schema"}, or without TEMPLATE {"templates":[{"name","about"}]}.`,
+		Example: `  starling init
+  starling init pretrain
+  starling init finetune --dir my-model`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return usage(cmd, fmt.Errorf("%d arguments given, wanted at most one template", len(args)))
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return c.listTemplates()
+			}
+			t, err := template(cmd, args[0])
+			if err != nil {
+				return err
+			}
+			file := filepath.Join(dir, t.Name+".yaml")
+			if err := create(file, append([]byte("# yaml-language-server: $schema="+schemaFile+"\n"), t.File...)); err != nil {
+				return err
+			}
+			schema := filepath.Join(dir, schemaFile)
+			if err := create(schema, job.Schema); err != nil && !errors.Is(err, fs.ErrExist) {
+				return err
+			}
+			if c.form.Machine() {
+				return c.form.Print(os.Stdout, map[string]string{"file": file, "schema": schema})
+			}
+			fmt.Printf("%s\n%s\n\nnext: put your data where datasets in %s says, and\n      starling train %s --dry-run\n", file, schema, file, file)
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&dir, "dir", ".", "folder to write to; it is made if it is missing")
+	return cmd
+}
+
+func (c *cli) listTemplates() error {
+	all := job.Templates()
+	if c.form.Machine() {
+		list := make([]map[string]string, len(all))
+		for i, t := range all {
+			list[i] = map[string]string{"name": t.Name, "about": t.About}
+		}
+		return c.form.Print(os.Stdout, map[string]any{"templates": list})
+	}
+	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "TEMPLATE\tABOUT")
+	for _, t := range all {
+		fmt.Fprintf(w, "%s\t%s\n", t.Name, t.About)
+	}
+	return w.Flush()
+}
+
+func template(cmd *cobra.Command, name string) (job.Template, error) {
+	var names []string
+	for _, t := range job.Templates() {
+		if t.Name == name {
+			return t, nil
+		}
+		names = append(names, t.Name)
+	}
+	return job.Template{}, usage(cmd, fmt.Errorf("there is no template %q; there are %s", name, strings.Join(names, ", ")))
+}
+
+// create writes a file that does not exist, and the folder of it.
+func create(path string, content []byte) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if err != nil {
+		return terminal.WithExit(&terminal.Problem{
+			Code: "FILE_EXISTS", What: "cannot write " + path, Why: err.Error(), Fix: "choose another name or folder; nothing is overwritten",
+		}, terminal.ExitConflict)
+	}
+	_, err = f.Write(content)
+	return errors.Join(err, f.Close())
+}
+
+func (c *cli) jobSchema() *cobra.Command {
+	return &cobra.Command{
+		Use:   "schema",
+		Short: "Print the JSON Schema of job files",
+		Long: `Print the JSON Schema (draft 2020-12) of job files. An editor that speaks YAML takes it from a first line
+"# yaml-language-server: $schema=` + schemaFile + `".`,
+		Example: `  starling job schema > ` + schemaFile,
+		Args:    exactly(),
+		RunE: func(*cobra.Command, []string) error {
+			_, err := os.Stdout.Write(job.Schema)
+			return err
+		},
+	}
+}
+
+func (c *cli) jobImport() *cobra.Command {
+	var out string
+	cmd := &cobra.Command{
+		Use:   "import FILE [--file JOB.yaml]",
+		Short: "Make a job file of another trainer's configuration",
+		Long: `Make a job file of a configuration of Axolotl or LLaMA-Factory (YAML), torchtitan (TOML), or Hugging Face's Trainer
+(its arguments as JSON or YAML). FILE may be - for standard input. What has no counterpart is listed, with
+the reason: nothing is dropped silently.
+
+With -o json: {"from","file","left":[TEXT]}.`,
+		Example: `  starling job import axolotl.yaml --file job.yaml
+  starling job import train_config.toml > job.yaml`,
+		Args: exactly("FILE"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			source, err := readAll(args[0])
+			if err != nil {
+				return terminal.WithExit(&terminal.Problem{Code: "FILE_UNUSABLE", What: "cannot read " + args[0], Why: err.Error(), Fix: "give the configuration of another trainer"}, terminal.ExitNotFound)
+			}
+			name := args[0]
+			if out != "" {
+				name = out
+			}
+			made, err := foreign.Convert(source, filepath.Base(strings.Replace(name, "-", "imported", 1)))
+			if err != nil {
+				return terminal.WithExit(&terminal.Problem{Code: "FILE_UNUSABLE", What: "cannot make a job of " + args[0], Why: err.Error(), Fix: "start from `starling init`, and take the numbers over by hand"}, terminal.ExitUsage)
+			}
+			if out != "" {
+				if err := create(out, made.File); err != nil {
+					return err
+				}
+			}
+			if c.form.Machine() {
+				return c.form.Print(os.Stdout, map[string]any{"from": made.From, "file": string(made.File), "left": made.Left})
+			}
+			for _, l := range made.Left {
+				fmt.Fprintln(os.Stderr, "not taken over: "+l)
+			}
+			if out == "" {
+				_, err = os.Stdout.Write(made.File)
+				return err
+			}
+			fmt.Printf("%s\n\nnext: starling train %s --dry-run\n", out, out)
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&out, "file", "", `job file to write; "" is standard output`)
+	return cmd
+}
+
+// readAll reads a file, or standard input for "-", up to one byte more than any configuration may have.
+func readAll(path string) ([]byte, error) {
+	if path == "-" {
+		return io.ReadAll(io.LimitReader(os.Stdin, foreign.MaxBytes+1))
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, foreign.MaxBytes+1))
+}

@@ -1,0 +1,111 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/starling-network/starling/client/job"
+)
+
+// What init writes is a job file that loads once its data is there, and it writes over nothing.
+func TestInit(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "mine")
+	code, stdout, stderr := starling(t, "init", "pretrain", "--dir", dir)
+	if code != 0 || !strings.Contains(stdout, "--dry-run") {
+		t.Fatalf("exit %d: %s%s", code, stdout, stderr)
+	}
+	file := filepath.Join(dir, "pretrain.yaml")
+	if err := os.MkdirAll(filepath.Join(dir, "data"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "data", "a.txt"), []byte("text"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := job.Load(file); err != nil {
+		t.Error(err)
+	}
+	head, err := os.ReadFile(file)
+	if err != nil || !strings.HasPrefix(string(head), "# yaml-language-server: $schema="+schemaFile+"\n") {
+		t.Errorf("%v: it begins with %.80q", err, head)
+	}
+	if schema, err := os.ReadFile(filepath.Join(dir, schemaFile)); err != nil || !json.Valid(schema) {
+		t.Errorf("the schema: %v", err)
+	}
+	if code, _, stderr := starling(t, "init", "pretrain", "--dir", dir); code != 5 || !strings.Contains(stderr, "FILE_EXISTS") {
+		t.Errorf("again: exit %d\n%s", code, stderr)
+	}
+	if code, stdout, _ := starling(t, "init", "-o", "name"); code != 0 || stdout != "finetune\nnetwork\npretrain\n" {
+		t.Errorf("exit %d, the templates are %q", code, stdout)
+	}
+	if code, _, stderr := starling(t, "init", "nothing"); code != 2 || !strings.Contains(stderr, "pretrain") {
+		t.Errorf("no such template: exit %d\n%s", code, stderr)
+	}
+}
+
+func TestJobImport(t *testing.T) {
+	config := filepath.Join("..", "..", "client", "job", "foreign", "testdata", "torchtitan.toml")
+	out := filepath.Join(t.TempDir(), "job.yaml")
+	code, stdout, stderr := starling(t, "job", "import", config, "--file", out)
+	if code != 0 || !strings.Contains(stdout, out) || !strings.Contains(stderr, "not taken over: training.dataset") {
+		t.Fatalf("exit %d\n%s%s", code, stdout, stderr)
+	}
+	source, err := os.ReadFile(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if j, err := job.Parse(source, out); err != nil || j.Strategy.SyncSteps != 40 {
+		t.Errorf("%+v, %v", j, err)
+	}
+	if code, _, stderr := starling(t, "job", "import", out); code != 2 || !strings.Contains(stderr, "FILE_UNUSABLE") {
+		t.Errorf("a job of ours: exit %d\n%s", code, stderr)
+	}
+	if code, _, _ := starling(t, "job", "import", "nowhere.yaml"); code != 3 {
+		t.Errorf("no file: exit %d", code)
+	}
+}
+
+// There is a page for every command, and the same one every time.
+func TestManualPages(t *testing.T) {
+	var pages [2]map[string]string
+	for i := range pages {
+		dir := t.TempDir()
+		if code, _, stderr := starling(t, "man", dir); code != 0 {
+			t.Fatalf("exit %d\n%s", code, stderr)
+		}
+		pages[i] = map[string]string{}
+		files, err := os.ReadDir(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range files {
+			page, err := os.ReadFile(filepath.Join(dir, f.Name()))
+			if err != nil {
+				t.Fatal(err)
+			}
+			pages[i][f.Name()] = string(page)
+		}
+	}
+	for _, name := range []string{"starling.1", "starling-train.1", "starling-worker-up.1", "starling-job-import.1"} {
+		if page := pages[0][name]; !strings.Contains(page, ".SH EXAMPLE") && name != "starling.1" || page == "" || page != pages[1][name] {
+			t.Errorf("%s: %.200q", name, page)
+		}
+	}
+}
+
+// Commands that read answer in every form.
+func TestOutputForms(t *testing.T) {
+	for form, want := range map[string]string{
+		"json": `"detection_probability":0.99`, "jsonl": `"detection_probability":0.99`, "yaml": "\ndetection_probability: 0.99", "table": "detection", "wide": "detection",
+	} {
+		code, stdout, stderr := starling(t, "economics", "--stake", "1", "--reward", "1.3", "--cost", "1", "--audit-rate", "0.05", "--steps", "100", "-o", form)
+		if code != 0 || !strings.Contains(stdout, want) {
+			t.Errorf("-o %s: exit %d\n%s%s", form, code, stdout, stderr)
+		}
+	}
+	if code, _, stderr := starling(t, "version", "-o", "name"); code != 2 || !strings.Contains(stderr, `"USAGE"`) {
+		t.Errorf("a name of what has none: exit %d\n%s", code, stderr)
+	}
+}
