@@ -250,7 +250,7 @@ func Refusal(space string, code uint32, log string) error {
 		}
 	}
 	e := &Error{Refusal: adapter.Refusal{Code: code, Rule: ErrRejected}, Space: space, Text: log}
-	for _, module := range []*adapter.Refusals{registry.Refusals, market.Refusals, reward.Refusals, training.Refusals, beacon.Refusals} {
+	for _, module := range []*adapter.Refusals{registry.Refusals, market.Refusals, reward.Refusals, training.Refusals, beacon.Refusals, standard} {
 		if known, ok := module.Find(code); ok && module.Space == space {
 			e.Refusal = known
 		}
