@@ -49,10 +49,14 @@ func (d *draft) owed(id string, begun int64) int64 {
 
 // hurry shortens what workers that are not measured have for their units, as the pace of others becomes known.
 func (d *draft) hurry() {
+	blocks := d.patience(novice) // of all of them: this is done with every commitment
 	for i := range d.Units {
 		u := &d.Units[i]
-		if m, _ := d.Member(u.Worker); u.Status == Assigned && m.Speed == 0 {
-			u.Deadline = min(u.Deadline, max(d.owed(u.Worker, u.AssignedAt), d.env.Height+floor))
+		if u.Status != Assigned {
+			continue
+		}
+		if m, _ := d.Member(u.Worker); m.Speed == 0 {
+			u.Deadline = min(u.Deadline, max(u.AssignedAt+blocks<<min(m.Missed, 4), d.env.Height+floor))
 		}
 	}
 }

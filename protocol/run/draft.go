@@ -96,6 +96,9 @@ func (d *draft) release() {
 	}
 	for _, l := range d.all() {
 		for i, u := range l.Units {
+			if u.Status != Auditing && u.Status != Sealed {
+				continue
+			}
 			v, _ := d.Member(u.Verifier)
 			if u.Status == Auditing && !v.Active || u.Status == Sealed && worthless(v) {
 				d.unanswered(l, i, u.Verifier, d.gone(u.Verifier, WhyVerifierLeft))
