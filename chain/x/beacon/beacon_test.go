@@ -52,6 +52,40 @@ func TestProofIsForOneKeyAndOneInput(t *testing.T) {
 	}
 }
 
+// What is remembered is what Verify says, for right proofs and for wrong ones, as often as it is asked and however much there is.
+func TestSeen(t *testing.T) {
+	var s seen
+	key := private("a")
+	var alphas, proofs [][]byte
+	for i := range 5 {
+		alphas = append(alphas, Alpha("chain", int64(i), canon.Digest{}))
+		proofs = append(proofs, Prove(key, alphas[i]))
+	}
+	check := func() {
+		t.Helper()
+		for i, alpha := range alphas {
+			for j, proof := range append(proofs, nil, proofs[0][:79]) {
+				want, right := Verify(key[32:], alpha, proof)
+				for range 2 {
+					if got, ok := s.verify(key[32:], alpha, proof); ok != right || ok != (i == j) || !bytes.Equal(got, want) {
+						t.Fatalf("proof %d of input %d: %x %v, want %x %v", j, i, got, ok, want, right)
+					}
+				}
+			}
+		}
+	}
+	check()
+	for range 3 { // generations
+		for len(s.young) < most {
+			s.young[canon.Sum("filling", number(int64(len(s.young))))] = nil
+		}
+		check()
+	}
+	if len(s.young) > most || len(s.old) > most {
+		t.Errorf("%d and %d proofs are remembered", len(s.young), len(s.old))
+	}
+}
+
 func TestCombine(t *testing.T) {
 	x, y := Output{[]byte("x"), []byte("1")}, Output{[]byte("y"), []byte("2")}
 	if !Combine("chain", 3, canon.Digest{}, nil).IsZero() {

@@ -34,6 +34,7 @@ type Keeper struct {
 	validators Validators
 	values     collections.Map[int64, canon.Digest]
 	keys       collections.Map[[]byte, Key]
+	seen       seen
 }
 
 // NewKeeper returns a keeper over a store of its own.

@@ -54,7 +54,7 @@ func (k *Keeper) output(ctx sdk.Context, height int64, validator, proof []byte) 
 	if err != nil {
 		return nil, false, err
 	}
-	beta, ok := Verify(public, Alpha(ctx.ChainID(), height, previous), proof)
+	beta, ok := k.seen.verify(public, Alpha(ctx.ChainID(), height, previous), proof)
 	return beta, ok, nil
 }
 
