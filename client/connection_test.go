@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -231,6 +232,24 @@ func TestAnotherValidator(t *testing.T) {
 	if _, err := client.Connect("127.0.0.1:1", key("consumer")); err == nil || !strings.Contains(err.Error(), "http://") {
 		t.Errorf("an address without a scheme: %v", err)
 	}
+}
+
+// Who asks a validator that is stopped is told why, and goes on with another if it knows one.
+func TestStoppedValidator(t *testing.T) {
+	n := start(t, "consumer")
+	n.validator.Stop()
+	n.config.RPC = free(t)
+	n.open()
+	full := httptest.NewServer(&client.Stopped{Code: "DISK_FULL", Why: "no room", Fix: "make room"})
+	defer full.Close()
+	_, err := client.Connect(full.URL, key("consumer"))
+	if s, ok := errors.AsType[*client.Stopped](err); !ok || s.Code != "DISK_FULL" || s.Why != "no room" || s.Fix != "make room" {
+		t.Errorf("a validator that is stopped: %v", err)
+	}
+	c, err := client.Connect(full.URL+",http://"+n.config.RPC, key("consumer"))
+	n.must(err)
+	defer c.Close()
+	n.must(c.Order(n.ctx, order("job")))
 }
 
 // starting is a validator that catches up with the others for a while, and takes no transactions until then.

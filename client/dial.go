@@ -49,10 +49,16 @@ func Dial(addresses string) (rpcclient.Client, error) {
 			return rpc, nil
 		}
 	}
+	if answer, err := (&http.Client{Transport: f, Timeout: replyPatience}).Get(list[0]); err != nil {
+		failed = err // it says more than that there are no events
+	} else {
+		_ = answer.Body.Close()
+	}
 	return nil, fmt.Errorf("client: cannot reach %s: %w: is a validator running there?", addresses, failed)
 }
 
-// failover sends every request to the place that answered last, and if it does not any more, to the next that does.
+// failover sends every request to the place that answered last, and if it does not any more, or says that it is stopped, to the
+// next that does.
 type failover struct {
 	transport http.RoundTripper
 	places    []*url.URL
@@ -74,6 +80,11 @@ func (f *failover) RoundTrip(r *http.Request) (*http.Response, error) {
 			attempt.Body = body
 		}
 		answer, err := f.transport.RoundTrip(attempt)
+		if err == nil {
+			if err = stopped(answer); err != nil {
+				_ = answer.Body.Close()
+			}
+		}
 		if err == nil {
 			f.at.Store(int32(at))
 			return answer, nil

@@ -216,7 +216,7 @@ type ValidatorStatus struct {
 	OfPeers     int       `json:"of_peers"`
 }
 
-// AskValidator asks the validator of a folder that InitNetwork made: a *Stopped if its process has stopped it.
+// AskValidator asks the validator of a folder that InitNetwork made: a *client.Stopped if its process has stopped it.
 func AskValidator(ctx context.Context, dir string) (*ValidatorStatus, error) {
 	var f validatorFile
 	if err := readJSON(filepath.Join(dir, fileValidator), &f); err != nil {
@@ -225,7 +225,7 @@ func AskValidator(ctx context.Context, dir string) (*ValidatorStatus, error) {
 	s := &ValidatorStatus{Home: dir, Network: "http://" + f.RPC, ChainID: f.ChainID, OfPeers: len(f.Peers)}
 	c, h, err := ask(ctx, s.Network)
 	if err != nil {
-		stopped := new(Stopped)
+		stopped := new(client.Stopped)
 		if readJSON(filepath.Join(dir, fileStopped), stopped) == nil {
 			return nil, stopped
 		}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"time"
@@ -59,7 +61,7 @@ func RunValidator(ctx context.Context, o ValidatorOptions) error {
 	defer func() { _ = stop() }()
 	full, err := o.run(ctx, f, w)
 	if full {
-		return o.awaitRoom(ctx)
+		return o.awaitRoom(ctx, f.RPC)
 	}
 	return err
 }
@@ -136,23 +138,13 @@ func (o ValidatorOptions) full(bytes int64) bool {
 }
 
 // fileStopped, in the folder of a validator, says why it is stopped while its process runs.
-const fileStopped = "stopped.json"
+const fileStopped = "stopped.json" // a client.Stopped
 
-// Stopped is stopped.json.
-type Stopped struct {
-	Code  string    `json:"code"` // stable
-	Why   string    `json:"why"`
-	Fix   string    `json:"fix"`
-	Since time.Time `json:"since"`
-}
-
-func (s *Stopped) Error() string { return s.Why }
-
-// awaitRoom says that the disk is full, and waits until there is half as much again free as the validator needs, so that
-// it does not stop and start in turns.
-func (o ValidatorOptions) awaitRoom(ctx context.Context) error {
+// awaitRoom says that the disk is full, to whoever asks at an address, too, and waits until there is half as much again free as
+// the validator needs, so that it does not stop and start in turns.
+func (o ValidatorOptions) awaitRoom(ctx context.Context, address string) error {
 	free, _ := disk.Free(o.Home)
-	why := &Stopped{
+	why := &client.Stopped{
 		Code: "DISK_FULL", Since: time.Now(), Fix: "make room on the disk; it goes on by itself",
 		Why: fmt.Sprintf("%d MiB are free in %s, and %d MiB must be for the validator to run", free>>20, o.Home, o.Reserve>>20),
 	}
@@ -161,9 +153,18 @@ func (o ValidatorOptions) awaitRoom(ctx context.Context) error {
 	if err := writeJSON(path, why); err != nil {
 		o.Say(fmt.Sprintf("validator status will not know why: %v", err))
 	}
+	server := &http.Server{Handler: why, ReadHeaderTimeout: diskEvery}
+	defer server.Close()
+	var asked net.Listener // nil while the validator still has the port
 	look := time.NewTicker(diskEvery)
 	defer look.Stop()
 	for o.full(o.Reserve + o.Reserve/2) {
+		if asked == nil {
+			if l, err := net.Listen("tcp", address); err == nil {
+				asked = l
+				go func() { _ = server.Serve(l) }() // ends when it is closed
+			}
+		}
 		select {
 		case <-ctx.Done():
 			_ = os.Remove(path)

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/starling-network/starling/client"
 	"github.com/starling-network/starling/node/disk"
 )
 
@@ -36,14 +37,14 @@ func TestValidatorWithoutRoom(t *testing.T) {
 	}
 
 	o := ValidatorOptions{Home: dir, Reserve: 1, Say: func(s string) { said <- s }}
-	if err := writeJSON(filepath.Join(dir, fileStopped), Stopped{Code: "DISK_FULL", Why: "why"}); err != nil {
+	if err := writeJSON(filepath.Join(dir, fileStopped), client.Stopped{Code: "DISK_FULL", Why: "why"}); err != nil {
 		t.Fatal(err)
 	}
-	stopped := (*Stopped)(nil)
-	if _, err := AskValidator(t.Context(), dir); !errors.As(err, &stopped) || stopped.Code != "DISK_FULL" || stopped.Error() != "why" {
+	stopped := (*client.Stopped)(nil)
+	if _, err := AskValidator(t.Context(), dir); !errors.As(err, &stopped) || stopped.Code != "DISK_FULL" || stopped.Why != "why" {
 		t.Errorf("its status: %v", err)
 	}
-	if err := o.awaitRoom(t.Context()); !errors.Is(err, ErrRoomAgain) {
+	if err := o.awaitRoom(t.Context(), "127.0.0.1:1"); !errors.Is(err, ErrRoomAgain) {
 		t.Errorf("with room: %v", err)
 	}
 	if _, err := AskValidator(t.Context(), dir); errors.As(err, &stopped) {

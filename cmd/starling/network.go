@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/starling-network/starling/chain"
+	"github.com/starling-network/starling/client"
 	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/node"
 )
@@ -79,7 +80,7 @@ standard output carries the content of network.json.`,
 
 // networkError gives the errors of networks their codes.
 func networkError(err error) error {
-	stopped := (*node.Stopped)(nil)
+	stopped := (*client.Stopped)(nil)
 	switch {
 	case errors.As(err, &stopped):
 		return terminal.WithExit(&terminal.Problem{Code: stopped.Code, What: "the validator is stopped", Why: stopped.Why, Fix: stopped.Fix}, terminal.ExitFailure)

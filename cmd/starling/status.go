@@ -67,6 +67,9 @@ func unreachable(network string, err error) error {
 	if refused, ok := errors.AsType[*client.Error](err); ok {
 		return refused
 	}
+	if stopped, ok := errors.AsType[*client.Stopped](err); ok {
+		return networkError(stopped)
+	}
 	return terminal.WithExit(&terminal.Problem{
 		Code: "NETWORK_UNREACHABLE", What: "no answer from " + network, Why: err.Error(), Fix: "check that a validator runs there: starling doctor --network " + network,
 	}, terminal.ExitUnreachable)
@@ -172,7 +175,7 @@ With -o json: {"home","network","chain_id","node_id","address","height","block_t
 			ctx, cancel := context.WithTimeout(cmd.Context(), askPatience)
 			defer cancel()
 			s, err := node.AskValidator(ctx, args[0])
-			stopped := (*node.Stopped)(nil)
+			stopped := (*client.Stopped)(nil)
 			switch {
 			case errors.Is(err, node.ErrNoValidator), errors.As(err, &stopped):
 				return networkError(err)

@@ -40,6 +40,9 @@ func chain(ctx context.Context, o Options) Finding {
 		return Finding{Level: OK, Text: noNetwork}
 	}
 	h, err := head(ctx, o)
+	if stopped, ok := errors.AsType[*client.Stopped](err); ok {
+		return Finding{Level: Fail, Text: o.Network + " is stopped: " + stopped.Error(), Fix: stopped.Fix + ", or name another validator with --network"}
+	}
 	if err != nil {
 		return Finding{Level: Fail, Text: err.Error(), Fix: "start the validator, open its HTTP port in its firewall, or name another with --network"}
 	}
