@@ -19,7 +19,7 @@ import (
 // longJob is smallJob with a larger model and more rounds: what it makes is several times what it needs at a time.
 func longJob(t *testing.T) *job.Job {
 	t.Helper()
-	j, err := job.Load(smallJob(t).Path, "training.max_steps=32", "strategy.sync_steps=2", "model.config.n_embd=32")
+	j, err := job.Load(smallJob(t).Path, "training.max_steps=64", "strategy.sync_steps=2", "model.config.n_embd=32")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +50,7 @@ func TestDiskStopsGrowing(t *testing.T) {
 		}
 	}
 	s := mustTrain(t, TrainOptions{Job: j, Dir: dir, Progress: watch, disk: disk.Share{Bytes: quota}})
-	if s.Rounds != 16 || s.SlashedUzen != 0 {
+	if s.Rounds != 32 || s.SlashedUzen != 0 {
 		t.Errorf("%+v", s)
 	}
 	made := int64(0) // by all rounds

@@ -161,8 +161,9 @@ func (j *Job) Sliced() bool { return j.terms.Sliced() }
 // Footprint is how many bytes of blobs taking part in the job needs at most, with the last so many checkpoints of the lineage.
 func (j *Job) Footprint(keep int) int64 { return Footprint(j.Spec, j.Step, j.Data, j.terms, keep) }
 
-// Footprint is how many bytes of blobs a member of a run needs at most: what the job ships, the checkpoints and the updates of
-// all rounds that may be open, and the last so many checkpoints of the lineage.
+// Footprint is how many bytes of blobs a member of a run needs: what the job ships, the checkpoints and the updates of all rounds
+// that may be open and of as many that a verdict has rolled back and that are still audited, and the last so many checkpoints
+// of the lineage. Only where a second verdict falls before that is over there may be more.
 func Footprint(s *train.Spec, step *program.Program, m data.Manifest, terms run.Terms, keep int) int64 {
 	c, _ := codec.ByName(s.Exchange.Codec) // of a checked specification
 	var params, update, frozen int64
@@ -180,8 +181,12 @@ func Footprint(s *train.Spec, step *program.Program, m data.Manifest, terms run.
 		round = 3*update + model // its own, the pieces of two slices, and the slices of the checkpoint
 	}
 	open := int64(terms.Window) + 1
+	void := open
+	if terms.Tolerance.DistancePPM > 0 {
+		void = 0 // nothing of a round that is rolled back can be audited
+	}
 	shipped := int64(m.TrainTokens+m.ValTokens)*int64(m.Width) + frozen + model
-	need := shipped + max(open+1, int64(keep))*model + open*round
+	need := shipped + (max(open+1, int64(keep))+void)*model + (open+void)*round
 	return need + need/16 + 1<<20 // programs, manifests and logs
 }
 
