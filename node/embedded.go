@@ -145,9 +145,11 @@ func (n *embedded) newParty(ctx context.Context, name string, h home.Home, job s
 		return nil, err
 	}
 	key := h.Account()
+	log := n.log.With("party", name)
 	return &process{
-		id: key.Address(), threads: 1, host: host, store: store, room: newRoom(store.Usage().Quota), last: DefaultKeep, log: n.log.With("party", name), watch: n.watch,
-		chain: client.Member{Client: client.New(n.validator.Client(), key), Job: job, Bootstrap: n.consumer.host.Addrs()},
+		id: key.Address(), threads: 1, host: host, store: store, room: newRoom(store.Usage().Quota), last: DefaultKeep, log: log, watch: n.watch,
+		chain:  client.Member{Client: client.New(n.validator.Client(), key), Job: job, Bootstrap: n.consumer.host.Addrs()},
+		drafts: newDrafts(h.Dir, job, log),
 	}, nil
 }
 

@@ -40,6 +40,7 @@ type process struct {
 	watch   *watch
 	drain   <-chan struct{}  // closed when it shall take on nothing new, and leave; may be nil
 	journal *journal.Journal // nil: none is kept
+	drafts  *drafts
 
 	party  *party.Party           // once the job is here
 	keeper atomic.Pointer[keeper] // from then on
@@ -179,6 +180,7 @@ func (p *process) open(ctx context.Context, s run.State) error {
 	if err != nil {
 		return err
 	}
+	e.KeepDrafts(p.drafts)
 	p.keeper.Store(newKeeper(p, j, e))
 	p.party = &party.Party{ID: p.id, Job: p.chain.Job, Compute: e, Lineage: e, Chain: p.chain, Blobs: served{p.store, p.host}}
 	if p.liar {

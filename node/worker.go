@@ -294,6 +294,7 @@ func (s *service) begin(ctx context.Context, job string) {
 		id: s.chain.Address(), threads: s.Threads, chain: client.Member{Client: s.chain, Job: job}, host: s.host, store: s.store, room: s.room, last: s.Keep,
 		log: s.log.With("job", job), watch: s.watch, drain: s.drain,
 	}
+	p.drafts = newDrafts(s.Home, job, p.log)
 	p.keep(s.Home, journal.Header{Role: s.role().String(), Version: s.Version})
 	if p.step = worker.New(p.id).Step; s.Verifies {
 		p.step = verifier.New(p.id).Step
@@ -327,6 +328,7 @@ func (s *service) begin(ctx context.Context, job string) {
 // letGo frees what the disk holds for a run in which nothing is left to do, but for the last checkpoints.
 func (s *service) letGo(job string, p *process) {
 	s.room.giveBack(job)
+	p.drafts.Drop()
 	if err := s.past.keep(job, p.keeper.Load().checkpoints(), time.Now()); err != nil {
 		s.log.Warn("cannot write down what is kept of the run", "job", job, "err", err)
 	}

@@ -1,6 +1,7 @@
 package train
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -98,6 +99,25 @@ func (s *Session) Advance() (loss float32, err error) {
 	return s.out["loss"].F32()[0], nil
 }
 
+// skip makes a session that begins at a root stand where it stood after some progress.
+func (s *Session) skip(p *Progress, start canon.Digest) error {
+	state, spec := s.Tensors(), s.task.Spec
+	whole := p.Step < spec.Steps && len(p.Losses) == int(p.Step) && len(p.Segments) == 1+int(p.Step/spec.Segment) && len(p.State) == len(state)
+	if !whole || p.Segments[0] != start {
+		return s.failed("resuming", ErrProgress)
+	}
+	for i, x := range p.State {
+		if !x.Shape.Equal(state[i].Shape) {
+			return s.failed("resuming", ErrProgress)
+		}
+	}
+	for i, x := range p.State {
+		copy(state[i].Bytes(), x.Bytes())
+	}
+	s.step = p.Step
+	return nil
+}
+
 // Tensors returns the state in the order in which StateRoot takes it.
 func (s *Session) Tensors() []*tensor.Tensor {
 	out := make([]*tensor.Tensor, 0, 3*len(s.names))
@@ -157,7 +177,38 @@ type Result struct {
 // Run executes a whole unit. After every step it calls observe, if given; an error from there ends the unit. One whose numbers
 // are not finite is executed to its end like any other: every bit of it is specified, with one NaN for all.
 func (t *Task) Run(base *Checkpoint, unit uint32, observe func(step uint32, loss float32) error) (*Result, error) {
-	r, err := t.RunTo(base, unit, t.Spec.Segments(), observe)
+	return t.Resume(base, unit, nil, each(observe))
+}
+
+// RunTo executes a unit from its start to the end of a segment, counted from 1. It makes no update of it.
+func (t *Task) RunTo(base *Checkpoint, unit, segment uint32, observe func(step uint32, loss float32) error) (*Result, error) {
+	return t.execute(base, unit, segment, nil, each(observe))
+}
+
+func each(observe func(step uint32, loss float32) error) func(Progress) error {
+	return func(p Progress) error {
+		if observe == nil {
+			return nil
+		}
+		return observe(p.Step, p.Losses[p.Step-1])
+	}
+}
+
+// Progress is how far a unit has come: enough to go on from there, also in another process.
+type Progress struct {
+	Step     uint32           // inner steps done
+	Segments []canon.Digest   // as in a Result, so far
+	Losses   []float32        // of the steps done
+	State    []*tensor.Tensor // in the order in which StateRoot takes it; valid until the next step
+}
+
+// ErrProgress is wrapped by every reason why a unit cannot go on from some progress.
+var ErrProgress = errors.New("not the progress of this unit")
+
+// Resume is Run from the progress that was made before, which the caller vouches for; nil: from the start. observe gets
+// the progress after every step.
+func (t *Task) Resume(base *Checkpoint, unit uint32, from *Progress, observe func(Progress) error) (*Result, error) {
+	r, err := t.execute(base, unit, t.Spec.Segments(), from, observe)
 	if err != nil {
 		return nil, err
 	}
@@ -174,13 +225,19 @@ func (t *Task) Run(base *Checkpoint, unit uint32, observe func(step uint32, loss
 	return r, nil
 }
 
-// RunTo executes a unit from its start to the end of a segment, counted from 1. It makes no update of it.
-func (t *Task) RunTo(base *Checkpoint, unit, segment uint32, observe func(step uint32, loss float32) error) (*Result, error) {
+// execute executes a unit to the end of a segment.
+func (t *Task) execute(base *Checkpoint, unit, segment uint32, from *Progress, observe func(Progress) error) (*Result, error) {
 	s, err := t.Begin(base, unit)
 	if err != nil {
 		return nil, err
 	}
 	r := &Result{Segments: []canon.Digest{s.Root()}}
+	if from != nil {
+		if err := s.skip(from, r.Segments[0]); err != nil {
+			return nil, err
+		}
+		r.Segments, r.Losses = slices.Clone(from.Segments), slices.Clone(from.Losses)
+	}
 	for end := t.Spec.StepsTo(segment); s.step < end; {
 		loss, err := s.Advance()
 		if err != nil {
@@ -190,10 +247,8 @@ func (t *Task) RunTo(base *Checkpoint, unit, segment uint32, observe func(step u
 		if s.step%t.Spec.Segment == 0 || s.step == t.Spec.Steps {
 			r.Segments = append(r.Segments, s.Root())
 		}
-		if observe != nil {
-			if err := observe(s.step, loss); err != nil {
-				return nil, err
-			}
+		if err := observe(Progress{s.step, r.Segments, r.Losses, s.Tensors()}); err != nil {
+			return nil, err
 		}
 	}
 	r.End = s.Tensors()

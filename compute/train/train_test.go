@@ -241,6 +241,54 @@ func TestObserverEndsAUnit(t *testing.T) {
 	}
 }
 
+// A unit that goes on from the progress of another process, after any step, ends as one that nothing happened to; progress of
+// another unit, or damaged, is refused.
+func TestResume(t *testing.T) {
+	task, base := newTask(t, tiny, 1)
+	var all []train.Progress
+	keep := func(p train.Progress) error {
+		p.Segments, p.Losses = slices.Clone(p.Segments), slices.Clone(p.Losses)
+		for i, x := range p.State {
+			p.State[i] = x.Clone()
+		}
+		all = append(all, p)
+		return nil
+	}
+	want, err := task.Resume(base, 1, nil, keep)
+	if err != nil || len(all) != int(task.Spec.Steps) {
+		t.Fatal(err, len(all))
+	}
+	ignore := func(train.Progress) error { return nil }
+	for _, p := range all[:len(all)-1] {
+		got, err := task.Resume(base, 1, &p, ignore)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(got.Segments, want.Segments) || !slices.Equal(got.Losses, want.Losses) || !slices.Equal(train.Roots(got.Delta), train.Roots(want.Delta)) {
+			t.Errorf("from step %d on: another result", p.Step)
+		}
+	}
+	later := *base
+	later.Params = slices.Clone(base.Params)
+	later.Params[0] = base.Params[0].Clone()
+	later.Params[0].F32()[0]++
+	if _, err := task.Resume(&later, 1, &all[2], ignore); !errors.Is(err, train.ErrProgress) {
+		t.Errorf("from another checkpoint: %v", err)
+	}
+	for what, damage := range map[string]func(*train.Progress){
+		"no such step": func(p *train.Progress) { p.Step++ }, "the end": func(p *train.Progress) { *p = all[len(all)-1] },
+		"a root is missing":   func(p *train.Progress) { p.Segments = p.Segments[1:] },
+		"a tensor is missing": func(p *train.Progress) { p.State = p.State[1:] },
+		"other shapes":        func(p *train.Progress) { p.State = append(p.State[1:len(p.State):len(p.State)], p.State[0]) },
+	} {
+		p := all[2]
+		damage(&p)
+		if _, err := task.Resume(base, 1, &p, ignore); !errors.Is(err, train.ErrProgress) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+}
+
 // A unit whose numbers end is executed to its end, and says where: at a loss that is none, or at an update that is not finite
 // though the losses were.
 func TestDivergence(t *testing.T) {

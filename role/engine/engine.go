@@ -30,7 +30,8 @@ type Engine struct {
 	store blob.Store
 	peers Peers
 
-	computing sync.Mutex   // guards task.Exec and meter
+	drafts    Drafts       // of the unit that is computed
+	computing sync.Mutex   // guards task.Exec, meter, and what is in drafts
 	meter     *train.Meter // made with the first loss
 	mu        sync.Mutex   // guards what follows
 	held      []held       // checkpoints in memory, the one used last at the end
@@ -50,7 +51,7 @@ type Peers interface {
 // and in how many slices rounds are reduced. It keeps checkpoints in store, and gets those of others from peers. A job that
 // cannot be cut into as many slices is refused: strangers write terms.
 func New(terms run.Terms, task *train.Task, store blob.Store, peers Peers) (*Engine, error) {
-	e := &Engine{terms: terms, task: task, store: store, peers: peers}
+	e := &Engine{terms: terms, task: task, store: store, peers: peers, drafts: noDrafts{}}
 	if !terms.Sliced() {
 		return e, nil
 	}
@@ -119,7 +120,7 @@ type Work struct {
 	End    []*tensor.Tensor // the state at the end, for the seal; three times the size of the model
 }
 
-// Train computes a unit.
+// Train computes a unit, from its draft if one was kept.
 func (e *Engine) Train(ctx context.Context, name run.Checkpoint, unit uint32) (*Work, error) {
 	base, err := e.Base(name)
 	if err != nil {
@@ -127,7 +128,7 @@ func (e *Engine) Train(ctx context.Context, name run.Checkpoint, unit uint32) (*
 	}
 	e.computing.Lock()
 	defer e.computing.Unlock()
-	r, err := e.task.Run(base, unit, func(uint32, float32) error { return ctx.Err() })
+	r, err := e.run(ctx, base, unit)
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,93 @@
+package node
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/role/engine"
+)
+
+// dirDrafts, in a party's folder, holds what there is of units that it computes.
+const dirDrafts = "drafts"
+
+// A draft is written at most every draftEvery, and so seldom that it takes one part of draftShare of the time.
+const (
+	draftEvery = 30 * time.Second
+	draftShare = 100
+)
+
+// drafts is the file in which a party keeps what there is of the unit of a run that it computes: parameters and moments,
+// 12 bytes a parameter. It implements engine.Drafts.
+type drafts struct {
+	path string
+	log  *slog.Logger
+	next time.Time // when the next one is due
+	wait time.Duration
+}
+
+var _ engine.Drafts = (*drafts)(nil)
+
+// newDrafts returns the drafts of a run in a party's folder.
+func newDrafts(dir, job string, log *slog.Logger) *drafts {
+	d := &drafts{path: filepath.Join(dir, dirDrafts, canon.Sum("starling/drafts/1", []byte(job)).Short()), log: log, wait: draftEvery}
+	d.next = time.Now().Add(d.wait)
+	return d
+}
+
+// Save implements engine.Drafts.
+func (d *drafts) Save(write func(io.Writer) error) {
+	begin := time.Now()
+	if begin.Before(d.next) {
+		return
+	}
+	if err := d.replace(write); err != nil {
+		d.log.Warn("what there is of the unit is not kept", "err", err)
+	}
+	took := time.Since(begin)
+	d.next = begin.Add(took + max(d.wait, draftShare*took))
+}
+
+// replace writes the file beside the old one. It is not forced to the disk: a draft that a power cut damages is of no use,
+// and the engine sees that.
+func (d *drafts) replace(write func(io.Writer) error) error {
+	if err := os.MkdirAll(filepath.Dir(d.path), 0o700); err != nil {
+		return err
+	}
+	part := d.path + ".part"
+	f, err := os.OpenFile(part, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(write(f), f.Close()); err != nil {
+		return errors.Join(err, os.Remove(part))
+	}
+	return os.Rename(part, d.path)
+}
+
+// Load implements engine.Drafts.
+func (d *drafts) Load(read func(io.Reader) error) {
+	f, err := os.Open(d.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return
+	}
+	if err == nil {
+		err = errors.Join(read(f), f.Close())
+	}
+	if err != nil {
+		d.log.Info("what there is of a unit is of no use", "err", err)
+	}
+}
+
+// Drop implements engine.Drafts.
+func (d *drafts) Drop() {
+	d.next = time.Now().Add(d.wait)
+	if err := os.Remove(d.path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		d.log.Warn("what there was of a unit stays on the disk", "err", err)
+	}
+}

@@ -1,0 +1,138 @@
+package engine
+
+import (
+	"bufio"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/compute/tensor"
+	"github.com/starling-network/starling/compute/train"
+)
+
+// Drafts keeps what there is of the unit that an engine computes, for the process that goes on with it when this one was
+// stopped in the middle. There is one draft at a time. What is lost or damaged costs time and nothing else, so no error
+// leaves Drafts.
+type Drafts interface {
+	// Save is offered every step. It lets write write, if enough has changed since the last time.
+	Save(write func(io.Writer) error)
+	// Load lets read read what was written last, if anything was.
+	Load(read func(io.Reader) error)
+	// Drop forgets it.
+	Drop()
+}
+
+// KeepDrafts makes the engine keep drafts of the units that it computes, and go on from the one that is there.
+func (e *Engine) KeepDrafts(d Drafts) { e.drafts = d }
+
+// draft is what a draft begins with: its length in four bytes, then its canonical bytes. The bytes of the state follow, in the
+// order in which train.StateRoot takes it.
+type draft struct {
+	Spec     canon.Digest   `cbor:"1,keyasint"` // of the job
+	Round    uint32         `cbor:"2,keyasint"`
+	Unit     uint32         `cbor:"3,keyasint"`
+	Step     uint32         `cbor:"4,keyasint"`
+	Segments []canon.Digest `cbor:"5,keyasint,omitempty"` // the first says which checkpoint the unit starts from
+	Losses   []byte         `cbor:"6,keyasint,omitempty"` // float32, little-endian
+	Sum      canon.Digest   `cbor:"7,keyasint"`           // of this with a zero in place of Sum, and of the state
+}
+
+// maxDraft is the most bytes of a draft before the state.
+const maxDraft = 64 << 20
+
+// sum binds a draft to its state.
+func (d draft) sum(state canon.Digest) canon.Digest {
+	d.Sum = canon.Digest{}
+	return canon.Sum("starling/draft/1", canon.MustMarshal(d), state[:])
+}
+
+// write writes the progress of a unit.
+func (d draft) write(w io.Writer, p train.Progress) error {
+	d.Step, d.Segments, d.Losses = p.Step, p.Segments, tensor.FromF32(p.Losses, len(p.Losses)).Bytes()
+	d.Sum = d.sum(train.StateRoot(p.Step, train.Roots(p.State)))
+	head := canon.MustMarshal(d)
+	b := bufio.NewWriterSize(w, 1<<20)
+	if _, err := b.Write(append(binary.LittleEndian.AppendUint32(nil, uint32(len(head))), head...)); err != nil {
+		return err
+	}
+	for _, t := range p.State {
+		if _, err := b.Write(t.Bytes()); err != nil {
+			return err
+		}
+	}
+	return b.Flush()
+}
+
+// read reads the progress of the unit d of a job whose parameters have these shapes, and verifies it.
+func (d draft) read(r io.Reader, params []*tensor.Tensor) (*train.Progress, error) {
+	b := bufio.NewReaderSize(r, 1<<20)
+	var size [4]byte
+	if _, err := io.ReadFull(b, size[:]); err != nil {
+		return nil, err
+	}
+	n := binary.LittleEndian.Uint32(size[:])
+	if n > maxDraft {
+		return nil, fmt.Errorf("engine: a draft with a head of %d bytes, at most %d", n, maxDraft)
+	}
+	head, err := io.ReadAll(io.LimitReader(b, int64(n)))
+	if err != nil {
+		return nil, err
+	}
+	var got draft
+	if err := canon.Unmarshal(head, &got); err != nil {
+		return nil, err
+	}
+	if got.Spec != d.Spec || got.Round != d.Round || got.Unit != d.Unit || len(got.Losses) != 4*int(got.Step) {
+		return nil, fmt.Errorf("engine: a draft of another unit")
+	}
+	losses := tensor.New(tensor.Make(tensor.Float32, int(got.Step)))
+	copy(losses.Bytes(), got.Losses)
+	p := &train.Progress{Step: got.Step, Segments: got.Segments, Losses: losses.F32()}
+	for range 3 { // parameters and two moments
+		for _, like := range params {
+			t := tensor.New(like.Shape)
+			if _, err := io.ReadFull(b, t.Bytes()); err != nil {
+				return nil, err
+			}
+			p.State = append(p.State, t)
+		}
+	}
+	if got.Sum != got.sum(train.StateRoot(p.Step, train.Roots(p.State))) {
+		return nil, fmt.Errorf("engine: a damaged draft")
+	}
+	return p, nil
+}
+
+// run computes a unit, from its draft if there is one.
+func (e *Engine) run(ctx context.Context, base *train.Checkpoint, unit uint32) (*train.Result, error) {
+	d := draft{Spec: e.task.Spec.Digest(), Round: base.Round, Unit: unit}
+	var from *train.Progress
+	e.drafts.Load(func(r io.Reader) (err error) {
+		from, err = d.read(r, base.Params)
+		return err
+	})
+	observe := func(p train.Progress) error {
+		if p.Step < e.task.Spec.Steps {
+			e.drafts.Save(func(w io.Writer) error { return d.write(w, p) })
+		}
+		return ctx.Err()
+	}
+	r, err := e.task.Resume(base, unit, from, observe)
+	if errors.Is(err, train.ErrProgress) { // of the same unit on another checkpoint
+		r, err = e.task.Resume(base, unit, nil, observe)
+	}
+	if err == nil {
+		e.drafts.Drop()
+	}
+	return r, err
+}
+
+// noDrafts keeps nothing.
+type noDrafts struct{}
+
+func (noDrafts) Save(func(io.Writer) error) {}
+func (noDrafts) Load(func(io.Reader) error) {}
+func (noDrafts) Drop()                      {}
