@@ -7,6 +7,7 @@ package party
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"slices"
@@ -238,7 +239,7 @@ func (p *Party) advance(ctx context.Context, a role.Advance) (engine.Advanced, e
 	if len(a.Slices) > 0 {
 		return p.join(ctx, a)
 	}
-	updates := p.gather(len(a.Units), func(i int) ([]byte, error) { return p.update(ctx, a.Units[i].Worker, a.Units[i].Commit) })
+	updates := p.gather(len(a.Units), p.own(a.Units), func(i int) ([]byte, error) { return p.update(ctx, a.Units[i].Worker, a.Units[i].Commit) })
 	next, err := p.Lineage.Advance(ctx, a.Base, a.Units, func(u run.Unit) ([]byte, error) {
 		b, err := updates[u.Index].bytes, updates[u.Index].err
 		if err != nil && ctx.Err() == nil {
@@ -255,11 +256,29 @@ type found struct {
 	err   error
 }
 
-// gather looks for several blobs at once.
-func (p *Party) gather(n int, find func(i int) ([]byte, error)) []found {
+// gather looks for several blobs at once, from that of a number on and around. Every member begins with another one: who all
+// ask the first worker, and then the second, wait in one queue while the links of the others are idle.
+func (p *Party) gather(n, from int, find func(i int) ([]byte, error)) []found {
 	all := make([]found, n)
-	p.Blobs.Each(n, func(i int) { all[i].bytes, all[i].err = find(i) })
+	p.Blobs.Each(n, func(i int) {
+		i = (from + i) % n
+		all[i].bytes, all[i].err = find(i)
+	})
 	return all
+}
+
+// own is the place of the party among units: that of its own, or any that another member hardly has.
+func (p *Party) own(units []run.Unit) int {
+	if i := slices.IndexFunc(units, func(u run.Unit) bool { return u.Worker == p.ID }); i >= 0 {
+		return i
+	}
+	return p.anywhere()
+}
+
+// anywhere is a number from the name of the party.
+func (p *Party) anywhere() int {
+	d := canon.Sum("starling/party/1", []byte(p.ID))
+	return int(binary.LittleEndian.Uint16(d[:]))
 }
 
 // missing reports the update that an error is about, if it is about one.

@@ -170,3 +170,29 @@ func TestBlobsAreFetchedTogether(t *testing.T) {
 		}
 	}
 }
+
+// order notes in which order blobs are asked for.
+type order struct {
+	*wire
+	holders []string
+}
+
+func (o *order) Await(_ context.Context, _ blob.CID, holders []string) ([]byte, error) {
+	o.holders = append(o.holders, holders...)
+	return nil, nil
+}
+
+// Members do not all ask the same worker first: each begins with its own unit, where there is nothing to fetch, and goes around.
+func TestMembersAskInTurn(t *testing.T) {
+	var units []run.Unit
+	for i, name := range []string{"ann", "bob", "cid", "dan"} {
+		units = append(units, run.Unit{Index: uint32(i), Worker: name, Commit: run.Commitment{UpdateCID: blob.Of([]byte(name)).String()}})
+	}
+	for who, want := range map[string][]string{"ann": {"ann", "bob", "cid", "dan"}, "cid": {"cid", "dan", "ann", "bob"}} {
+		o := &order{wire: &wire{}}
+		p := &Party{ID: who, Lineage: lineage{}, Chain: o, Blobs: o}
+		if p.Perform(t.Context(), role.Advance{Units: units}); !slices.Equal(o.holders, want) {
+			t.Errorf("%s asks %v", who, o.holders)
+		}
+	}
+}

@@ -45,7 +45,7 @@ func (p *Party) reduce(ctx context.Context, a role.Reduce) (string, error) {
 	}
 	units := a.Units
 	indexes := make([]found, len(units))
-	pieces := p.gather(len(units), func(i int) ([]byte, error) {
+	pieces := p.gather(len(units), p.own(units), func(i int) ([]byte, error) {
 		x := &indexes[i]
 		x.bytes, x.err = p.update(ctx, units[i].Worker, units[i].Commit)
 		cids, err := p.Lineage.Pieces(func() ([]byte, error) { return x.bytes, x.err })
@@ -75,7 +75,7 @@ func (p *Party) probe(ctx context.Context, a role.Probe) error {
 // join puts the slices together. One that cannot be had is computed by this party: then it has it, or has found that those who
 // agreed on it were wrong, and contests it.
 func (p *Party) join(ctx context.Context, a role.Advance) (engine.Advanced, error) {
-	parts := p.gather(len(a.Slices), func(slice int) ([]byte, error) {
+	parts := p.gather(len(a.Slices), p.anywhere(), func(slice int) ([]byte, error) {
 		var holders []string
 		for _, r := range a.Slices[slice].Reducers {
 			holders = append(holders, r.Member)
