@@ -49,6 +49,8 @@ func (v *Verifier) Step(e role.Event) []role.Action {
 	case role.Measured:
 		v.measured[e.Action.Work] = e
 		return v.lineage.Want(v.measurements(v.run)...)
+	case role.Advanced, role.Reduced:
+		return v.lineage.Want(v.lineage.Duties(v.run)...)
 	case role.Block:
 		v.run = e.Run
 		for k := range v.measured {

@@ -48,6 +48,8 @@ func (w *Worker) Step(e role.Event) []role.Action {
 	case role.Trained:
 		w.computed[e.Action.Work] = e.Commit
 		return w.lineage.Want(w.units(w.run)...)
+	case role.Advanced, role.Reduced:
+		return w.lineage.Want(w.lineage.Duties(w.run)...)
 	case role.Finished:
 		if a, ok := e.Action.(role.Reveal); ok {
 			w.revealed[a.Work] = true

@@ -66,9 +66,9 @@ func TestRound(t *testing.T) {
 	advance := reveal[:1]
 	w.Step(role.Finished{Action: reveal[1]})
 	next := run.Checkpoint{Round: 1, Root: canon.Digest{2}, CID: "next"}
-	want(t, "combined", w.Step(role.Advanced{Action: advance[0].(role.Advance), Next: next}))
-	attest := w.Step(role.Block{Height: 8, Run: committed})
-	want(t, "with the next checkpoint", attest, "Attest")
+	attest := w.Step(role.Advanced{Action: advance[0].(role.Advance), Next: next})
+	want(t, "with the next checkpoint, at once", attest, "Attest")
+	want(t, "while it attests", w.Step(role.Block{Height: 8, Run: committed}))
 	if a := attest[0].(role.Attest); a.Next != next || !reflect.DeepEqual(a.Updates, []string{"mine", "theirs"}) {
 		t.Fatalf("attests %+v", a)
 	}
