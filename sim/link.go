@@ -36,19 +36,23 @@ func over(bytes int, rate float64) time.Duration {
 	return time.Duration(float64(bytes) / rate * float64(time.Second))
 }
 
-// transfer is how long a blob takes that is sent now. A machine sends one blob after the other, and receives so: the bytes
-// wait for those before them, on the way up of the one and on the way down of the other.
-func (w *World) transfer(from, to *process, bytes int) time.Duration {
-	now := w.clock.now
-	from.sending = max(from.sending, now) + over(bytes, from.link.Up)
-	to.receiving = max(to.receiving, from.sending-over(bytes, from.link.Up)) + over(bytes, to.link.Down)
+// transfer takes the time of a blob. A machine sends one blob after the other, in the order in which they are asked for, and
+// receives so: the bytes wait for those before them, on the way up of the one and on the way down of the other.
+func (w *World) transfer(from, to *process, bytes int) error {
+	begin := max(from.sending, w.clock.now)
+	sent := begin + over(bytes, from.link.Up)
+	from.sending = sent
+	if err := w.clock.sleep(begin - w.clock.now); err != nil {
+		return err
+	}
+	to.receiving = max(to.receiving, w.clock.now) + over(bytes, to.link.Down)
 	from.usage.Sent += uint64(bytes)
 	if from.role == 0 {
 		to.usage.Job += uint64(bytes)
 	} else {
 		to.usage.Received += uint64(bytes)
 	}
-	return max(from.sending, to.receiving) - now + from.link.delay(w.random, 0)
+	return w.clock.sleep(max(sent, to.receiving) - w.clock.now + from.link.delay(w.random, 0))
 }
 
 // fetch gets a blob from the own store or from the first holder that has it, and keeps it.
@@ -72,7 +76,7 @@ func (p *process) fetch(ctx context.Context, c blob.CID, holders []string) ([]by
 		if err != nil {
 			continue
 		}
-		if err := w.clock.sleep(w.transfer(from, p, len(b))); err != nil {
+		if err := w.transfer(from, p, len(b)); err != nil {
 			return nil, err
 		}
 		if !from.up || w.cut(p, from) {
@@ -88,8 +92,8 @@ func (p *process) fetch(ctx context.Context, c blob.CID, holders []string) ([]by
 type blobs struct{ process *process }
 
 const (
-	askAgain  = time.Second
-	askAtMost = 20 // times
+	askAgain  = 100 * time.Millisecond
+	askAtMost = 200 // times
 )
 
 // Await implements party.Blobs.
@@ -118,17 +122,24 @@ func (b blobs) Put(ctx context.Context, data []byte) (blob.CID, error) {
 	return b.process.store.Put(ctx, data)
 }
 
-// Each implements party.Blobs: every call is a routine of its own.
+// atOnce is how many blobs a machine fetches at the same time for one action.
+const atOnce = 4
+
+// Each implements party.Blobs.
 func (b blobs) Each(n int, do func(i int)) {
 	if n == 0 {
 		return
 	}
-	p, left := b.process, n
+	p, next, working := b.process, 0, min(n, atOnce)
 	_ = p.world.clock.wait(func(wake func()) { // killed with the process, as the calls are
-		for i := range n {
+		for range working {
 			p.spawn(func(context.Context) {
-				do(i)
-				if left--; left == 0 {
+				for next < n {
+					i := next
+					next++
+					do(i)
+				}
+				if working--; working == 0 {
 					p.world.clock.after(0, wake)
 				}
 			})

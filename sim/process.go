@@ -12,9 +12,7 @@ import (
 
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/client"
-	"github.com/starling-network/starling/exchange/screen"
 	"github.com/starling-network/starling/network/blob"
-	"github.com/starling-network/starling/protocol/audit"
 	"github.com/starling-network/starling/protocol/run"
 	"github.com/starling-network/starling/role"
 	"github.com/starling-network/starling/role/adversary"
@@ -40,6 +38,10 @@ type process struct {
 	act     adversary.Act // nil: honest
 	chain   client.Member
 	usage   Usage
+
+	draft   draft // survives a crash, too
+	busy    bool  // computing
+	waiting []func()
 
 	sending, receiving time.Duration // when the last blob that it sends, or receives, is over
 
@@ -77,6 +79,7 @@ func address(name string) string { return "/sim/" + name }
 func (p *process) boot() {
 	p.synced, p.party, p.opening, p.departed, p.stops = false, nil, false, false, map[string]context.CancelFunc{}
 	p.registrant = nil
+	p.busy, p.waiting = false, nil
 	p.ctx, p.cancel = context.WithCancel(context.Background())
 	switch p.role {
 	case run.Worker:
@@ -178,6 +181,7 @@ func (p *process) open(ctx context.Context, terms run.Terms) error {
 		}})
 	}
 	p.party.Compute = slow{p.party.Compute, p}
+	p.party.Lineage = combining{p.party.Lineage, p}
 	return nil
 }
 
@@ -271,52 +275,3 @@ func (p *process) try(ctx context.Context, msgs []sdk.Msg) (r client.Result, err
 
 // patience is in how many blocks a transaction must be included.
 const patience = 100
-
-// slow is what a party computes, in the time that it takes on its machine.
-type slow struct {
-	party.Compute
-	process *process
-}
-
-// work takes the time of a unit to the end of a segment, or (0) of all of it.
-func (s slow) work(segment uint32) error {
-	spent := s.process.unit
-	if t := s.process.world.config.Job.Task; segment > 0 {
-		spent = spent * time.Duration(t.Spec.StepsTo(segment)) / time.Duration(t.Spec.Steps)
-	}
-	err := s.process.world.clock.sleep(spent)
-	if err == nil {
-		s.process.usage.Worked += spent
-	}
-	return err
-}
-
-// Train implements party.Compute.
-func (s slow) Train(ctx context.Context, base run.Checkpoint, unit uint32) (*engine.Work, error) {
-	if err := s.work(0); err != nil {
-		return nil, err
-	}
-	if ctx.Err() != nil {
-		return nil, ctx.Err()
-	}
-	return s.Compute.Train(ctx, base, unit)
-}
-
-// Measure implements party.Compute.
-func (s slow) Measure(ctx context.Context, base run.Checkpoint, unit uint32, c run.Commitment, update []byte) (screen.Likeness, error) {
-	if err := s.process.world.clock.sleep(s.process.unit); err != nil {
-		return screen.Likeness{}, err
-	}
-	return s.Compute.Measure(ctx, base, unit, c, update)
-}
-
-// Check implements party.Compute.
-func (s slow) Check(ctx context.Context, base run.Checkpoint, at audit.Subject, c run.Commitment) (engine.Finding, error) {
-	if err := s.work(at.Segment); err != nil {
-		return engine.Finding{}, err
-	}
-	if ctx.Err() != nil {
-		return engine.Finding{}, ctx.Err()
-	}
-	return s.Compute.Check(ctx, base, at, c)
-}

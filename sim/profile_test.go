@@ -27,6 +27,7 @@ func TestTransfersWaitForOneAnother(t *testing.T) {
 	w := &World{random: rand.New(rand.NewPCG(1, 1))}
 	machine := func(up, down float64) *process { return &process{link: Link{Up: up, Down: down}} }
 	a, b, c, d := machine(100, 100), machine(1000, 50), machine(1000, 1000), machine(1000, 1000)
+	over := 0
 	for i, x := range []struct {
 		from, to *process
 		bytes    int
@@ -37,8 +38,16 @@ func TestTransfersWaitForOneAnother(t *testing.T) {
 		{c, b, 50, 3},   // after the first has reached b
 		{c, d, 0, 0.05}, // after the last has left c
 	} {
-		if got := w.transfer(x.from, x.to, x.bytes).Seconds(); got != x.seconds {
-			t.Errorf("transfer %d takes %v s, not %v", i, got, x.seconds)
-		}
+		w.clock.start(func() {
+			if err := w.transfer(x.from, x.to, x.bytes); err != nil || w.clock.now.Seconds() != x.seconds {
+				t.Errorf("transfer %d takes %v, not %v s: %v", i, w.clock.now, x.seconds, err)
+			}
+			over++
+		})
+	}
+	for w.clock.step() {
+	}
+	if over != 4 {
+		t.Errorf("%d transfers are over", over)
 	}
 }

@@ -41,6 +41,7 @@ type Config struct {
 	Deadline   int64              // blocks that a duty may take before anything is measured
 	Link       Link               // of everybody
 	Unit       time.Duration      // that a unit takes; up to as much again is drawn for every machine
+	Combine    time.Duration      // that a member takes to make the next checkpoint of the updates of a round
 	Machines   map[string]Machine // by name, of those for whom the two lines before do not hold
 	Order      *market.Order      // of the consumer, but for the names of blobs; nil: one for all workers and verifiers
 	Acts       map[string]adversary.Act
@@ -74,9 +75,9 @@ type Usage struct {
 
 // Fault is something that breaks and is mended.
 type Fault struct {
-	At, For time.Duration
-	Who     string // crashes and restarts; or, with From, cannot reach From and is not reached by it
-	From    string // another party, or Chain
+	At, For time.Duration // from the start of the world, or from when it is told to Happen
+	Who     string        // crashes and restarts; or, with From, cannot reach From and is not reached by it
+	From    string        // another party, or Chain
 }
 
 // Chain stands for the validators in a Fault: who cannot reach them learns of no block, and what it sends waits.
@@ -208,7 +209,7 @@ func (w *World) populate() {
 		w.clock.after(c.Goes[name], w.at[address(name)].drain)
 	}
 	for _, f := range c.Faults {
-		w.plan(f)
+		w.Happen(f)
 	}
 	w.clock.after(c.BlockTime, w.block)
 }
@@ -247,8 +248,8 @@ func (c Config) order() market.Order {
 	}
 }
 
-// plan lets a fault happen.
-func (w *World) plan(f Fault) {
+// Happen lets a fault happen, so long from now.
+func (w *World) Happen(f Fault) {
 	p := w.at[address(f.Who)]
 	if f.From == "" {
 		w.clock.after(f.At, p.crash)

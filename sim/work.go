@@ -1,0 +1,109 @@
+package sim
+
+import (
+	"context"
+	"time"
+
+	"github.com/starling-network/starling/exchange/screen"
+	"github.com/starling-network/starling/protocol/audit"
+	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/role/engine"
+	"github.com/starling-network/starling/role/party"
+)
+
+// slow is what a party computes, in the time that it takes on its machine: one unit after the other, step by step.
+type slow struct {
+	party.Compute
+	process *process
+}
+
+// draft is what a machine keeps of the unit that it computes.
+type draft struct {
+	base run.Checkpoint
+	unit uint32
+	done time.Duration
+}
+
+// draftEvery is how often a machine keeps it.
+const draftEvery = 30 * time.Second
+
+// work takes the time of a unit to the end of a segment, or (0) of all of it, or of what is left of that after a crash.
+func (s slow) work(ctx context.Context, base run.Checkpoint, unit, segment uint32) error {
+	p := s.process
+	clock := &p.world.clock
+	for p.busy {
+		if err := clock.wait(func(wake func()) { p.waiting = append(p.waiting, wake) }); err != nil {
+			return err
+		}
+	}
+	p.busy = true
+	defer p.rest()
+	if p.draft.base != base || p.draft.unit != unit {
+		p.draft = draft{base: base, unit: unit}
+	}
+	done, begin := p.draft.done, clock.now
+	spec := p.job.Task.Spec
+	whole, step := p.unit, p.unit/time.Duration(spec.Steps)
+	if segment > 0 {
+		whole = whole * time.Duration(spec.StepsTo(segment)) / time.Duration(spec.Steps)
+	}
+	for left := whole - done; left > 0; left -= step {
+		if err := clock.sleep(min(step, left)); err != nil {
+			p.draft.done = done + (clock.now - begin).Truncate(draftEvery)
+			return err
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+	}
+	p.draft = draft{}
+	p.usage.Worked += whole - done
+	return nil
+}
+
+// rest lets the next unit be computed.
+func (p *process) rest() {
+	p.busy = false
+	for _, wake := range p.waiting {
+		p.world.clock.after(0, wake)
+	}
+	p.waiting = nil
+}
+
+// Train implements party.Compute.
+func (s slow) Train(ctx context.Context, base run.Checkpoint, unit uint32) (*engine.Work, error) {
+	if err := s.work(ctx, base, unit, 0); err != nil {
+		return nil, err
+	}
+	return s.Compute.Train(ctx, base, unit)
+}
+
+// Measure implements party.Compute.
+func (s slow) Measure(ctx context.Context, base run.Checkpoint, unit uint32, c run.Commitment, update []byte) (screen.Likeness, error) {
+	if err := s.work(ctx, base, unit, 0); err != nil {
+		return screen.Likeness{}, err
+	}
+	return s.Compute.Measure(ctx, base, unit, c, update)
+}
+
+// Check implements party.Compute.
+func (s slow) Check(ctx context.Context, base run.Checkpoint, at audit.Subject, c run.Commitment) (engine.Finding, error) {
+	if err := s.work(ctx, base, at.Unit, at.Segment); err != nil {
+		return engine.Finding{}, err
+	}
+	return s.Compute.Check(ctx, base, at, c)
+}
+
+// combining is how a party gets from one checkpoint to the next, in the time that it takes on its machine.
+type combining struct {
+	party.Lineage
+	process *process
+}
+
+// Advance implements party.Lineage.
+func (c combining) Advance(ctx context.Context, base run.Checkpoint, units []run.Unit, get func(run.Unit) ([]byte, error)) (engine.Advanced, error) {
+	if err := c.process.world.clock.sleep(c.process.world.config.Combine); err != nil {
+		return engine.Advanced{}, err
+	}
+	return c.Lineage.Advance(ctx, base, units, get)
+}
