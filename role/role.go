@@ -357,5 +357,8 @@ func (p *Pending) Stop(s run.State, id string) (stops []Action) {
 // Rest forgets an action that failed at a height and lets it rest.
 func (p *Pending) Rest(a Action, height int64) {
 	p.Done(a)
+	if p.until == nil { // it was not asked for here
+		p.under, p.until = map[string]Action{}, map[string]int64{}
+	}
 	p.until[a.Key()] = height + retryAfter
 }

@@ -1,0 +1,23 @@
+package role
+
+import "testing"
+
+// What fails rests, also if somebody else had asked for it: the zero value knows of nothing under way.
+func TestPending(t *testing.T) {
+	train := Train{Work: Work{Round: 1}}
+	var p Pending
+	p.Rest(train, 10)
+	if got := p.Want(12, train); len(got) != 0 {
+		t.Errorf("it is asked for while it rests: %v", got)
+	}
+	if got := p.Want(13, train); len(got) != 1 {
+		t.Errorf("it is not asked for again: %v", got)
+	}
+	if got := p.Want(13, train); len(got) != 0 {
+		t.Errorf("it is asked for twice: %v", got)
+	}
+	p.Done(train)
+	if got := p.Want(13, train); len(got) != 1 {
+		t.Errorf("it is not asked for after it ended: %v", got)
+	}
+}
