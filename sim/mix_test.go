@@ -104,8 +104,24 @@ func churn(c *Config, r *rand.Rand) {
 	}
 }
 
+// away are those who are switched off or cut off for longer than a move in a dispute may take: who accuses them falsely wins by
+// their silence. It is no more than the rules promise to who stays reachable.
+func away(c Config) (names []string) {
+	accused := false
+	for _, a := range c.Acts {
+		_, accuses := a.(adversary.Accuses)
+		accused = accused || accuses
+	}
+	for _, f := range c.Faults {
+		if accused && f.For >= 20*time.Second {
+			names = append(names, f.Who)
+		}
+	}
+	return names
+}
+
 func playMix(c Config) (Outcome, error) {
-	guilty := slices.Collect(maps.Keys(c.Acts))
+	guilty := append(slices.Collect(maps.Keys(c.Acts)), away(c)...)
 	w, err := New(c, Money{}, &Pay{Guilty: guilty}, Justice{Guilty: guilty}, &Lineage{Honest: c.AuditPPM == 1_000_000 && !c.Drawn})
 	if err != nil {
 		return Outcome{}, err

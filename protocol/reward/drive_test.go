@@ -308,7 +308,7 @@ func (w *world) judge() {
 		if lies {
 			loser = u.Worker
 		}
-		w.apply(w.s.Verdict(w.env(), d.round, d.unit, d.attempt, lies, loser))
+		w.apply(w.s.Verdict(w.env(), d.round, d.unit, d.attempt, lies, false, loser))
 	}
 }
 

@@ -18,6 +18,7 @@ const (
 	MissedDeadline  = run.WhyMissedDeadline  // the unit was not committed in time
 	Overtaken       = run.WhyOvertaken       // who had the unit before committed it first
 	WrongWork       = run.WhyWrongWork       // a verdict found the work wrong
+	Silent          = run.WhySilent          // the worker of challenged work made no move by the deadline
 	Forfeited       = "forfeited"            // not found wrong, but its worker was convicted before it was paid
 	RolledBack      = run.WhyRolledBack      // paid, though the round was built on work of another that a verdict found wrong
 	Unchecked       = "unchecked"            // not paid: the unit was not committed, or was not yet checked when too many such rounds were open
@@ -78,6 +79,7 @@ var because = map[string]string{
 	MissedDeadline:     "the unit was not committed by its deadline, and went to another worker; a late commitment counts, with a receipt of its own, if it comes before that of the other",
 	Overtaken:          "the worker that had the unit before, and was late, committed it first",
 	WrongWork:          "the verdict of a dispute found the work wrong",
+	Silent:             "the work was challenged, and its worker made no move in the dispute by the deadline",
 	Forfeited:          "other work of the same worker was found wrong before the round was final",
 	RolledBack:         "the work was done, in a round that was rolled back over the work of another worker",
 	Unchecked:          "the round was rolled back over the work of another worker before this work was committed and checked",
@@ -117,6 +119,7 @@ var fixes = map[string]string{
 	MissedDeadline:     "keep the machine on and free of other load, or give the worker fewer jobs",
 	Overtaken:          "nothing; the other worker is back from a fault, or slow, and is let go if it stays so",
 	WrongWork:          "before staking again, check the memory of the machine and that it runs the version that the network runs",
+	Silent:             "stay reachable while rounds are open that you worked in; a move has at least four times the deadline of an audit",
 	Forfeited:          "before staking again, check the memory of the machine and that it runs the version that the network runs",
 	Unchecked:          "nothing; the units of the round are given out again",
 	Unavailable:        "check that other machines can reach this one, or use a relay",

@@ -308,3 +308,28 @@ func TestEveryReasonIsExplained(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// Who is silent in a dispute loses stake, of which nobody has a part: nothing was shown, and to accuse who is away must not pay.
+func TestSilenceEarnsNoBounty(t *testing.T) {
+	o := job("job", 1, 1, 1, 1_000_000)
+	s, err := run.New(o.Terms, []run.Member{{ID: "w", Role: run.Worker, Price: 1001}, {ID: "v", Role: run.Verifier, Price: 999}}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for why, bounty := range map[string]uint64{run.WhyWrongWork: 250, run.WhySilent: 0} {
+		ended := run.Event{Kind: run.DisputeEnded, Who: "v", Other: "w", Why: why}
+		after := Settle(s, []run.Event{ended}, Book{
+			Escrow: market.Escrow{Budget: 10_000_000}, SlashPPM: DefaultSlashPPM, Stake: func(string) uint64 { return 1000 },
+		})
+		got := map[Kind]uint64{}
+		for _, r := range after.Receipts {
+			got[r.Kind] += r.Amount
+			if r.Kind == Slash && (because[r.Reason] == "" || r.Fix == "") {
+				t.Errorf("%s: nothing explains %+v", why, r)
+			}
+		}
+		if got[Slash] != 500 || got[Bounty] != bounty || got[Fee] != 500-bounty || got[Audit] == 0 {
+			t.Errorf("%s: %v", why, got)
+		}
+	}
+}

@@ -62,10 +62,15 @@ func (l *ledger) settle(e run.Event) {
 			l.slash(e, e.Who, e.Other)
 		}
 	case run.DisputeEnded:
-		if e.Why == run.WhyWrongWork {
+		switch e.Why {
+		case run.WhyWrongWork, run.WhySilent:
 			l.pay(Audit, e.Round, e.Unit, e.Who, l.state.Terms.UnitFlops, FaultFound)
-			l.slash(e, e.Other, e.Who)
-		} else {
+			winner := e.Who
+			if e.Why == run.WhySilent {
+				winner = "" // nothing was shown: to accuse who is away must not pay
+			}
+			l.slash(e, e.Other, winner)
+		default:
 			l.unpaid(Audit, e.Round, e.Unit, e.Who, FalseChallenge)
 			l.slash(e, e.Who, e.Other)
 		}
@@ -144,19 +149,21 @@ func (l *ledger) unpaid(kind Kind, round, unit uint32, who, reason string) {
 		Flops: l.state.Terms.UnitFlops, Price: m.Price, FeePPM: l.book.FeePPM, Reason: reason})
 }
 
-// slash takes from the stake of the loser of a dispute, or of a verifier that did not look. Half goes to who was right and
-// half to the community pool, so that a liar who convicts itself under another name still loses.
+// slash takes from the stake of the loser of a dispute, or of a verifier that did not look. Half goes to the winner, if there is
+// one, and the rest to the community pool, so that a liar who convicts itself under another name still loses.
 func (l *ledger) slash(e run.Event, loser, winner string) {
 	_, amount := registry.Participant{Stake: l.book.Stake(loser)}.Slash(l.book.SlashPPM)
-	bounty := amount / 2
-	for _, part := range []struct {
-		kind   Kind
-		who    string
-		amount uint64
-	}{{Slash, loser, amount}, {Bounty, winner, bounty}, {Fee, CommunityPool, amount - bounty}} {
-		m, _ := l.state.Member(part.who)
-		l.receipt(Receipt{Round: e.Round, Unit: e.Unit, Who: part.who, Role: m.Role, Kind: part.kind, Amount: part.amount, Reason: e.Why})
+	part := func(kind Kind, who string, amount uint64) {
+		m, _ := l.state.Member(who)
+		l.receipt(Receipt{Round: e.Round, Unit: e.Unit, Who: who, Role: m.Role, Kind: kind, Amount: amount, Reason: e.Why})
 	}
+	part(Slash, loser, amount)
+	var bounty uint64
+	if winner != "" {
+		bounty = amount / 2
+		part(Bounty, winner, bounty)
+	}
+	part(Fee, CommunityPool, amount-bounty)
 	l.transfer(Stake(loser), winner, bounty)
 	l.transfer(Stake(loser), CommunityPool, amount-bounty)
 }

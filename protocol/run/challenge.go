@@ -52,8 +52,9 @@ func (s State) Challenge(env Env, from string, round, unit, attempt uint32) (Sta
 
 // Verdict ends the dispute about a unit that is being played. The loser takes no further part. If it is the worker, the
 // unit is done again by another, from the checkpoint that its round started from, and every other dispute about it is moot;
-// if it is the challenger, the next dispute about the unit begins, or its audit is drawn again, or it counts.
-func (s State) Verdict(env Env, round, unit, attempt uint32, workerLies bool, loser string) (State, []Event, error) {
+// if it is the challenger, the next dispute about the unit begins, or its audit is drawn again, or it counts. silent says that
+// the loser made no move by its deadline, so that nothing was shown.
+func (s State) Verdict(env Env, round, unit, attempt uint32, workerLies, silent bool, loser string) (State, []Event, error) {
 	if s.over() {
 		return s, nil, fmt.Errorf("%w: %s", ErrHalted, s.Terms.Job)
 	}
@@ -73,7 +74,7 @@ func (s State) Verdict(env Env, round, unit, attempt uint32, workerLies bool, lo
 	}
 	d := s.edit(env)
 	if workerLies {
-		d.convict(d.of(u), int(unit))
+		d.convict(d.of(u), int(unit), silent)
 	} else {
 		d.acquit(d.of(u), int(unit))
 	}
@@ -83,9 +84,13 @@ func (s State) Verdict(env Env, round, unit, attempt uint32, workerLies bool, lo
 
 // convict excludes a worker. The run goes back to the round of its unit: what it did there is done again by others, and what
 // it did in earlier rounds that are not final is audited.
-func (d *draft) convict(l *Lap, i int) {
+func (d *draft) convict(l *Lap, i int, silent bool) {
 	u := l.Units[i]
-	d.emit(Event{Kind: DisputeEnded, Round: l.Round, Unit: u.Index, Who: u.Challengers[0], Other: u.Worker, Why: WhyWrongWork})
+	why, verdict := WhyWrongWork, WhyVerdict
+	if silent {
+		why, verdict = WhySilent, WhySilent
+	}
+	d.emit(Event{Kind: DisputeEnded, Round: l.Round, Unit: u.Index, Who: u.Challengers[0], Other: u.Worker, Why: why})
 	l.Units[i].Challengers = u.Challengers[1:]
 	d.leave(u.Worker, WhyVerdict)
 	d.change(u.Worker, func(m *Member) { m.Passed, m.Why = 0, WhyVerdict })
@@ -99,7 +104,7 @@ func (d *draft) convict(l *Lap, i int) {
 		if l.Round != d.Round {
 			d.rollback(l.Round, u)
 		}
-		d.redo(i, u.Worker)
+		d.redo(i, u.Worker, verdict)
 		for k := range d.Open {
 			d.suspect(&d.Open[k], u.Worker)
 		}
@@ -108,11 +113,11 @@ func (d *draft) convict(l *Lap, i int) {
 }
 
 // redo takes the units of the current round that a worker has committed to, of which a verdict found one wrong, from it.
-func (d *draft) redo(wrong int, worker string) {
+func (d *draft) redo(wrong int, worker, verdict string) {
 	for j, v := range d.Units {
 		why := WhyConvicted
 		if j == wrong {
-			why = WhyVerdict
+			why = verdict
 		}
 		if v.Worker == worker && v.Status != Assigned {
 			d.moot(&d.Lap, j, WhyConvicted)

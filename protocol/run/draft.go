@@ -201,7 +201,7 @@ func (d *draft) reassign(i int, why string) {
 		Status:     Assigned,
 		Attempt:    old.last() + 1,
 		AssignedAt: d.env.Height,
-		Audited:    old.Audited || why == WhyVerdict || why == WhyConvicted || why == WhyOdd || why == WhyOutside,
+		Audited:    old.Audited || why == WhyVerdict || why == WhySilent || why == WhyConvicted || why == WhyOdd || why == WhyOutside,
 		Exact:      old.Exact || why == WhyOdd || why == WhyOutside,
 		Refused:    old.Refused,
 	}

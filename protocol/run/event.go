@@ -22,7 +22,7 @@ type EventKind string
 const (
 	UnitAssigned   EventKind = "unit_assigned"   // Unit, Who
 	UnitCommitted  EventKind = "unit_committed"  // Unit, Who
-	UnitReassigned EventKind = "unit_reassigned" // Unit, Who (lost it), Other (has it now), Why: missed_deadline | overtaken | verdict | convicted | unavailable | worker_left | left | odd | outside; Other is empty if nobody is left
+	UnitReassigned EventKind = "unit_reassigned" // Unit, Who (lost it), Other (has it now), Why: missed_deadline | overtaken | verdict | verdict_silent | convicted | unavailable | worker_left | left | odd | outside; Other is empty if nobody is left
 	UnitChallenged EventKind = "unit_challenged" // Unit, Who (a verifier that was not drawn), Other (worker): a dispute opens, or waits for another
 	AuditDrawn     EventKind = "audit_drawn"     // Unit, Who (verifier), Other (worker)
 	AuditSealed    EventKind = "audit_sealed"    // Unit, Who (verifier), Other (worker): it found the unit right, and owes the opening of its seal
@@ -33,7 +33,7 @@ const (
 	UnitSuspected  EventKind = "unit_suspected"  // Unit, Who (worker): more than half of the others find its update odd; it is audited
 	AuditFailed    EventKind = "audit_failed"    // Unit, Who (verifier), Other (worker): a dispute opens
 	AuditMissed    EventKind = "audit_missed"    // Unit, Who (verifier or challenger), Other (worker), Why: missed_deadline | verifier_left | left | unavailable | challenged | convicted | rolled_back | planted | odd | contradicted | seal_unopened | plant_passed: its question ends without an answer
-	DisputeEnded   EventKind = "dispute_ended"   // Unit, Who (challenger), Other (worker), Why: verdict_wrong_work (the challenger is owed) | false_challenge
+	DisputeEnded   EventKind = "dispute_ended"   // Unit, Who (challenger), Other (worker), Why: verdict_wrong_work | verdict_silent (the challenger is owed) | false_challenge
 	UnitAccepted   EventKind = "unit_accepted"   // Unit, Who: nothing is open about it; owed when the round is final
 	MemberLeft     EventKind = "member_left"     // Who, Why
 	MemberJoined   EventKind = "member_joined"   // Who: its trial begins

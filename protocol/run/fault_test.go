@@ -94,6 +94,30 @@ func TestConvictedWorker(t *testing.T) {
 	}
 }
 
+// Who is silent in a dispute loses like who lied, and its unit says why.
+func TestSilentWorker(t *testing.T) {
+	g := begin(t, terms(), crew(3, 2))
+	g.toAudits()
+	u := g.unit(0, 0)
+	g.challenge(u.Verifier, 0, 0)
+	g.must(func(s State) (State, []Event, error) { return s.Verdict(g.env(), 0, 0, 0, true, true, u.Worker) })
+	if m, _ := g.s.Member(u.Worker); m.Active || m.Why != WhyVerdict {
+		t.Errorf("%+v", m)
+	}
+	if after := g.unit(0, 0); after.Worker == u.Worker || !after.Audited {
+		t.Errorf("%+v", after)
+	}
+	var why []string
+	for _, e := range g.events {
+		if e.Kind == DisputeEnded || e.Kind == UnitReassigned && e.Unit == 0 {
+			why = append(why, e.Why)
+		}
+	}
+	if !slices.Equal(why, []string{WhySilent, WhySilent}) {
+		t.Errorf("it ends with %q", why)
+	}
+}
+
 // A worker whose lie is found by one audit may have lied in units of earlier rounds that no audit was drawn for.
 func TestConvictionAuditsTheRest(t *testing.T) {
 	few := terms()
@@ -262,7 +286,7 @@ func TestWithheldLieIsConvicted(t *testing.T) {
 		}
 	}
 	g.must(func(s State) (State, []Event, error) { return s.Challenge(g.env(), u.Verifier, 0, 2, 0) })
-	g.must(func(s State) (State, []Event, error) { return s.Verdict(g.env(), 0, 2, 0, true, u.Worker) })
+	g.must(func(s State) (State, []Event, error) { return s.Verdict(g.env(), 0, 2, 0, true, false, u.Worker) })
 	if m, _ := g.s.Member(u.Worker); m.Active || m.Why != WhyVerdict {
 		t.Errorf("the liar after the verdict: %+v", m)
 	}

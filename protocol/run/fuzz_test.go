@@ -122,7 +122,7 @@ func move(s State, env Env, op, who, what byte) (State, []Event, error) {
 		if !lies && len(u.Challengers) > 0 {
 			loser = u.Challengers[0]
 		}
-		return s.Verdict(env, lap.Round, unit, u.Attempt, lies, loser)
+		return s.Verdict(env, lap.Round, unit, u.Attempt, lies, false, loser)
 	case 12:
 		if what&0xe0 == 0x20 {
 			return s.Leave(env, member)

@@ -29,6 +29,7 @@ const (
 
 	// Why a dispute ended as it did.
 	WhyWrongWork      = "verdict_wrong_work" // the worker lied
+	WhySilent         = "verdict_silent"     // the worker made no move by its deadline, and loses as if it had lied
 	WhyFalseChallenge = "false_challenge"    // the worker was right
 
 	// Why a member is inactive, besides WhyVerdict, WhyFalseChallenge and WhyUnavailable.

@@ -125,7 +125,7 @@ func TestMessagesOfDroppedRoundsAreStale(t *testing.T) {
 	current := canon.MustMarshal(g.s.Lap)
 	g.must(func(s State) (State, []Event, error) { return s.Challenge(g.env(), was.Verifier, 1, 1, was.Attempt) })
 	g.must(func(s State) (State, []Event, error) {
-		return s.Verdict(g.env(), 1, 1, was.Attempt, false, was.Verifier)
+		return s.Verdict(g.env(), 1, 1, was.Attempt, false, false, was.Verifier)
 	})
 	if !slices.Equal(canon.MustMarshal(g.s.Lap), current) {
 		t.Error("a dispute about a round that was rolled back changes the one that replaces it")
@@ -154,7 +154,7 @@ func TestLieInADroppedRound(t *testing.T) {
 		return s.Challenge(g.env(), "v1", was.Round, second.Index, second.Attempt)
 	})
 	g.must(func(s State) (State, []Event, error) {
-		return s.Verdict(g.env(), was.Round, second.Index, second.Attempt, true, second.Worker)
+		return s.Verdict(g.env(), was.Round, second.Index, second.Attempt, true, false, second.Worker)
 	})
 	if m, _ := g.s.Member(second.Worker); m.Why != WhyVerdict || g.count(RolledBack) != 1 || g.s.Round != round || g.s.Base != base {
 		t.Errorf("after %d rollbacks in round %d: %+v", g.count(RolledBack), g.s.Round, m)

@@ -171,7 +171,9 @@ func TestRefusals(t *testing.T) {
 		return func(s State) (State, []Event, error) { return s.Missing(g.env(), from, round, unit, attempt, 0) }
 	}
 	verdict := func(round, unit, attempt uint32, lies bool, loser string) func(State) (State, []Event, error) {
-		return func(s State) (State, []Event, error) { return s.Verdict(g.env(), round, unit, attempt, lies, loser) }
+		return func(s State) (State, []Event, error) {
+			return s.Verdict(g.env(), round, unit, attempt, lies, false, loser)
+		}
 	}
 	refused("pass in train", ErrWrongPhase, pass("v0", 0, 0, 0))
 	refused("challenge in train", ErrWrongPhase, challenge("v0", 0, 0, 0))

@@ -199,7 +199,7 @@ func (g *stage) verdict(round, unit uint32, workerLies bool) (worker, challenger
 		loser = worker
 	}
 	g.must(func(s State) (State, []Event, error) {
-		return s.Verdict(g.env(), round, unit, u.Attempt, workerLies, loser)
+		return s.Verdict(g.env(), round, unit, u.Attempt, workerLies, false, loser)
 	})
 	return worker, challenger
 }

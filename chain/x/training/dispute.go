@@ -143,7 +143,7 @@ func (k *Keeper) moved(ctx context.Context, s run.State, env run.Env, key disput
 		return err
 	}
 	c := g.Config
-	after, events, err := s.Verdict(env, c.Round, c.Unit, c.Attempt, g.Verdict.AsserterLies, g.Loser())
+	after, events, err := s.Verdict(env, c.Round, c.Unit, c.Attempt, g.Verdict.AsserterLies, g.Verdict.Reason == dispute.Silence, g.Loser())
 	if err != nil {
 		return err
 	}
