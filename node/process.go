@@ -86,8 +86,8 @@ func (p *process) run(ctx context.Context) error {
 			}
 			p.watch.block(b.Height, b.Time)
 			block, err := p.observe(ctx, b.Height)
-			if short := (*RoomError)(nil); errors.As(err, &short) && p.decline(ctx, block) {
-				return short
+			if unfit(err) && p.decline(ctx, block) {
+				return err
 			}
 			if err != nil {
 				p.log.Warn("cannot follow the chain", "height", b.Height, "err", err)
@@ -138,8 +138,14 @@ func (p *process) observe(ctx context.Context, height int64) (*role.Block, error
 	return b, err
 }
 
-// decline leaves a run whose job this disk has no room for, and reports whether that is done. The last worker or verifier
-// stays, in case that there is room later.
+// unfit reports whether a job cannot be worked on here: there is too little room on the disk, or it is not what was ordered.
+func unfit(err error) bool {
+	short := (*RoomError)(nil)
+	return errors.As(err, &short) || errors.Is(err, engine.ErrTerms)
+}
+
+// decline leaves a run whose job is unfit, and reports whether that is done. The last worker or verifier stays, in case that
+// there is room later.
 func (p *process) decline(ctx context.Context, b *role.Block) (left bool) {
 	switch s := b.Run; {
 	case s.Gone(p.id):

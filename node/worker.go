@@ -21,6 +21,7 @@ import (
 	"github.com/starling-network/starling/node/journal"
 	"github.com/starling-network/starling/protocol/registry"
 	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/role/engine"
 	"github.com/starling-network/starling/role/verifier"
 	"github.com/starling-network/starling/role/worker"
 )
@@ -314,7 +315,11 @@ func (s *service) begin(ctx context.Context, job string) {
 		short := (*RoomError)(nil)
 		switch {
 		case errors.As(err, &short):
-			s.refuse(ctx, job, short)
+			s.Say(fmt.Sprintf("STORE_TOO_SMALL: left %s: %v; give more with --disk", job, err))
+			s.refuse(ctx, job, err)
+		case errors.Is(err, engine.ErrTerms):
+			s.Say(fmt.Sprintf("TERMS_WRONG: left %s: %v; its consumer has to order it again", job, err))
+			s.refuse(ctx, job, err)
 		case err != nil:
 			s.Say(fmt.Sprintf("left %s: %v", job, err))
 		case ctx.Err() != nil:
@@ -334,9 +339,9 @@ func (s *service) letGo(job string, p *process) {
 	}
 }
 
-// refuse withdraws the offer until a run is over for which there was no room: it would be taken in again.
-func (s *service) refuse(ctx context.Context, job string, why *RoomError) {
-	s.Say(fmt.Sprintf("STORE_TOO_SMALL: left %s: %v; give more with --disk. No work is offered until that run is over", job, why))
+// refuse withdraws the offer until a run is over that it cannot work in: it would be taken in again.
+func (s *service) refuse(ctx context.Context, job string, why error) {
+	s.Say("no work is offered until that run is over")
 	s.mu.Lock()
 	s.refused[job] = why.Error()
 	s.mu.Unlock()

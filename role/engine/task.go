@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/starling-network/starling/canon"
@@ -66,6 +67,9 @@ type Job struct {
 	terms run.Terms
 }
 
+// ErrTerms is returned for a job whose terms on the chain, by which it is paid, are not those of its work.
+var ErrTerms = errors.New("engine: the terms are not those of the work")
+
 // ReadJob fetches a job's bundle, program and manifest. Strangers wrote all of it: nothing is taken that the terms, which the
 // chain has, do not bind by a digest. get returns the bytes of a CID.
 func ReadJob(ctx context.Context, terms run.Terms, get func(ctx context.Context, cid string) ([]byte, error)) (*Job, error) {
@@ -113,6 +117,11 @@ func (j *Job) decode(step, manifest []byte) (err error) {
 		return fmt.Errorf("engine: the corpus manifest is not the one of the specification")
 	case len(j.Shards) < len(j.Data.Shards):
 		return fmt.Errorf("engine: the job's bundle names %d shards, its manifest %d", len(j.Shards), len(j.Data.Shards))
+	case j.terms.Rounds != j.Spec.Rounds || j.terms.Units != j.Spec.Units || j.terms.Segments != j.Spec.Segments():
+		return fmt.Errorf("%w: %d rounds of %d units in %d segments, the chain says %d, %d and %d", ErrTerms,
+			j.Spec.Rounds, j.Spec.Units, j.Spec.Segments(), j.terms.Rounds, j.terms.Units, j.terms.Segments)
+	case j.terms.UnitFlops != j.Step.Flops()*uint64(j.Spec.Steps):
+		return fmt.Errorf("%w: a unit has %d operations, the chain pays for %d", ErrTerms, j.Step.Flops()*uint64(j.Spec.Steps), j.terms.UnitFlops)
 	case j.Spec.Genesis != j.terms.Genesis.Root:
 		return fmt.Errorf("engine: the job starts from %s, the chain says %s", j.Spec.Genesis.Short(), j.terms.Genesis.Root.Short())
 	}
