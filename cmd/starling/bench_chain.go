@@ -1,0 +1,53 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/starling-network/starling/node/benchmark"
+)
+
+func (c *cli) benchChain() *cobra.Command {
+	var quick bool
+	cmd := &cobra.Command{
+		Use:   "chain",
+		Short: "Measure what commitments cost the chain",
+		Long: `Measure the application of one validator over a database on disk, driven as CometBFT drives it and without
+its network: commitments of a thousand workers to one run are checked, executed in one block and committed,
+where a hundred to a hundred thousand workers are registered. And match 1,000 orders with 10,000 offers.
+
+With -o json: {"bars":[{"name","value","bar","holds"}],"table":[{"registered","per_second","slowest","cpu_us"}],
+"repeats"}.`,
+		Example: `  starling bench chain --quick
+  starling bench chain -o json`,
+		Args: exactly(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			o := benchmark.ThoroughChain
+			if quick {
+				o = benchmark.QuickChain
+			}
+			r, err := benchmark.Chain(cmd.Context(), o)
+			if err != nil {
+				return benchError(cmd, err)
+			}
+			if c.form.Machine() {
+				return c.form.Print(os.Stdout, r)
+			}
+			w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
+			fmt.Fprintln(w, "REGISTERED\tCOMMITMENTS/S\tSLOWEST BLOCK\tCPU US EACH")
+			for _, t := range r.Table {
+				fmt.Fprintf(w, "%d\t%.0f\t%.0f\t%.1f\n", t.Registered, t.PerSecond, t.Slowest, t.CPU)
+			}
+			fmt.Fprintln(w, "\nFIGURE\tVALUE\tBAR\tHOLDS")
+			for _, b := range r.Bars {
+				fmt.Fprintf(w, "%s\t%.3f\t%.4g\t%v\n", b.Name, b.Value, b.Bar, b.Holds)
+			}
+			return w.Flush()
+		},
+	}
+	cmd.Flags().BoolVar(&quick, "quick", false, "take less than a minute")
+	return cmd
+}
