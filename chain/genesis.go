@@ -19,6 +19,7 @@ import (
 	authtypes "github.com/cosmos/cosmos-sdk/x/auth/types"
 	banktypes "github.com/cosmos/cosmos-sdk/x/bank/types"
 	"github.com/cosmos/cosmos-sdk/x/genutil"
+	slashingtypes "github.com/cosmos/cosmos-sdk/x/slashing/types"
 	stakingtypes "github.com/cosmos/cosmos-sdk/x/staking/types"
 	"github.com/oasisprotocol/curve25519-voi/primitives/ed25519"
 
@@ -32,6 +33,13 @@ const (
 	MaxBlockBytes = 12 << 20
 	MaxTxBytes    = 9 << 20
 )
+
+// A validator loses its vote, and a hundredth of its stake, when it has signed fewer than leastSigned of the last signedWindow
+// blocks: it may be away for hours. By the SDK's own default, half of a hundred blocks, a restart would cost both, and the
+// network its next fault.
+const signedWindow = 10_000
+
+var leastSigned = math.LegacyNewDecWithPrec(5, 2)
 
 // SelfStake is what every validator of the genesis stakes, in uzen.
 const SelfStake = 100_000_000
@@ -56,6 +64,10 @@ func Genesis(chainID string, at time.Time, validators []Keys, accounts []Funded)
 	if err := fund(a.Codec, state, accounts); err != nil {
 		return nil, err
 	}
+	var slashing slashingtypes.GenesisState
+	a.Codec.MustUnmarshalJSON(state[slashingtypes.ModuleName], &slashing)
+	slashing.Params.SignedBlocksWindow, slashing.Params.MinSignedPerWindow = signedWindow, leastSigned
+	state[slashingtypes.ModuleName] = a.Codec.MustMarshalJSON(&slashing)
 	if err := validate(a, state, chainID, validators); err != nil {
 		return nil, err
 	}
