@@ -223,12 +223,12 @@ func AskValidator(ctx context.Context, dir string) (*ValidatorStatus, error) {
 		return nil, fmt.Errorf("%w: %w", ErrNoValidator, err)
 	}
 	s := &ValidatorStatus{Home: dir, Network: "http://" + f.RPC, ChainID: f.ChainID, OfPeers: len(f.Peers)}
+	stopped := new(client.Stopped) // what was begun before it stopped may answer for a while
+	if readJSON(filepath.Join(dir, fileStopped), stopped) == nil {
+		return nil, stopped
+	}
 	c, h, err := ask(ctx, s.Network)
 	if err != nil {
-		stopped := new(client.Stopped)
-		if readJSON(filepath.Join(dir, fileStopped), stopped) == nil {
-			return nil, stopped
-		}
 		return nil, err
 	}
 	defer c.Close()

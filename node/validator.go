@@ -71,6 +71,7 @@ func (o ValidatorOptions) run(ctx context.Context, f validatorFile, w *watch) (f
 	if o.full(o.Reserve) {
 		return true, nil
 	}
+	_ = os.Remove(filepath.Join(o.Home, fileStopped)) // of a process that was killed while it waited
 	_, log, err := openLog(filepath.Join(o.Home, fileValidatorLog))
 	if err != nil {
 		return o.full(o.Reserve), err
@@ -148,10 +149,11 @@ func (o ValidatorOptions) awaitRoom(ctx context.Context, address string) error {
 		Code: "DISK_FULL", Since: time.Now(), Fix: "make room on the disk; it goes on by itself",
 		Why: fmt.Sprintf("%d MiB are free in %s, and %d MiB must be for the validator to run", free>>20, o.Home, o.Reserve>>20),
 	}
-	o.Say(fmt.Sprintf("%s: the validator is stopped: %s; %s", why.Code, why.Why, why.Fix))
 	path := filepath.Join(o.Home, fileStopped)
-	if err := writeJSON(path, why); err != nil {
-		o.Say(fmt.Sprintf("validator status will not know why: %v", err))
+	unwritten := writeJSON(path, why)
+	o.Say(fmt.Sprintf("%s: the validator is stopped: %s; %s", why.Code, why.Why, why.Fix))
+	if unwritten != nil {
+		o.Say(fmt.Sprintf("validator status will not know why: %v", unwritten))
 	}
 	server := &http.Server{Handler: why, ReadHeaderTimeout: diskEvery}
 	defer server.Close()
