@@ -18,6 +18,7 @@ import (
 type TrainOptions struct {
 	Job       *job.Job
 	Dir       string   // output folder
+	Plan      string   // identifier of the job as it was planned; "": it was not
 	Resume    bool     // go on with the unfinished run in Dir
 	Network   string   // HTTP interface of a validator; "": an embedded network
 	Home      string   // folder of the consumer's key on a Network
@@ -98,6 +99,9 @@ func Train(ctx context.Context, opt TrainOptions) (_ *Summary, err error) {
 	b, err := NewBlueprint(opt.Job)
 	if err != nil {
 		return nil, err
+	}
+	if opt.Plan != "" && opt.Plan != b.JobID() {
+		return nil, fmt.Errorf("%w: it is %s, planned was %s", ErrPlanStale, b.JobID(), opt.Plan)
 	}
 	if opt.Dishonest < 0 || opt.Dishonest >= int(b.Spec.Units) {
 		return nil, fmt.Errorf("node: %d dishonest workers of %d: at least one must be honest", opt.Dishonest, b.Spec.Units)

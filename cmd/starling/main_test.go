@@ -225,6 +225,7 @@ func TestErrors(t *testing.T) {
 		"empty data":      {[]string{"train", with(data, `{path: "`+dir+`/empty.txt", format: text}`)}, 2, []string{"job.yaml:6:", "no text", "JOB_BAD_VALUE"}},
 		"long sequence":   {[]string{"train", with("sequence_len: 16", "sequence_len: 17")}, 2, []string{"job.yaml:9:", "17 tokens against 16", "JOB_BAD_VALUE"}},
 		"hostile weights": {[]string{"train", with(model, " {base_model: "+dir+", tokenizer: byte-level}\n")}, 2, []string{"job.yaml:3:", "model.safetensors", "JOB_BAD_VALUE"}},
+		"stale plan":      {[]string{"train", job, "--plan", "job-0"}, 5, []string{"PLAN_STALE", "--dry-run"}},
 		"output":          {[]string{"version", "-o", "xml"}, 2, []string{"xml"}},
 	} {
 		out := filepath.Join(t.TempDir(), "out")

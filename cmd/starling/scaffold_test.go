@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/starling-network/starling/client/job"
+	"github.com/starling-network/starling/node"
 )
 
 // What init writes is a job file that loads once its data is there, and it writes over nothing.
@@ -107,5 +108,29 @@ func TestOutputForms(t *testing.T) {
 	}
 	if code, _, stderr := starling(t, "version", "-o", "name"); code != 2 || !strings.Contains(stderr, `"USAGE"`) {
 		t.Errorf("a name of what has none: exit %d\n%s", code, stderr)
+	}
+}
+
+// A plan says what a job takes, starts nothing, and holds only as long as the job is the same.
+func TestDryRun(t *testing.T) {
+	file := writeJob(t, "")
+	code, stdout, stderr := starling(t, "train", file, "--dry-run", "-o", "json")
+	var p node.Plan
+	if err := json.Unmarshal([]byte(stdout), &p); code != 0 || err != nil {
+		t.Fatalf("exit %d, %v\n%s%s", code, err, stdout, stderr)
+	}
+	if p.Parameters < 1000 || p.Steps < 1 || p.Most == 0 || p.Budget < p.Most || p.StepTime <= 0 || p.Seconds <= p.StepTime || p.Memory == 0 || p.Disk < 1000 || p.Received < 1000 || p.Quote != nil {
+		t.Errorf("%+v", p)
+	}
+	if _, err := os.Stat("out"); err == nil {
+		t.Error("something was started")
+	}
+	_, same, _ := starling(t, "train", file, "--dry-run", "-o", "name")
+	_, other, _ := starling(t, "train", file, "--dry-run", "-o", "name", "--set", "seed=7")
+	if strings.TrimSpace(same) != p.ID || other == same {
+		t.Errorf("the plan %s is called %s, and that of another seed %s", p.ID, same, other)
+	}
+	if code, stdout, _ := starling(t, "train", file, "--dry-run"); code != 0 || !strings.Contains(stdout, "--plan "+p.ID) {
+		t.Errorf("exit %d\n%s", code, stdout)
 	}
 }

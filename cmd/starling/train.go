@@ -32,6 +32,8 @@ type trainFlags struct {
 	metrics   string
 	web       string
 	noWeb     bool
+	dryRun    bool
+	plan      string
 }
 
 func (c *cli) train() *cobra.Command {
@@ -52,9 +54,14 @@ number, which ends the run with exit code 11; what was attested before is kept.
 
 While it runs, a dashboard shows it at the address that is printed; starling web shows it later.
 
+--dry-run starts nothing and says what the job will take; it names the plan, and --plan refuses the job if its
+file or its data have changed since. With -o json: {"id","name","parameters","tokens","steps","rounds","workers",
+"flops","most_uzen","budget_uzen","step_seconds","seconds","memory_bytes","disk_bytes","round_bytes","notes","quote"}.
+
 The first Ctrl-C stops cleanly; --resume goes on from the last attested checkpoint.`,
 		Example: `  starling train examples/quickstart.yaml
   starling train job.yaml --set training.max_steps=640 --set output.dir=out/long
+  starling train examples/quickstart.yaml --dry-run
   starling train examples/quickstart.yaml --dishonest 1
   starling train job.yaml --network http://127.0.0.1:26601 --home net/consumer`,
 		Args: exactly("JOB.yaml"),
@@ -64,6 +71,8 @@ The first Ctrl-C stops cleanly; --resume goes on from the last attested checkpoi
 	fl := cmd.Flags()
 	fl.StringArrayVar(&f.set, "set", nil, "change a key of the job file: KEY=VALUE (repeatable)")
 	fl.StringVar(&f.dir, "dir", "", "output folder, in place of the job's output.dir")
+	fl.BoolVar(&f.dryRun, "dry-run", false, "say what the job will take: cost, time, memory, disk, traffic, and on a network who would train it and why others would not; start nothing")
+	fl.StringVar(&f.plan, "plan", "", "identifier of a plan of --dry-run: refuse the job if it is another by now")
 	fl.BoolVar(&f.resume, "resume", false, "go on with the unfinished run in the output folder")
 	fl.BoolVarP(&f.yes, "yes", "y", false, "answer every question with yes")
 	fl.BoolVar(&f.noInput, "no-input", false, "never ask")
@@ -81,7 +90,7 @@ func (c *cli) runTrain(ctx context.Context, path string, f trainFlags) error {
 	if f.workers != 0 {
 		f.set = append(f.set, fmt.Sprintf("strategy.workers=%d", f.workers))
 	}
-	if (f.network == "") != (f.home == "") {
+	if (f.network == "") != (f.home == "") && !f.dryRun {
 		return terminal.WithExit(&terminal.Problem{
 			Code: "USAGE", What: "--network and --home go together", Why: "a job on a network is paid from an account there",
 			Fix: "give both, such as --network http://127.0.0.1:26601 --home net/consumer",
@@ -90,6 +99,9 @@ func (c *cli) runTrain(ctx context.Context, path string, f trainFlags) error {
 	j, err := job.Load(path, f.set...)
 	if err != nil {
 		return terminal.WithExit(err, terminal.ExitUsage)
+	}
+	if f.dryRun {
+		return c.plan(ctx, j, path, f.network)
 	}
 	dir := f.dir
 	if dir == "" {
@@ -108,7 +120,7 @@ func (c *cli) runTrain(ctx context.Context, path string, f trainFlags) error {
 	}
 	summary, err := node.Train(ctx, node.TrainOptions{
 		Job: j, Dir: dir, Resume: resume, Dishonest: f.dishonest, Network: f.network, Home: f.home, Listen: f.listen,
-		Metrics: f.metrics, Web: f.web, Version: binaryVersion(),
+		Metrics: f.metrics, Web: f.web, Plan: f.plan, Version: binaryVersion(),
 		Progress: func(p node.Progress) { progress.Show(time.Now(), update(p)) },
 		Say:      func(text string) { progress.Say(time.Now(), text) },
 	})
@@ -195,6 +207,8 @@ func trainError(err error) error {
 		return terminal.WithExit(&terminal.Problem{
 			Code: "STORE_TOO_SMALL", What: "the disk is too small for the job", Why: err.Error(), Fix: "make room on the disk, or give an output folder on a larger one with --dir",
 		}, terminal.ExitFailure)
+	case errors.Is(err, node.ErrPlanStale):
+		return terminal.WithExit(&terminal.Problem{Code: "PLAN_STALE", What: err.Error(), Fix: "plan it again with --dry-run"}, terminal.ExitConflict)
 	case errors.Is(err, node.ErrInUse), errors.Is(err, node.ErrOtherJob):
 		return terminal.WithExit(&terminal.Problem{Code: "OUTPUT_CONFLICT", What: err.Error(), Fix: "give another folder with --dir"}, terminal.ExitConflict)
 	}

@@ -1,0 +1,50 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"text/tabwriter"
+	"time"
+
+	"github.com/starling-network/starling/client/job"
+	"github.com/starling-network/starling/cmd/starling/terminal"
+	"github.com/starling-network/starling/node"
+)
+
+// plan says what a job will take, and starts nothing.
+func (c *cli) plan(ctx context.Context, j *job.Job, path, network string) error {
+	p, err := node.PlanJob(ctx, j, network)
+	if err != nil {
+		return trainError(err)
+	}
+	if c.form.Machine() {
+		return c.form.Print(os.Stdout, p)
+	}
+	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
+	row := func(what, format string, args ...any) { fmt.Fprintf(w, "%s\t%s\n", what, fmt.Sprintf(format, args...)) }
+	row("job", "%s (%s), %s parameters", p.ID, p.Name, terminal.Number(float64(p.Parameters)))
+	row("training", "%d steps in %d rounds on %d workers, %s tokens, %s operations", p.Steps, p.Rounds, p.Workers, terminal.Number(float64(p.Tokens)), terminal.Number(float64(p.Flops)))
+	row("cost", "at most %s ZEN of a budget of %s; what is not earned comes back", terminal.Zen(p.Most), terminal.Zen(p.Budget))
+	row("step", "%s of one worker on this machine", terminal.Span(time.Duration(p.StepTime*float64(time.Second))))
+	if p.Seconds > 0 {
+		row("time", "about %s if this machine does everything", terminal.Span(time.Duration(p.Seconds*float64(time.Second))))
+	}
+	row("memory", "%s for each worker", terminal.Bytes(p.Memory))
+	row("disk", "at most %s for each worker", terminal.Bytes(uint64(p.Disk)))
+	row("network", "%s received by each worker in a round", terminal.Bytes(uint64(p.Received)))
+	for _, n := range p.Notes {
+		row("note", "%s", n)
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	if p.Quote != nil {
+		fmt.Println()
+		if err := printQuote(p.Quote); err != nil {
+			return err
+		}
+	}
+	fmt.Printf("\nnext: starling train %s --plan %s\n", path, p.ID)
+	return nil
+}

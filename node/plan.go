@@ -1,0 +1,118 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"time"
+
+	"github.com/starling-network/starling/client/job"
+	"github.com/starling-network/starling/compute/program"
+	"github.com/starling-network/starling/compute/tensor"
+	"github.com/starling-network/starling/compute/train"
+	"github.com/starling-network/starling/exchange/slice"
+	"github.com/starling-network/starling/protocol/market"
+	"github.com/starling-network/starling/role/engine"
+)
+
+// ErrPlanStale is returned for a job that is another than the one that was planned.
+var ErrPlanStale = errors.New("the job is another than the one that was planned")
+
+// Plan is what a job will take, before anything is started.
+type Plan struct {
+	ID         string   `json:"id"` // of the job; another job has another
+	Name       string   `json:"name"`
+	Parameters int      `json:"parameters"`
+	Tokens     uint64   `json:"tokens"` // trained on, all workers together
+	Steps      int      `json:"steps"`
+	Rounds     int      `json:"rounds"`
+	Workers    int      `json:"workers"`
+	Flops      uint64   `json:"flops"`        // of all units once
+	Most       uint64   `json:"most_uzen"`    // that it may cost, with every unit audited
+	Budget     uint64   `json:"budget_uzen"`  //
+	StepTime   float64  `json:"step_seconds"` // of one inner step of one worker, measured here
+	Seconds    float64  `json:"seconds"`      // of training if this machine does all of it; 0: it waits for others
+	Memory     uint64   `json:"memory_bytes"` // of one worker, measured here
+	Disk       int64    `json:"disk_bytes"`   // of one worker's blobs, at most
+	Received   int64    `json:"round_bytes"`  // that a worker receives in a round
+	Notes      []string `json:"notes"`        // settings that have no effect
+	Quote      *Quote   `json:"quote"`        // on a network: who would be taken, and why others would not
+}
+
+// PlanJob makes a job ready, takes one inner step of it to see how long that takes and how much memory, and starts nothing.
+// network is the HTTP interface of a validator, which is asked who would train it, or "".
+func PlanJob(ctx context.Context, j *job.Job, network string) (*Plan, error) {
+	b, err := NewBlueprint(j)
+	if err != nil {
+		return nil, err
+	}
+	o, err := b.order()
+	if err != nil {
+		return nil, err
+	}
+	_, most := market.Quote(o.Terms, embeddedPrice, o.Verifiers)
+	s := b.Spec
+	p := &Plan{
+		ID: b.JobID(), Name: j.Name, Parameters: b.Model.Parameters(), Tokens: b.tokens(j.Training.MaxSteps), Steps: j.Training.MaxSteps,
+		Rounds: int(s.Rounds), Workers: j.Strategy.Workers.Target, Flops: b.UnitFlops() * uint64(s.Units) * uint64(s.Rounds),
+		Most: most, Budget: o.Budget, Disk: engine.Footprint(s, b.Step, b.Manifest, o.Terms, j.Checkpoint.KeepLast), Notes: []string{},
+	}
+	for _, n := range j.Notes {
+		p.Notes = append(p.Notes, n.Place+": "+n.Text)
+	}
+	if p.Received, err = b.traffic(); err != nil {
+		return nil, err
+	}
+	if err := p.tryStep(b); err != nil {
+		return nil, err
+	}
+	if network == "" {
+		p.Seconds = p.StepTime * float64(s.Steps) * float64(s.Rounds) * float64(s.Units) * (1 + float64(o.Terms.AuditPPM)/1e6)
+		return p, nil
+	}
+	p.Quote, err = QuoteJob(ctx, j, network)
+	return p, err
+}
+
+// traffic is how many bytes a worker receives in a round.
+func (b *Blueprint) traffic() (int64, error) {
+	inputs := b.Step.InputShapes()
+	var shapes []tensor.Shape
+	for _, name := range train.Params(b.Step) {
+		shapes = append(shapes, inputs[train.Param+name])
+	}
+	t, err := slice.TrafficOf(b.Spec.Exchange.Codec, shapes, int(b.Spec.Units), int(b.Slices))
+	return t.Total(), err
+}
+
+// tryStep takes two inner steps, of which the second counts: the first makes what later ones use again.
+func (p *Plan) tryStep(b *Blueprint) error {
+	before := heap()
+	exec, err := program.Compile(b.Step, runtime.GOMAXPROCS(0))
+	if err != nil {
+		return err
+	}
+	task := &train.Task{Spec: b.Spec, Step: b.Step, Exec: exec, Corpus: b.Corpus, Frozen: b.Frozen}
+	session, err := task.Begin(b.Genesis, 0)
+	if err != nil {
+		return err
+	}
+	for range 2 {
+		began := time.Now()
+		if _, err := session.Advance(); err != nil {
+			return err
+		}
+		p.StepTime = time.Since(began).Seconds()
+	}
+	p.Memory = max(heap(), before) - before
+	runtime.KeepAlive(session)
+	return nil
+}
+
+// heap is how many bytes are in use.
+func heap() uint64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}
