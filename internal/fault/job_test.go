@@ -20,7 +20,7 @@ import (
 
 const (
 	steps = 24 // inner steps of a round: about a tenth of a second of computing a unit
-	warm  = 1  // rounds after which enough is measured for short deadlines
+	warm  = 2  // rounds after which enough is measured for short deadlines
 )
 
 const jobFile = `apiVersion: starling/v1
@@ -196,7 +196,7 @@ func (j *job) back(what string, who ...*process) {
 	}
 }
 
-// note keeps a line for the end of the test.
+// note keeps a line for the end of a fault.
 func (j *job) note(format string, args ...any) {
 	j.said = append(j.said, fmt.Sprintf(format, args...))
 }
@@ -221,9 +221,6 @@ func (j *job) finish() {
 	}
 	j.money()
 	j.check(func() error { return j.model(summary.StateRoot) })
-	for _, line := range j.said {
-		j.t.Log(line)
-	}
 	j.t.Log(j.pace())
 }
 
@@ -323,8 +320,14 @@ func (j *job) pace() string {
 	return fmt.Sprintf("blocks from round to round: %v", took)
 }
 
-// suffer runs a job to which something happens, as a test of its own.
-func (n *network) suffer(name string, rounds int, fault func(j *job)) {
+// fault is something that happens to a network while it works at a job. It returns when whoever was hurt takes part again.
+type fault struct {
+	name   string
+	happen func(j *job)
+}
+
+// suffer runs a job of so many rounds to which something happens, one thing after the other, each a test of its own.
+func (n *network) suffer(name string, rounds int, faults ...fault) {
 	if n.t.Failed() {
 		return // the network is not what it was
 	}
@@ -333,9 +336,26 @@ func (n *network) suffer(name string, rounds int, fault func(j *job)) {
 	above.Run(name, func(t *testing.T) {
 		n.under(t)
 		begun := time.Now()
-		j := n.submit(strings.ReplaceAll(name, "_", "-"), rounds)
-		fault(j)
+		j := n.submit(name, rounds)
+		for _, f := range faults {
+			whole := t.Run(f.name, func(t *testing.T) {
+				n.under(t)
+				f.happen(j)
+				j.tellNotes()
+			})
+			if n.under(t); !whole {
+				return
+			}
+		}
 		j.finish()
 		t.Logf("%.0f s", time.Since(begun).Seconds())
 	})
+}
+
+// tellNotes says what was noted.
+func (j *job) tellNotes() {
+	for _, line := range j.said {
+		j.t.Log(line)
+	}
+	j.said = nil
 }

@@ -5,72 +5,64 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"testing"
 
 	"github.com/starling-network/starling/protocol/reward"
 	"github.com/starling-network/starling/protocol/run"
 )
 
-// A worker that is started while a run goes on downloads what it needs from several members at a time, and is paid for a unit
+// join starts a worker while a run goes on: it downloads what it needs from several members at a time, and is paid for a unit
 // of the second round after that, and after it has reproduced a unit, at the latest.
-func TestNewcomer(t *testing.T) {
-	if !*whole {
-		t.Skip("run with -faults")
-	}
-	n := newNetwork(t, false, nil)
-	n.set = []string{"--set", "strategy.workers.max=5"}
-	n.suffer("join", 12, func(j *job) {
-		p := n.newcomer
-		j.hurt = j.run(j.id).Round
-		p.start(0)
-		p.ready()
-		var joined, here, began uint32
-		j.until("the newcomer to be taken in", func(s run.State) bool {
-			_, known := s.Member(p.address)
-			joined = s.Round
-			return known
-		})
-		j.until("its download, and a unit that it reproduces", func(s run.State) bool {
-			m, _ := s.Member(p.address)
-			t, onTrial := s.Trial(p.address)
-			here = s.Round
-			return m.Active || onTrial && !t.Seal.IsZero()
-		})
-		j.until("its first commitment", func(s run.State) bool {
-			began = s.Round
-			return has(s, p, run.Committed) || has(s, p, run.Auditing) || has(s, p, run.Sealed) || has(s, p, run.Accepted)
-		})
-		j.note("%s: started in round %d, joined in round %d, ready in round %d, first unit in round %d", p.name, j.hurt+1, joined+1, here+1, began+1)
-		if began > here+2 {
-			t.Errorf("it was ready in round %d, and has its first unit in round %d", here+1, began+1)
-		}
-		var said struct {
-			Process struct {
-				Peers []struct {
-					Received uint64 `json:"received_bytes"`
-				} `json:"peers"`
-			} `json:"process"`
-		}
-		out, err := exec.Command(program, "worker", "status", "--home", filepath.Join(n.dir, p.name), "-o", "json").Output()
-		if err != nil || json.Unmarshal(out, &said) != nil {
-			t.Fatalf("its status: %v\n%s", err, out)
-		}
-		var gave []uint64
-		for _, l := range said.Process.Peers {
-			if l.Received > 1000 {
-				gave = append(gave, l.Received)
-			}
-		}
-		if len(gave) < 2 {
-			t.Errorf("its bytes came from %d peers: %+v", len(gave), said.Process.Peers)
-		}
-		j.note("%s: %d peers gave it %v bytes", p.name, len(gave), gave)
-		n.paid = func(receipts []reward.Receipt) {
-			if !slices.ContainsFunc(receipts, func(r reward.Receipt) bool {
-				return r.Who == p.address && r.Kind == reward.Work && r.Amount > 0 && r.Round == began
-			}) {
-				t.Errorf("it is not paid for its unit of round %d", began+1)
-			}
-		}
+func (n *network) join(j *job) {
+	p := n.newcomer
+	j.hurt = j.run(j.id).Round
+	p.start(0)
+	p.ready()
+	var joined, here, began uint32
+	j.until("the newcomer to be taken in", func(s run.State) bool {
+		_, known := s.Member(p.address)
+		joined = s.Round
+		return known
 	})
+	j.until("its download, and a unit that it reproduces", func(s run.State) bool {
+		m, _ := s.Member(p.address)
+		t, onTrial := s.Trial(p.address)
+		here = s.Round
+		return m.Active || onTrial && !t.Seal.IsZero()
+	})
+	j.until("its first commitment", func(s run.State) bool {
+		began = s.Round
+		return has(s, p, run.Committed) || has(s, p, run.Auditing) || has(s, p, run.Sealed) || has(s, p, run.Accepted)
+	})
+	j.note("%s: started in round %d, joined in round %d, ready in round %d, first unit in round %d", p.name, j.hurt+1, joined+1, here+1, began+1)
+	if began > here+2 {
+		j.t.Errorf("it was ready in round %d, and has its first unit in round %d", here+1, began+1)
+	}
+	var said struct {
+		Process struct {
+			Peers []struct {
+				Received uint64 `json:"received_bytes"`
+			} `json:"peers"`
+		} `json:"process"`
+	}
+	out, err := exec.Command(program, "worker", "status", "--home", filepath.Join(n.dir, p.name), "-o", "json").Output()
+	if err != nil || json.Unmarshal(out, &said) != nil {
+		j.t.Fatalf("its status: %v\n%s", err, out)
+	}
+	var gave []uint64
+	for _, l := range said.Process.Peers {
+		if l.Received > 1000 {
+			gave = append(gave, l.Received)
+		}
+	}
+	if len(gave) < 2 {
+		j.t.Errorf("its bytes came from %d peers: %+v", len(gave), said.Process.Peers)
+	}
+	j.note("%s: %d peers gave it %v bytes", p.name, len(gave), gave)
+	n.paid = func(receipts []reward.Receipt) {
+		if !slices.ContainsFunc(receipts, func(r reward.Receipt) bool {
+			return r.Who == p.address && r.Kind == reward.Work && r.Amount > 0 && r.Round == began
+		}) {
+			j.t.Errorf("it is not paid for its unit of round %d", began+1)
+		}
+	}
 }

@@ -23,7 +23,7 @@ func TestLinks(t *testing.T) {
 	separate(t)
 	t.Parallel()
 	n := newNetwork(t, true, nil)
-	n.suffer("kill_mid-upload_on_a_slow_link", 7, func(j *job) {
+	n.suffer("links", 20, fault{"kill_mid-upload_on_a_slow_link", func(j *job) {
 		w := n.workers[0]
 		w.machine.slow(512)
 		s := j.until("an upload", func(s run.State) bool { return s.Phase == run.Attest && has(s, w, run.Committed) })
@@ -33,8 +33,7 @@ func TestLinks(t *testing.T) {
 		j.until("the next round", func(s run.State) bool { return s.Round > j.hurt })
 		w.start(0)
 		j.back("killed while it uploaded", w)
-	})
-	n.suffer("cut_a_link", 18, func(j *job) {
+	}}, fault{"cut_a_link", func(j *job) {
 		w := n.workers[1]
 		s := j.until("a unit in training", func(s run.State) bool { return trains(s, w) })
 		j.hurt = s.Round
@@ -42,8 +41,8 @@ func TestLinks(t *testing.T) {
 		j.pass(10 * time.Second)
 		w.machine.mend()
 		j.back("cut off for 10 s", w)
-	})
-	n.suffer("partition_and_heal", 25, func(j *job) {
+	}})
+	parted := []fault{{"partition_and_heal", func(j *job) {
 		v, w := n.validators[3], n.workers[3] // this worker follows the chain at this validator
 		j.hurt = j.run(j.id).Round
 		v.machine.move(island)
@@ -53,18 +52,19 @@ func TestLinks(t *testing.T) {
 		w.machine.move(mainland)
 		n.level(v)
 		j.back("alone with one validator for 15 s", w)
-	})
+	}}}
 	if why := emulates(); why != nil {
 		t.Logf("skipped delay_and_loss: %v", why)
+		n.suffer("partition", 16, parted...)
 		return
 	}
-	n.suffer("delay_and_loss", 10, func(j *job) {
+	n.suffer("partition", 22, append(parted, fault{"delay_and_loss", func(j *job) {
 		j.hurt = j.run(j.id).Round
 		for _, p := range n.members() {
 			p.machine.lossy("50ms", 2)
 		}
 		j.back("50 ms away, losing 2 % of the packets", n.members()...)
-	})
+	}})...)
 }
 
 // level waits until a validator has the block that the chain is at.

@@ -57,7 +57,13 @@ var machines atomic.Int32
 func newMachine(t *testing.T) *machine {
 	t.Helper()
 	number := machines.Add(1) + 1
-	m := &machine{t: t, name: fmt.Sprintf("m%d", number), address: fmt.Sprintf("10.77.0.%d", number)}
+	return plug(t, fmt.Sprintf("m%d", number), fmt.Sprintf("10.77.0.%d", number))
+}
+
+// plug plugs in a machine with a name and an address.
+func plug(t *testing.T, name, address string) *machine {
+	t.Helper()
+	m := &machine{t: t, name: name, address: address}
 	m.must(ip("netns add %s", m.name))
 	t.Cleanup(func() { m.must(ip("netns delete %s", m.name)) })
 	m.must(ip("link add %s type veth peer name eth0 netns %s", m.name, m.name))

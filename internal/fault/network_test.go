@@ -22,7 +22,7 @@ import (
 const (
 	validators = 4 // one may be down
 	workers    = 4
-	blockTime  = "200ms"
+	blockTime  = "500ms"
 )
 
 // network is a network of processes.
@@ -244,9 +244,7 @@ func (n *network) stop() {
 		n.hang()
 	}
 	for _, p := range n.all {
-		if p.ended != nil {
-			p.kill()
-		}
+		p.kill()
 	}
 	for _, c := range n.checks {
 		if err := <-c.ended; err != nil {

@@ -21,6 +21,7 @@ type process struct {
 	t       *testing.T
 	name    string
 	machine *machine
+	dir     string // in which it runs; "": the one of the tests
 	args    []string
 	address string // account of a worker, a verifier, or a consumer
 
@@ -39,6 +40,7 @@ type process struct {
 func (p *process) start(shift time.Duration) {
 	p.t.Helper()
 	c := p.machine.command(append([]string{program}, p.args...)...)
+	c.Dir = p.dir
 	// It dies with the thread that started it, and Go ends no thread on which nobody has locked a goroutine.
 	c.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	pipe, err := c.StderrPipe()
@@ -127,9 +129,12 @@ func (p *process) signal(s syscall.Signal) {
 	}
 }
 
-// kill ends the process without warning.
+// kill ends the process without warning. One that was never started is as dead.
 func (p *process) kill() {
 	p.t.Helper()
+	if p.ended == nil {
+		return
+	}
 	if p.running() {
 		p.signal(syscall.SIGKILL)
 	}

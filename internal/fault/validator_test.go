@@ -1,6 +1,7 @@
 package fault
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -27,7 +28,18 @@ func TestValidators(t *testing.T) {
 		sizes = map[string]int{"worker-2": 64 << 20, "validator-2": 256 << 20}
 	}
 	n := newNetwork(t, apart, sizes, "--reserve", "64MiB")
-	n.suffer("kill_a_validator", 11, func(j *job) {
+	var deaths []fault
+	for _, file := range []string{"cs.wal", "application.db", "state.db", "blockstore.db"} {
+		deaths = append(deaths, fault{"truncate_" + file, func(j *job) {
+			v := n.validators[3]
+			j.hurt = j.run(j.id).Round
+			v.kill()
+			truncate(j.t, filepath.Join(n.dir, v.name, "data", file))
+			v.start(0)
+			j.caughtUp("the last write of its "+file+" was lost", v)
+		}})
+	}
+	deaths = append(deaths, fault{"kill_a_validator", func(j *job) {
 		v, w := n.validators[1], n.workers[1] // this worker follows the chain at this validator
 		j.hurt = j.run(j.id).Round
 		v.kill()
@@ -35,18 +47,9 @@ func TestValidators(t *testing.T) {
 		v.start(0)
 		j.caughtUp("killed", v)
 		j.back("its validator was killed", w)
-	})
-	for _, file := range []string{"application.db", "state.db", "blockstore.db", "cs.wal"} {
-		n.suffer("truncate_"+file, 5, func(j *job) {
-			v := n.validators[3]
-			j.hurt = j.run(j.id).Round
-			v.kill()
-			truncate(j.t, filepath.Join(n.dir, v.name, "data", file))
-			v.start(0)
-			j.caughtUp("the last write of its "+file+" was lost", v)
-		})
-	}
-	n.suffer("wrong_clocks", 12, func(j *job) {
+	}})
+	n.suffer("validators", 18, deaths...)
+	n.suffer("clocks", 12, fault{"wrong_clocks", func(j *job) {
 		j.hurt = j.run(j.id).Round
 		for i, p := range []*process{n.workers[0], n.workers[2], n.validators[3]} {
 			shift := []time.Duration{61 * time.Minute, -61 * time.Minute}[i%2]
@@ -64,20 +67,19 @@ func TestValidators(t *testing.T) {
 				j.caughtUp(what, p)
 			}
 		}
-	})
+	}})
 	if !apart {
 		t.Logf("no file systems of their own, and so no full ones: %v", whyNot())
 		return
 	}
-	n.suffer("full_disk_of_a_worker", 14, func(j *job) {
+	n.suffer("disks", 20, fault{"full_disk_of_a_worker", func(j *job) {
 		w := n.workers[2]
 		j.hurt = j.run(j.id).Round
 		free := fill(j.t, filepath.Join(n.dir, w.name))
 		j.until("two rounds", func(s run.State) bool { return s.Round > j.hurt+1 })
 		free()
 		j.back("its disk was full", w)
-	})
-	n.suffer("full_disk_of_a_validator", 14, func(j *job) {
+	}}, fault{"full_disk_of_a_validator", func(j *job) {
 		v, w := n.validators[2], n.workers[2] // this worker follows the chain at this validator
 		j.hurt = j.run(j.id).Round
 		free := fill(j.t, filepath.Join(n.dir, v.name))
@@ -86,18 +88,32 @@ func TestValidators(t *testing.T) {
 			j.t.Errorf("status while its disk is full: %v\n%s", err, said)
 		}
 		j.until("two rounds", func(s run.State) bool { return s.Round > j.hurt+1 })
+		at := n.rpc[slices.Index(n.validators, v)]
+		for _, ask := range []string{"status", "doctor"} {
+			if said, err := exec.Command(program, ask, "--network", at, "-o", "json").CombinedOutput(); err == nil || !strings.Contains(string(said), "DISK_FULL") {
+				j.t.Errorf("%s while the disk of %s is full: %v\n%s", ask, at, err, said)
+			}
+		}
 		free()
 		v.says("there is room on the disk again")
 		j.caughtUp("its disk was full", v)
 		j.back("its validator's disk was full", w)
-	})
+	}})
 }
 
-// caughtUp waits until validators have the block that the chain is at, and notes in how many rounds from now.
+// caughtUp waits until a validator has the block that the chain is at, and notes in how many rounds from now. It must still have
+// its vote: the network is to live through the next fault, too.
 func (j *job) caughtUp(what string, v *process) {
 	j.t.Helper()
 	from := j.run(j.id).Round
 	j.level(v)
+	var said struct {
+		Power int64 `json:"power"`
+	}
+	out, err := exec.Command(program, "validator", "status", filepath.Join(j.dir, v.name), "-o", "json").Output()
+	if err != nil || json.Unmarshal(out, &said) != nil || said.Power == 0 {
+		j.t.Errorf("%s has no vote: %v\n%s", v.name, err, out)
+	}
 	j.note("%s: %s in round %d, back in round %d, recovered in %d rounds", v.name, what, j.hurt+1, from+1, j.run(j.id).Round-from)
 }
 

@@ -17,19 +17,18 @@ func has(s run.State, p *process, status run.Status) bool {
 	return slices.ContainsFunc(s.Units, func(u run.Unit) bool { return u.Worker == p.address && u.Status == status })
 }
 
-// Workers are killed at every stage of a round and started again, or paused. All others go on.
+// Workers are killed at every stage of a round and started again, or paused, or come while a run goes on. All others go on.
 func TestWorkers(t *testing.T) {
 	t.Parallel()
 	n := newNetwork(t, false, nil)
-	n.suffer("kill_mid-unit", 7, func(j *job) {
+	first := []fault{{"kill_mid-unit", func(j *job) {
 		w := n.workers[1]
 		j.catch(w, "a unit in training", func(s run.State) bool { return trains(s, w) })
 		w.kill()
 		j.until("the next round", func(s run.State) bool { return s.Round > j.hurt })
 		w.start(0)
 		j.back("killed in training", w)
-	})
-	n.suffer("kill_the_only_holder", 7, func(j *job) {
+	}}, {"kill_the_only_holder", func(j *job) {
 		slow, w := n.workers[2], n.workers[3]
 		j.catch(slow, "a unit in training", func(s run.State) bool { return trains(s, slow) })
 		j.until("a commitment", func(s run.State) bool { return s.Round > j.hurt || has(s, w, run.Committed) })
@@ -38,11 +37,12 @@ func TestWorkers(t *testing.T) {
 		j.until("the next round", func(s run.State) bool { return s.Round > j.hurt })
 		w.start(0)
 		j.back("killed with the only copy of its update", w)
-	})
+	}}}
 	if !*whole {
+		n.suffer("kill", 12, first...)
 		return
 	}
-	n.suffer("kill_mid-upload", 7, func(j *job) {
+	n.suffer("kill", 18, append(first, fault{"kill_mid-upload", func(j *job) {
 		w := n.workers[0]
 		s := j.until("an upload", func(s run.State) bool { return s.Phase == run.Attest && has(s, w, run.Committed) })
 		j.hurt = s.Round
@@ -50,39 +50,37 @@ func TestWorkers(t *testing.T) {
 		j.until("the next round", func(s run.State) bool { return s.Round > j.hurt })
 		w.start(0)
 		j.back("killed when others fetched its update", w)
-	})
-	n.suffer("kill_mid-aggregation", 7, func(j *job) {
+	}})...)
+	n.suffer("damage", 18, fault{"kill_mid-aggregation", func(j *job) {
 		w := n.workers[1]
 		j.catch(w, "a checkpoint in the making", func(s run.State) bool { return s.Phase == run.Attest && !s.Voted(w.address) })
 		w.kill()
 		j.until("the next round", func(s run.State) bool { return s.Round > j.hurt })
 		w.start(0)
 		j.back("killed while it combined updates", w)
-	})
-	n.suffer("kill_the_verifier", 7, func(j *job) {
+	}}, fault{"kill_the_verifier", func(j *job) {
 		v := n.verifier
 		j.catch(v, "an audit", func(s run.State) bool { return len(s.Audits(v.address)) > 0 })
 		v.kill()
 		j.after(10)
 		v.start(0)
 		j.back("killed while it audited", v)
-	})
-	n.suffer("pause_20_s", 25, func(j *job) {
+	}}, fault{"corrupt_blobs", func(j *job) {
+		w := n.workers[3]
+		j.hurt = j.run(j.id).Round
+		w.kill()
+		corrupt(j.t, filepath.Join(n.dir, w.name, "blobs"))
+		w.start(0)
+		j.back("restarted with every blob on its disk corrupt", w)
+	}})
+	n.suffer("pause", 16, fault{"pause_20_s", func(j *job) {
 		w := n.workers[2]
 		j.catch(w, "a unit in training", func(s run.State) bool { return trains(s, w) })
 		j.pass(20 * time.Second)
 		w.resume()
 		j.back("paused for 20 s", w)
-	})
-	n.suffer("corrupt_blobs", 8, func(j *job) {
-		w := n.workers[3]
-		j.hurt = j.run(j.id).Round
-		w.kill()
-		corrupt(t, filepath.Join(n.dir, w.name, "blobs"))
-		w.start(0)
-		j.back("restarted with every blob on its disk corrupt", w)
-	})
-	n.suffer("restart_everything", 7, func(j *job) {
+	}})
+	n.suffer("restart", 7, fault{"restart_everything", func(j *job) {
 		j.hurt = j.run(j.id).Round
 		for _, p := range n.all {
 			p.kill()
@@ -91,7 +89,9 @@ func TestWorkers(t *testing.T) {
 		n.consumer.args = append(n.consumer.args, "--resume")
 		n.consumer.start(0)
 		j.back("everything was killed and started", n.members()...)
-	})
+	}})
+	n.set = []string{"--set", "strategy.workers.max=5"}
+	n.suffer("newcomer", 12, fault{"join", n.join})
 }
 
 // pass waits until so much time has passed on the chain.
