@@ -253,12 +253,18 @@ func codecOf(c job.Compression) string {
 	return codecs[c.Quantize]
 }
 
+// feedbackDecay is that of what error feedback adds to the next update (Sarfi et al. 2025).
+const feedbackDecay = 0.95
+
 func (b *Blueprint) exchange() train.Exchange {
 	st := b.Job.Strategy
 	o := st.OuterOptimizer
 	x := train.Exchange{Codec: codecOf(st.Compression), Rule: st.Aggregation.Rule, Outer: o.Name, Rate: o.LR, Momentum: o.Momentum}
 	if x.Rule == aggregate.TrimmedMean {
 		x.Trim = st.Aggregation.Trim
+	}
+	if c := st.Compression; c.ErrorFeedback {
+		x.Feedback, x.Carry = feedbackDecay, uint32(c.FeedbackRounds)
 	}
 	if o.Adaptive() {
 		x.Momentum, x.Decay, x.Tau = o.Betas[0], o.Betas[1], o.Eps

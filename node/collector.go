@@ -277,7 +277,7 @@ func (c *collector) collect(ctx context.Context, round, latest uint32) error {
 	if err := c.record(ctx, round, next, c.losses(ctx, entry, holders), &line); err != nil {
 		return err
 	}
-	return c.prune(ctx, c.keep()+embeddedWindow)
+	return c.prune(ctx, c.keep()+int(window(c.opt.Job)))
 }
 
 // voidError says that collected checkpoints are not in the lineage any more.

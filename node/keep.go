@@ -142,7 +142,7 @@ func (k *keeper) forget(s run.State) {
 	for _, l := range s.All() {
 		named[l.Base.CID] = true
 		for _, u := range l.Units {
-			named[u.Commit.UpdateCID] = true
+			named[u.Commit.UpdateCID], named[u.Commit.Carried.CID] = true, true
 		}
 	}
 	other := func(cid string, _ []blob.CID) bool { return !named[cid] }
@@ -164,6 +164,9 @@ func (k *keeper) open(ctx context.Context, s run.State) (needed []blob.CID) {
 			add(u.Commit.UpdateCID)
 			add(u.Commit.Log)
 			needed = append(needed, k.pieces(ctx, u.Commit.UpdateCID)...)
+			if cid := u.Commit.Carried.CID; cid != "" {
+				needed = append(needed, k.blobs(ctx, run.Checkpoint{CID: cid}, k.store.Get)...)
+			}
 		}
 	}
 	for _, x := range s.Slices {

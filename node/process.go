@@ -135,6 +135,9 @@ func (p *process) observe(ctx context.Context, height int64) (*role.Block, error
 	if p.party == nil {
 		err = p.open(ctx, b.Run)
 	}
+	if err == nil {
+		p.party.Follow(b.Run)
+	}
 	return b, err
 }
 

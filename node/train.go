@@ -185,6 +185,15 @@ func auditPPM(v job.Verification) uint32 {
 	return uint32(v.Fraction*1e6 + 0.5)
 }
 
+// window is how many rounds a run may be ahead of its audits. Rounds through which units hand on a state become final
+// together: training goes on meanwhile.
+func window(j *job.Job) uint32 {
+	if c := j.Strategy.Compression; c.ErrorFeedback {
+		return max(embeddedWindow, min(run.MaxWindow, 2*uint32(c.FeedbackRounds)))
+	}
+	return embeddedWindow
+}
+
 // order is what the consumer asks the chain for, but for what is known only once the blobs are stored.
 func (b *Blueprint) order() (market.Order, error) {
 	j := b.Job
@@ -196,7 +205,7 @@ func (b *Blueprint) order() (market.Order, error) {
 		Terms: run.Terms{
 			Job: b.JobID(), Spec: b.Spec.Digest(), Rounds: b.Spec.Rounds, Units: b.Spec.Units, Segments: b.Spec.Segments(),
 			UnitFlops: b.UnitFlops(), AuditPPM: auditPPM(j.Strategy.Verification),
-			Deadlines: run.Deadlines{Train: 600, Audit: 600, Attest: 300, Challenge: embeddedChallenge}, Window: embeddedWindow,
+			Deadlines: run.Deadlines{Train: 600, Audit: 600, Attest: 300, Challenge: embeddedChallenge}, Window: window(j), Carry: b.Spec.Exchange.Carry,
 			Screen: screens[j.Strategy.Verification.Screen], Tolerance: tolerance(j), Slices: b.Slices,
 			Drawn: j.Strategy.Verification.Segments == "drawn",
 		},

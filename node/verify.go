@@ -238,7 +238,8 @@ type verification struct {
 	lines []Line
 	store *blob.Disk
 	opt   VerifyOptions
-	tasks chan *train.Task // one per thread
+	tasks chan *train.Task   // one per thread
+	on    [][]*tensor.Tensor // what each unit hands on to the next round; nil: nothing
 
 	seen     sync.Mutex
 	distance float64 // largest so far
@@ -296,6 +297,9 @@ func (v *verification) run(ctx context.Context) (*Verified, error) {
 // start returns the checkpoint after a number of rounds: the newest stored one that the lineage confirms, or genesis.
 func (v *verification) start(ctx context.Context, rounds uint32) (*train.Checkpoint, error) {
 	for r := rounds; r > 0; r-- {
+		if v.b.Spec.Carries(r - 1) {
+			continue // what is handed on to it is not stored
+		}
 		if c, err := engine.LoadCheckpoint(ctx, v.lines[r-1].checkpoint(), v.store.Get); err == nil {
 			return c, nil
 		}
@@ -309,6 +313,10 @@ func (v *verification) round(ctx context.Context, base *train.Checkpoint) (*trai
 	tolerant := tolerance(v.b.Job).DistancePPM > 0
 	deltas := make([][]*tensor.Tensor, v.b.Spec.Units)
 	updates := make([]string, v.b.Spec.Units)
+	from, on := v.on, make([][]*tensor.Tensor, v.b.Spec.Units)
+	if from == nil || !v.b.Spec.Carries(base.Round-1) {
+		from = make([][]*tensor.Tensor, v.b.Spec.Units)
+	}
 	g, working := errgroup.WithContext(ctx)
 	for unit := range v.b.Spec.Units {
 		g.Go(func() error {
@@ -318,10 +326,11 @@ func (v *verification) round(ctx context.Context, base *train.Checkpoint) (*trai
 			if err != nil {
 				return err
 			}
-			u, err := outer.Commit(v.b.Spec, base.Round, unit, r)
+			u, left, err := outer.Commit(v.b.Spec, base.Round, unit, r, from[unit])
 			if err != nil {
 				return err
 			}
+			on[unit] = left
 			served, _, err := engine.Pack(v.b.Spec, v.b.Step, v.b.Slices, u)
 			if err != nil {
 				return err
@@ -339,6 +348,7 @@ func (v *verification) round(ctx context.Context, base *train.Checkpoint) (*trai
 	if i := firstDifference(updates, line.Updates); i >= 0 && !tolerant {
 		return nil, mismatch(line.Round, "the update of unit %d is not the attested one", i)
 	}
+	v.on = on
 	next, err := outer.Advance(v.b.Spec, base, deltas)
 	if err != nil {
 		return nil, err

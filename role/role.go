@@ -57,7 +57,8 @@ type (
 	Checked struct {
 		Action Check
 		Right  bool
-		Differ uint32       // unless Right: the first segment root that differs; their number: only the update differs
+		Differ uint32       // unless Right: the first segment root that differs; their number: only the update differs; after that only what is handed on
+		Wrong  *uint32      // not nil: the unit cannot be executed, for what it handed on in this round is not what it should be
 		Seal   canon.Digest // if Right: root of the state over keyed leaves
 	}
 	// Reduced says that a slice of the next checkpoint is computed and stored. Nobody can ask for it who does not know its CID.

@@ -178,8 +178,12 @@ func (p *Pay) End(w *World) error {
 	if err := p.once(receipts); err != nil {
 		return err
 	}
-	if s, err := w.State(); err != nil || s.Phase != run.Done {
+	s, err := w.State()
+	if err != nil || s.Phase != run.Done {
 		return err
+	}
+	if p.rolled && s.Terms.Carry > 0 { // what was built on a state that nobody has cannot be settled
+		return nil
 	}
 	return p.all(receipts, w.Name)
 }

@@ -34,6 +34,23 @@ type Job struct {
 	bases   []canon.Digest           // that they start from, in the order in which they were first asked for
 	lineage []canon.Digest           // roots of honest checkpoints, from genesis
 	last    *train.Checkpoint
+	from    []run.Carried // what the units after it start from
+	handed  [][]byte      // blobs of that
+}
+
+// shelf is a store without peers.
+type shelf struct{ blob.Store }
+
+// Fetch implements engine.Peers.
+func (s shelf) Fetch(ctx context.Context, c blob.CID, _ []string) ([]byte, error) {
+	return s.Get(ctx, c)
+}
+
+// Each implements engine.Peers.
+func (shelf) Each(n int, do func(i int)) {
+	for i := range n {
+		do(i)
+	}
 }
 
 // remembered is from how many checkpoints the units are known. Who asks for older ones waits for them again.
@@ -43,14 +60,16 @@ const remembered = 8
 type unitKey struct {
 	base    canon.Digest
 	unit    uint32
-	segment uint32 // to the end of which it is computed; 0: all of it
-	slices  uint32 // of the update
+	segment uint32       // to the end of which it is computed; 0: all of it
+	slices  uint32       // of the update
+	from    canon.Digest // root of what is handed on to the unit
 }
 
 // Size of a job.
 type Size struct {
 	Rounds, Units, Steps, Segment uint32
 	Rate                          float64 // learning rate; 0: one that learns
+	Carry                         uint32  // rounds through which units hand on what their updates left out; 0: nothing is left out
 }
 
 // NewJob makes a language model of some thousand parameters and a text for it to read.
@@ -70,6 +89,9 @@ func NewJob(z Size) (*Job, error) {
 		return nil, err
 	}
 	exchange := train.Exchange{Codec: codec.Int8, Rule: aggregate.Mean, Outer: outer.Nesterov, Rate: 0.7, Momentum: 0.9}
+	if z.Carry > 0 {
+		exchange = train.Exchange{Codec: codec.TopKName(82, 2), Rule: aggregate.Contributors, Outer: outer.SGD, Rate: 1, Feedback: 0.95, Carry: z.Carry}
+	}
 	genesis, err := outer.Genesis(exchange, train.Params(step), config.Init(seed))
 	if err != nil {
 		return nil, err
@@ -107,7 +129,7 @@ func (j *Job) terms(c Config) run.Terms {
 	}
 	return run.Terms{
 		Job: j.ID(), Spec: s.Digest(), Rounds: s.Rounds, Units: s.Units, Segments: s.Segments(),
-		UnitFlops: j.Task.Step.Flops() * uint64(s.Steps), AuditPPM: c.AuditPPM, Window: 4, Slices: c.Slices, Screen: look, Tolerance: c.Tolerance, Drawn: c.Drawn,
+		UnitFlops: j.Task.Step.Flops() * uint64(s.Steps), AuditPPM: c.AuditPPM, Window: max(4, min(run.MaxWindow, 2*s.Exchange.Carry)), Carry: s.Exchange.Carry, Slices: c.Slices, Screen: look, Tolerance: c.Tolerance, Drawn: c.Drawn,
 		Deadlines: run.Deadlines{Train: c.Deadline, Audit: c.Deadline, Attest: c.Deadline, Challenge: 30},
 	}
 }
@@ -117,17 +139,31 @@ func (j *Job) Root(rounds uint32) (canon.Digest, error) {
 	for uint32(len(j.lineage)) <= rounds {
 		s := j.Task.Spec
 		name := run.Checkpoint{Round: j.last.Round, Root: j.lineage[j.last.Round]}
-		e, err := engine.New(run.Terms{Job: j.ID()}, j.Task, blob.NewMemory(), nil)
+		store := blob.NewMemory()
+		e, err := engine.New(run.Terms{Job: j.ID()}, j.Task, store, shelf{store})
 		if err != nil {
 			return canon.Digest{}, err
 		}
 		e.Hold(name, j.last)
+		e.Follow(run.State{Lap: run.Lap{Round: name.Round, Base: name, From: j.from}})
+		for _, b := range j.handed {
+			if _, err := store.Put(context.Background(), b); err != nil {
+				return canon.Digest{}, err
+			}
+		}
+		j.from, j.handed = nil, nil
 		units := make([]run.Unit, s.Units)
 		updates := make([][]byte, s.Units)
 		for i := range units {
+			if err := e.Start(context.Background(), name, uint32(i), nil); err != nil {
+				return canon.Digest{}, err
+			}
 			w, err := memo{e, j, 0}.Train(context.Background(), name, uint32(i))
 			if err != nil {
 				return canon.Digest{}, err
+			}
+			if s.Carries(name.Round) {
+				j.from, j.handed = append(j.from, w.Commit.Carried), append(j.handed, w.Handed...)
 			}
 			units[i], updates[i] = run.Unit{Index: uint32(i), Commit: w.Commit}, w.Update
 		}
@@ -156,7 +192,14 @@ func (m memo) Train(ctx context.Context, name run.Checkpoint, unit uint32) (*eng
 }
 
 func (m memo) trainTo(ctx context.Context, name run.Checkpoint, unit, segment uint32) (*engine.Work, error) {
-	key := unitKey{name.Root, unit, segment, m.slices}
+	var from run.Carried
+	if segment == 0 {
+		var err error
+		if from, err = m.From(name, unit); err != nil {
+			return nil, err
+		}
+	}
+	key := unitKey{name.Root, unit, segment, m.slices, from.Root}
 	if w, ok := m.job.known[key]; ok {
 		return w, nil
 	}

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -144,6 +145,15 @@ func TestMix(t *testing.T) {
 	var lies, convicted, spoiled int
 	for s := *seed; s < *seed+*seeds; s++ {
 		c := mix(base, s)
+		if s%3 == 0 { // units hand on a state, and one of those who lie may lie about that
+			c.Job = carrying(t).Job
+			for _, who := range slices.Sorted(maps.Keys(c.Acts)) {
+				if strings.HasPrefix(who, "worker") && s%2 == 0 {
+					c.Acts[who] = adversary.TampersState{Withholds: s%4 == 0}
+					break
+				}
+			}
+		}
 		if testing.Verbose() && *seeds == 1 {
 			c.Log = func(line string) { t.Log(line) }
 		}

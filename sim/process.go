@@ -141,6 +141,7 @@ func (p *process) block(height int64) {
 	switch {
 	case b == nil || p.departed:
 	case p.party != nil:
+		p.party.Follow(b.Run)
 		p.tell(*b)
 	case !p.opening:
 		p.opening = true

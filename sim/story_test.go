@@ -107,6 +107,34 @@ func TestStories(t *testing.T) {
 	}
 }
 
+// A lie about what a unit hands on is a lie like any other, whether the state that it commits to can be had or not, and so
+// is every other lie where units hand on a state.
+func TestStoriesOfCarriedState(t *testing.T) {
+	caught := func(name, who string, a adversary.Act) story {
+		return story{name: name, acts: one(who, a), slashed: []string{who}, unpaid: []string{who}, out: []string{who}}
+	}
+	config := carrying(t)
+	for _, s := range []story{
+		{name: "nobody lies"},
+		caught("lies about its state", w1, adversary.TampersState{}),
+		caught("lies about its state, and withholds it", w1, adversary.TampersState{Withholds: true}),
+		{name: "lies about its state, withholds it, and is seldom audited", auditPPM: 1, acts: one(w1, adversary.Patient{Round: 1, Then: adversary.TampersState{Withholds: true}}),
+			slashed: []string{w1}, unpaid: []string{w1}, out: []string{w1}},
+		{name: "lies about its state, withholds it, and a verifier shields it", slashed: []string{w1}, unpaid: []string{w1}, out: []string{w1}, perhaps: v1,
+			acts: map[string]adversary.Act{w1: adversary.TampersState{Withholds: true}, v1: adversary.Colludes{With: keyOf(w1).Address()}}},
+		caught("skips its work", w1, adversary.Skips{}),
+		caught("poisons its update", w1, adversary.Poisons{Factor: -10}),
+		caught("trains on other data", w1, adversary.WrongData{}),
+		caught("says that its units diverge", w1, adversary.ClaimsDivergence{}),
+		caught("accuses the update", v1, adversary.Accuses{Segment: 3, Manner: adversary.ToTheLeaf}),
+		caught("accuses what is handed on", v1, adversary.Accuses{Segment: 4, Manner: adversary.ToTheLeaf}),
+		{name: "commits and goes silent", acts: one(w1, adversary.GoesSilent{}), unpaid: []string{w1}, out: []string{w1}},
+		{name: "passes without a look", acts: one(v1, adversary.Stamps{}), unpaid: []string{v1}, out: []string{v1}, fined: v1},
+	} {
+		t.Run(s.name, func(t *testing.T) { s.test(t, config) })
+	}
+}
+
 func (s story) test(t *testing.T, c Config) {
 	c.Acts, c.Withhold, c.Drawn = s.acts, s.withhold, s.drawn
 	if s.auditPPM > 0 {

@@ -21,3 +21,19 @@ func small(t testing.TB) Config {
 }
 
 var shared *Job
+
+// carrying is small with a job whose units hand on what their updates leave out, through three rounds in a row.
+func carrying(t testing.TB) Config {
+	t.Helper()
+	c := small(t)
+	if sharedCarrying == nil {
+		var err error
+		if sharedCarrying, err = NewJob(Size{Rounds: 5, Units: 4, Steps: 6, Segment: 3, Carry: 3}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c.Job = sharedCarrying
+	return c
+}
+
+var sharedCarrying *Job

@@ -56,6 +56,8 @@ func (r *Referee) Judge(c dispute.Claim, payload []byte) (dispute.Ruling, error)
 		return r.binding(c, payload)
 	case dispute.Update:
 		return r.update(c, payload)
+	case dispute.Carry:
+		return r.carry(c, payload)
 	case dispute.Tile:
 		if uint64(c.Index) >= uint64(len(r.step.Ops)) || c.Part >= parts(r.step, c.Index) {
 			return dispute.Ruling{}, wrong("the program has no operator %d, or that no part %d", c.Index, c.Part)

@@ -53,8 +53,8 @@ func (p pretender) Trace(step uint32) (*canon.Tree, error) {
 	return canon.NewTree(list), nil
 }
 
-func (p pretender) Update() (*canon.Tree, error) {
-	t, err := p.Witness.Update()
+func (p pretender) Result(k dispute.Kind) (*canon.Tree, error) {
+	t, err := p.Witness.Result(k)
 	if err != nil || p.at.kind != dispute.Update {
 		return t, err
 	}
@@ -94,7 +94,7 @@ func commit(t testing.TB, s *train.Spec, o dispute.Oracle) run.Commitment {
 	if err != nil {
 		t.Fatal(err)
 	}
-	u, err := o.Update()
+	u, err := o.Result(dispute.Update)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -145,8 +145,8 @@ func places(w *Witness, base *train.Checkpoint) (out []place) {
 // Whoever lies loses, and the dispute ends where the lie begins, on every level: segment, step, operator, parameter, part.
 func TestLiesOnEveryLevel(t *testing.T) {
 	task, base := job(t, parted)
-	honest := NewWitness(task, base, unit, shardTokens)
-	other := NewWitness(task, base, unit, shardTokens)
+	honest := NewWitness(task, base, unit, nil, shardTokens)
+	other := NewWitness(task, base, unit, nil, shardTokens)
 	truth := commit(t, task.Spec, honest)
 	var most dispute.Verdict
 	for _, at := range places(honest, base) {
@@ -172,7 +172,7 @@ func TestLiesOnEveryLevel(t *testing.T) {
 // Payloads that are not what was asked for: other parts, too much, too little, states that do not belong.
 func TestMalformedPayloads(t *testing.T) {
 	task, base := job(t, parted)
-	w := NewWitness(task, base, unit, shardTokens)
+	w := NewWitness(task, base, unit, nil, shardTokens)
 	r := newReferee(task.Spec, task.Step)
 	op := slices.IndexFunc(task.Step.Ops, func(op program.Operator) bool { return op.Kind == program.Dot })
 	c, prove := operatorClaim(t, w, base, 2, op, w.Parts(dispute.Tile, uint32(op))/2)
@@ -230,7 +230,7 @@ func TestMalformedPayloads(t *testing.T) {
 // The job of these tests has what they are about.
 func TestPartedJobHasManyParts(t *testing.T) {
 	task, base := job(t, parted)
-	w := NewWitness(task, base, unit, shardTokens)
+	w := NewWitness(task, base, unit, nil, shardTokens)
 	kinds := map[program.Kind]int{}
 	for i := range task.Step.Ops {
 		if op := &task.Step.Ops[i]; op.Kind != program.Input {

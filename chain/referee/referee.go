@@ -99,7 +99,7 @@ func newReferee(s *train.Spec, p *program.Program) *Referee {
 func (r *Referee) Config(job string, d run.Duty, challenger string, blocks int64) (dispute.Config, error) {
 	c := dispute.Config{
 		Job: job, Round: d.Round, Unit: d.Index, Attempt: d.Attempt, Asserter: d.Worker, Challenger: challenger,
-		Base: d.Base.Root, Segments: d.Commit.Segments, Update: d.Commit.Update,
+		Base: d.Base.Root, Segments: d.Commit.Segments, Update: d.Commit.Update, From: d.Starts(d.Index).Root, Carried: d.Commit.Carried.Root,
 		Operators: uint32(len(r.step.Ops)), Parameters: uint32(len(r.names)), MoveBlocks: blocks,
 	}
 	for k := range r.spec.Segments() {
@@ -117,9 +117,12 @@ func partsOf(s *train.Spec, p *program.Program, k dispute.Kind, index uint32) ui
 	if k == dispute.Tile {
 		return parts(p, index)
 	}
-	m, _, err := updateMaking(s, p, index)
+	m, shape, err := updateMaking(s, p, index)
 	if err != nil {
 		return 1
+	}
+	if k == dispute.Carry {
+		return carryParts(s, shape)
 	}
 	return uint64(m.Parts())
 }

@@ -96,7 +96,7 @@ type party struct {
 }
 
 func vouch(t testing.TB, task *train.Task, base *train.Checkpoint, unit uint32, change func(p *party)) *party {
-	p := &party{Witness: NewWitness(task, base, unit, shardTokens), skip: -1, forged: -1}
+	p := &party{Witness: NewWitness(task, base, unit, nil, shardTokens), skip: -1, forged: -1}
 	if change != nil {
 		change(p)
 	}
@@ -109,7 +109,7 @@ func vouch(t testing.TB, task *train.Task, base *train.Checkpoint, unit uint32, 
 	if err != nil {
 		t.Fatal(err)
 	}
-	u, err := p.Update()
+	u, err := p.Result(dispute.Update)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,8 +127,8 @@ func (p *party) Steps(after []uint64) ([]canon.Digest, error) {
 	return out, err
 }
 
-func (p *party) Update() (*canon.Tree, error) {
-	t, err := p.Witness.Update()
+func (p *party) Result(k dispute.Kind) (*canon.Tree, error) {
+	t, err := p.Witness.Result(k)
 	if err != nil || p.forged < 0 {
 		return t, err
 	}
@@ -167,7 +167,12 @@ func play(t testing.TB, task *train.Task, base *train.Checkpoint, c run.Commitme
 
 func playWith(t testing.TB, task *train.Task, base *train.Checkpoint, c run.Commitment, segment uint32, asserter, challenger dispute.Oracle, r dispute.Referee) dispute.Game {
 	t.Helper()
-	config, err := newReferee(task.Spec, task.Step).Config("job", duty(base, c), verifier, 10)
+	return playDuty(t, task, duty(base, c), segment, asserter, challenger, r)
+}
+
+func playDuty(t testing.TB, task *train.Task, d run.Duty, segment uint32, asserter, challenger dispute.Oracle, r dispute.Referee) dispute.Game {
+	t.Helper()
+	config, err := newReferee(task.Spec, task.Step).Config("job", d, verifier, 10)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -364,7 +369,7 @@ func checkPart(t *testing.T, w *Witness, r *Referee, base *train.Checkpoint, op 
 
 func everyKind(t *testing.T, z size) {
 	task, base := job(t, z)
-	w := NewWitness(task, base, unit, shardTokens)
+	w := NewWitness(task, base, unit, nil, shardTokens)
 	r := newReferee(task.Spec, task.Step)
 	seen := map[string]bool{}
 	for i, op := range task.Step.Ops {
@@ -479,7 +484,7 @@ func TestZeroRoot(t *testing.T) {
 // What the largest leaf of a job costs: bytes, and time of the referee.
 func BenchmarkLeaf(b *testing.B) {
 	task, base := job(b, size{layers: 1, width: 128, heads: 4, batch: 4, length: 128, steps: 2, segment: 1})
-	w := NewWitness(task, base, unit, shardTokens)
+	w := NewWitness(task, base, unit, nil, shardTokens)
 	r := newReferee(task.Spec, task.Step)
 	worst := map[string]int{}
 	for i, op := range task.Step.Ops {
@@ -561,7 +566,7 @@ func FuzzJudge(f *testing.F) {
 	add(c, nil)
 	c.Kind, c.After = dispute.Start, ends[0]
 	add(c, nil)
-	update, _ := honest.Update()
+	update, _ := honest.Result(dispute.Update)
 	c.Kind, c.Step, c.Prior, c.Index, c.Output = dispute.Update, task.Spec.Steps, ends[2], 1, leaves(update)[1]
 	add(c, nil)
 	f.Fuzz(func(t *testing.T, i uint8, payload []byte) {

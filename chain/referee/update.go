@@ -19,6 +19,13 @@ type updatePayload struct {
 	State      []canon.Digest `cbor:"3,keyasint"` // and of the last state
 	Base       excerpt        `cbor:"4,keyasint"` // of the parameter in the checkpoint
 	End        excerpt        `cbor:"5,keyasint"` // and in the last state
+	origin
+}
+
+// origin shows what was handed on to a unit, for a part of a parameter. It is empty if that is nothing.
+type origin struct {
+	From []canon.Digest `cbor:"6,keyasint,omitempty"` // roots of its tensors
+	Left excerpt        `cbor:"7,keyasint,omitzero"`  // of the one of the parameter
 }
 
 // leavesOf lists the leaves of a tensor that hold elements lo up to hi.
@@ -62,7 +69,14 @@ func updatesFit(s *train.Spec, p *program.Program) error {
 			return err
 		}
 		lo, hi := m.Elements(m.Parts() / 2)
-		if n := 2 * len(leavesOf(shape, lo, hi)) * tensor.LeafBytes; n > maxPart {
+		n, limit := 2*len(leavesOf(shape, lo, hi))*tensor.LeafBytes, maxPart
+		if s.Exchange.Feedback > 0 { // what was handed on lies beside it, and for what is handed on what is sent
+			n, limit = n/2*3, maxValues
+			if c, _ := codec.ByName(s.Exchange.Codec); carryParts(s, shape) == 1 {
+				n = 3*shape.Bytes() + codec.Size(c, shape)
+			}
+		}
+		if n > limit {
 			return fmt.Errorf("%w: a part of the update of %q by codec %q needs %d bytes, at most %d are taken", ErrTooLarge, name, s.Exchange.Codec, n, maxPart)
 		}
 	}
@@ -87,23 +101,19 @@ func (r *Referee) update(c dispute.Claim, payload []byte) (dispute.Ruling, error
 	}
 	part := int(c.Part)
 	lo, hi := m.Elements(part)
-	base, err := elements(shape, p.Base, lo, hi, p.Checkpoint[c.Index])
-	if err != nil {
-		return dispute.Ruling{}, err
-	}
-	end, err := elements(shape, p.End, lo, hi, p.State[c.Index])
+	delta, err := r.toSend(c, shape, p, lo, hi)
 	if err != nil {
 		return dispute.Ruling{}, err
 	}
 	what := fmt.Sprintf("part %d of %d of the payload of %q", part+1, m.Parts(), r.names[c.Index])
 	if c.Output.IsZero() {
-		return finite(what, minus(base, end)), nil
+		return finite(what, delta), nil
 	}
 	done, err := opened(c.Part, c.Before, p.Before, m.Leaves(part))
 	if err != nil {
 		return dispute.Ruling{}, err
 	}
-	leaves, state, err := m.Make(part, p.Before.State, minus(base, end))
+	leaves, state, err := m.Make(part, p.Before.State, delta)
 	switch {
 	case errors.Is(err, codec.ErrState):
 		return dispute.Ruling{}, fmt.Errorf("%w: %w", ErrPayload, err)
@@ -111,6 +121,28 @@ func (r *Referee) update(c dispute.Claim, payload []byte) (dispute.Ruling, error
 		return dispute.Ruling{What: fmt.Sprintf("%s cannot be made: %v", what, err)}, nil
 	}
 	return rule(what, grown(done, leaves, state, part+1 == m.Parts()), c.Output), nil
+}
+
+// toSend returns what elements lo up to hi of the update of a parameter are before they are compressed.
+func (r *Referee) toSend(c dispute.Claim, shape tensor.Shape, p updatePayload, lo, hi int) ([]float32, error) {
+	base, err := elements(shape, p.Base, lo, hi, p.Checkpoint[c.Index])
+	if err != nil {
+		return nil, err
+	}
+	end, err := elements(shape, p.End, lo, hi, p.State[c.Index])
+	if err != nil || c.From.IsZero() {
+		return minus(base, end), err
+	}
+	if len(p.From) != len(r.names) || train.CarriedRoot(p.From) != c.From {
+		return nil, wrong("these are not the tensors of the state %s that was handed on", c.From.Short())
+	}
+	left, err := elements(shape, p.Left, lo, hi, p.From[c.Index])
+	if err != nil {
+		return nil, err
+	}
+	delta := minus(base, end)
+	feedback(r.spec).Accumulate(delta, left)
+	return delta, nil
 }
 
 // finite answers whether a part of an update cannot be made because an element of it is not finite, as the worker claims.
@@ -167,10 +199,10 @@ func (w *Witness) payloadAfter(c dispute.Claim, after []uint64) ([]canon.Digest,
 	if err != nil {
 		return nil, progress{}, err
 	}
-	if err := w.at(c.Step); err != nil {
+	delta, err := w.toSend(c)
+	if err != nil {
 		return nil, progress{}, err
 	}
-	delta := minus(w.base.Params[c.Index].F32(), w.session.Tensors()[c.Index].F32())
 	var out []canon.Digest
 	var p progress
 	done := new(canon.Frontier)
@@ -210,14 +242,38 @@ func (w *Witness) update(c dispute.Claim) (p updatePayload, err error) {
 	if _, p.Before, err = w.payloadAfter(c, []uint64{c.Part}); err != nil {
 		return p, err
 	}
+	lo, hi := m.Elements(int(c.Part))
+	return p, w.sources(c, shape, &p, lo, hi)
+}
+
+// sources brings what elements lo up to hi of the update of a parameter are made from.
+func (w *Witness) sources(c dispute.Claim, shape tensor.Shape, p *updatePayload, lo, hi int) (err error) {
 	end := w.session.Tensors()
 	p.Checkpoint, p.State = w.checkpoint(), train.Roots(end)
-	lo, hi := m.Elements(int(c.Part))
+	if w.from != nil {
+		p.From = train.Roots(w.from)
+	}
 	if lo == hi {
-		return p, nil
+		return nil
 	}
-	if p.Base, _, err = excerptOf(w.base.Params[c.Index], leavesOf(shape, lo, hi)); err == nil {
-		p.End, _, err = excerptOf(end[c.Index], leavesOf(shape, lo, hi))
+	at := leavesOf(shape, lo, hi)
+	if p.Base, _, err = excerptOf(w.base.Params[c.Index], at); err != nil {
+		return err
 	}
-	return p, err
+	if p.End, _, err = excerptOf(end[c.Index], at); err == nil && w.from != nil {
+		p.Left, _, err = excerptOf(w.from[c.Index], at)
+	}
+	return err
+}
+
+// toSend returns the update of a parameter before it is compressed.
+func (w *Witness) toSend(c dispute.Claim) ([]float32, error) {
+	if err := w.at(c.Step); err != nil {
+		return nil, err
+	}
+	delta := minus(w.base.Params[c.Index].F32(), w.session.Tensors()[c.Index].F32())
+	if w.from != nil {
+		feedback(w.task.Spec).Accumulate(delta, w.from[c.Index].F32())
+	}
+	return delta, nil
 }

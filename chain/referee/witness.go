@@ -1,6 +1,7 @@
 package referee
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -19,6 +20,7 @@ type Witness struct {
 	task        *train.Task
 	base        *train.Checkpoint
 	unit        uint32
+	from        []*tensor.Tensor // what was handed on to the unit; nil: nothing
 	shardTokens int
 
 	roots   []canon.Digest // inner state roots after 0, 1, ... steps
@@ -27,6 +29,7 @@ type Witness struct {
 	trace   *canon.Tree // of the step traced
 	traced  uint32
 	payload *canon.Tree // over the payloads of the update
+	handed  *canon.Tree // over what is handed on
 
 	seen     *tensor.Tensor           // output of the operator looked at last
 	tree     *canon.Tree              // over its leaves
@@ -34,10 +37,10 @@ type Witness struct {
 	looked   [2]uint32                // its step and index
 }
 
-// NewWitness returns the witness of a unit of the round after base. The manifest of the job's data is that of the task's
+// NewWitness returns the witness of a unit of the round after base, to which from was handed on, nil for nothing. The manifest of the job's data is that of the task's
 // corpus in shards of shardTokens.
-func NewWitness(task *train.Task, base *train.Checkpoint, unit uint32, shardTokens int) *Witness {
-	return &Witness{task: task, base: base, unit: unit, shardTokens: shardTokens}
+func NewWitness(task *train.Task, base *train.Checkpoint, unit uint32, from []*tensor.Tensor, shardTokens int) *Witness {
+	return &Witness{task: task, base: base, unit: unit, from: from, shardTokens: shardTokens}
 }
 
 var _ dispute.Oracle = (*Witness)(nil)
@@ -97,9 +100,12 @@ func (w *Witness) Parts(k dispute.Kind, index uint32) uint64 {
 
 // Partial implements dispute.Oracle.
 func (w *Witness) Partial(c dispute.Claim, after []uint64) ([]canon.Digest, error) {
-	if c.Kind == dispute.Update {
+	switch c.Kind {
+	case dispute.Update:
 		out, _, err := w.payloadAfter(c, after)
 		return out, err
+	case dispute.Carry:
+		return w.carryAfter(c, after)
 	}
 	if err := w.look(c.Step, c.Index); err != nil {
 		return nil, err
@@ -198,27 +204,33 @@ func (w *Witness) look(step, operator uint32) error {
 	return err
 }
 
-// Update implements dispute.Oracle.
-func (w *Witness) Update() (*canon.Tree, error) {
-	if w.payload != nil {
-		return w.payload, nil
-	}
-	r, err := w.task.Run(w.base, w.unit, nil)
-	if err != nil {
-		return nil, err
-	}
-	roots := make([]canon.Digest, len(r.Delta))
-	for i, delta := range r.Delta {
-		payload, err := codec.Encode(w.task.Spec.Exchange.Codec, delta)
-		switch {
-		case err == nil:
-			roots[i] = codec.PayloadTree(payload).Root()
-		case r.Diverged == nil:
+// Result implements dispute.Oracle.
+func (w *Witness) Result(k dispute.Kind) (*canon.Tree, error) {
+	if w.payload == nil {
+		if err := w.finish(); err != nil {
 			return nil, err
 		}
 	}
-	w.payload = canon.NewTree(roots)
+	if k == dispute.Carry {
+		return w.handed, nil
+	}
 	return w.payload, nil
+}
+
+// finish makes what comes of the end of the unit. A payload that cannot be made, because an element is not finite, has no root.
+func (w *Witness) finish() error {
+	payloads, left := make([]canon.Digest, len(w.base.Params)), make([]canon.Digest, len(w.base.Params))
+	for i := range payloads {
+		payload, rest, err := w.handsOn(dispute.Claim{Step: w.task.Spec.Steps, Index: uint32(i)})
+		switch {
+		case err == nil:
+			payloads[i], left[i] = codec.PayloadTree(payload).Root(), rest.Root()
+		case !errors.Is(err, codec.ErrPayload):
+			return err
+		}
+	}
+	w.payload, w.handed = canon.NewTree(payloads), canon.NewTree(left)
+	return nil
 }
 
 // Leaf implements dispute.Oracle. A payload beyond dispute.MaxLeaf is ErrTooLarge.
@@ -246,6 +258,8 @@ func (w *Witness) answer(c dispute.Claim, prove func(operator int) (canon.Proof,
 		return bindingPayload{Outputs: leaves(t)}, nil
 	case dispute.Update:
 		return w.update(c)
+	case dispute.Carry:
+		return w.carry(c)
 	}
 	if err := w.at(c.Step); err != nil {
 		return nil, err

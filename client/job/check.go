@@ -86,8 +86,6 @@ func (c *checker) unsupported() {
 		{c.Privacy != nil, "privacy", "differential privacy", "set privacy: null; it belongs to kind: FederatedJob"},
 		{c.Training.NumEpochs != 0, "training.num_epochs", "counting the length of the run in epochs", "give training.max_steps instead"},
 		{!c.SamplePacking, "sample_packing", "padding instead of packing", "set sample_packing: true"},
-		{c.Strategy.Compression.ErrorFeedback, "strategy.compression.error_feedback", "error feedback",
-			"set error_feedback: false; with quantize: int8 and no topk_ratio little is lost"},
 	} {
 		if u.asked && !c.bad(u.path) {
 			c.report(u.path, CodeUnsupported, fmt.Sprintf("%s: %s is not built in this version", u.path, u.what),
@@ -224,11 +222,23 @@ func (c *checker) outer() {
 
 // compression checks that what is sent can be sent so.
 func (c *checker) compression() {
-	const ratio, quantize = "strategy.compression.topk_ratio", "strategy.compression.quantize"
+	const ratio, quantize, feedback = "strategy.compression.topk_ratio", "strategy.compression.quantize", "strategy.compression.error_feedback"
 	if c.bad(ratio, quantize, "strategy.method") {
 		return
 	}
-	switch _, bits, sparse := c.Strategy.Compression.TopK(); {
+	_, bits, sparse := c.Strategy.Compression.TopK()
+	switch x := c.Strategy.Compression; {
+	case !x.ErrorFeedback && c.Given("strategy.compression.feedback_rounds"):
+		c.report("strategy.compression.feedback_rounds", CodeBadValue, "strategy.compression.feedback_rounds is given without "+feedback,
+			"it is a setting of error feedback", "add error_feedback: true, or remove feedback_rounds")
+	case x.ErrorFeedback && c.Training.Numerics == Tolerant && !c.bad(feedback, "training.numerics"):
+		c.report(feedback, CodeUnsupported, feedback+": it is given and training.numerics is "+Tolerant, "what a unit hands on would be different for every worker, and nobody could check it",
+			"set error_feedback: false, or use another numerics")
+	case x.ErrorFeedback && !sparse && x.Quantize == "none":
+		c.report(feedback, CodeBadValue, feedback+" is given and nothing is left out of an update", "quantize is none, and all elements are sent",
+			"set error_feedback: false, or compress")
+	}
+	switch {
 	case sparse && bits == 0:
 		c.report(quantize, CodeUnsupported, fmt.Sprintf("%s is %s and %s is given", quantize, c.Strategy.Compression.Quantize, ratio),
 			"what is sent of chunks of 4096 elements has values of 2, 8, 16 or 32 bits", "use quantize: int2, int8, bf16 or none, or topk_ratio: null")

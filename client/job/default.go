@@ -28,6 +28,7 @@ func defaults() Spec {
 		},
 		Strategy: Strategy{
 			Method:       "diloco",
+			Compression:  Compression{FeedbackRounds: 8},
 			Aggregation:  Aggregation{Rule: "mean"},
 			Workers:      Workers{Target: 4},
 			RoundTimeout: Duration(10 * time.Minute),
@@ -109,6 +110,8 @@ var recipes = map[string]struct {
 	"fedavg":  {"sgd", 1, "none"},
 	"fedadam": {"adam", 0.01, "none"},
 	"fedyogi": {"yogi", 0.01, "none"},
+
+	"sparseloco": {"sgd", 1, "int2"},
 }
 
 func (s *Strategy) derive(given func(path string) bool) {
@@ -128,8 +131,24 @@ func (s *Strategy) derive(given func(path string) bool) {
 	if o.Adaptive() && o.Eps == 0 {
 		o.Eps = 1e-3
 	}
+	if s.Method == "sparseloco" {
+		s.sparse(given)
+	}
 	if s.Compression.Quantize == "" {
 		s.Compression.Quantize = r.quantize
+	}
+}
+
+// sparse is what else SparseLoCo sets (Sarfi et al. 2025).
+func (s *Strategy) sparse(given func(path string) bool) {
+	if !given("strategy.compression.topk_ratio") {
+		s.Compression.TopKRatio = 64. / 4096
+	}
+	if !given("strategy.compression.error_feedback") {
+		s.Compression.ErrorFeedback = true
+	}
+	if !given("strategy.aggregation.rule") {
+		s.Aggregation.Rule = "contributor_mean"
 	}
 }
 

@@ -95,7 +95,7 @@ type Optimizer struct {
 
 // Strategy is the distributed part: how the work of many workers becomes one checkpoint.
 type Strategy struct {
-	Method         string         `job:"method" one:"diloco fedavg fedadam fedyogi" later:"allreduce streaming_diloco sparseloco demo sparta fedprox gossip"` // what the keys below are if they are not given
+	Method         string         `job:"method" one:"diloco fedavg fedadam fedyogi sparseloco" later:"allreduce streaming_diloco demo sparta fedprox gossip"` // what the keys below are if they are not given
 	SyncSteps      int            `job:"sync_steps" in:"[1,65536]"`                                                                                           // inner steps of one round
 	OuterOptimizer OuterOptimizer `job:"outer_optimizer"`
 	Compression    Compression    `job:"compression"`
@@ -122,7 +122,11 @@ func (o OuterOptimizer) Adaptive() bool { return o.Name == "adam" || o.Name == "
 type Compression struct {
 	TopKRatio     float64 `job:"topk_ratio,null" in:"[0,1]"`                       // fraction of every 4096 elements that is sent, the largest; 0: all
 	Quantize      string  `job:"quantize" one:"none fp16 bf16 int8 fp4 int2 sign"` // of what is sent
-	ErrorFeedback bool    `job:"error_feedback,null"`
+	ErrorFeedback bool    `job:"error_feedback,null"`                              // what is left out of the update of a unit is added to its next
+
+	// FeedbackRounds is in how many rounds in a row that goes on, beginning with nothing. Who takes a unit over, or audits
+	// it, and can have the state of nobody executes it for as many rounds at most.
+	FeedbackRounds int `job:"feedback_rounds" in:"[2,8]"`
 }
 
 // sparseWidths are the widths of the values of an update of which only the largest elements are sent, by their words.

@@ -47,9 +47,11 @@ type Exchange struct {
 	Trim     float64 `cbor:"3,keyasint"` // share cut off at each end by the trimmed mean
 	Outer    string  `cbor:"4,keyasint"` // a name of exchange/outer
 	Rate     float64 `cbor:"5,keyasint"`
-	Momentum float64 `cbor:"6,keyasint"` // of outer.Nesterov; of outer.Adam and outer.Yogi, the decay of the first moment
-	Decay    float64 `cbor:"7,keyasint"` // of the second moment
-	Tau      float64 `cbor:"8,keyasint"` // what is added to its root
+	Momentum float64 `cbor:"6,keyasint"`            // of outer.Nesterov; of outer.Adam and outer.Yogi, the decay of the first moment
+	Decay    float64 `cbor:"7,keyasint"`            // of the second moment
+	Tau      float64 `cbor:"8,keyasint"`            // what is added to its root
+	Feedback float64 `cbor:"9,keyasint,omitempty"`  // decay of what was left out of the update of a unit, which is added to its next; 0: it is lost
+	Carry    uint32  `cbor:"10,keyasint,omitempty"` // rounds in a row through which that is handed on, beginning with nothing; 0 without feedback
 }
 
 // Rate is the learning rate schedule over the inner steps of the whole job.
@@ -120,8 +122,23 @@ func (s *Spec) Check() error {
 		unit("beta1", s.Beta1, 0, 1), unit("beta2", s.Beta2, 0, 1),
 		unit("outer learning rate", s.Exchange.Rate, 0, 1e3), unit("outer momentum", s.Exchange.Momentum, 0, 1),
 		unit("outer decay", s.Exchange.Decay, 0, 1), unit("outer tau", s.Exchange.Tau, 0, 1e3),
-		unit("trim", s.Exchange.Trim, 0, 0.5),
+		unit("trim", s.Exchange.Trim, 0, 0.5), unit("feedback", s.Exchange.Feedback, 0, 1), s.checkCarry(),
 	)
+}
+
+// maxCarry is through how many rounds a unit may hand on a state: whoever misses the state executes as many units.
+const maxCarry = 16
+
+func (s *Spec) checkCarry() error {
+	if x := s.Exchange; (x.Carry > 1) != (x.Feedback > 0) || x.Carry == 1 || x.Carry > maxCarry {
+		return fmt.Errorf("%w: feedback %v through %d rounds, wanted both or none, and 2 to %d rounds", ErrSpec, x.Feedback, x.Carry, maxCarry)
+	}
+	return nil
+}
+
+// Carries reports whether the units of a round hand on a state to the next one.
+func (s *Spec) Carries(round uint32) bool {
+	return s.Exchange.Carry > 0 && (round+1)%s.Exchange.Carry != 0 && round+1 < s.Rounds
 }
 
 // Segments is the number of segments of a unit; the last may be shorter than Segment.

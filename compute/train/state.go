@@ -95,6 +95,9 @@ func Roots(ts []*tensor.Tensor) []canon.Digest {
 	return out
 }
 
+// CarriedRoot is the root of what a unit hands on, of tensors with these roots, one for each parameter.
+func CarriedRoot(tensors []canon.Digest) canon.Digest { return canon.NewTree(tensors).Root() }
+
 // FrozenRoot binds the tensors with these roots, which a job reads and does not train. That of none is zero.
 func FrozenRoot(tensors []canon.Digest) canon.Digest {
 	if len(tensors) == 0 {

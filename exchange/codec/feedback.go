@@ -26,9 +26,17 @@ func (f Feedback) Encode(residual, delta *tensor.Tensor) (payload []byte, next *
 	if err != nil {
 		return nil, nil, err
 	}
-	var p kernel.Path
-	p.Sub(next.F32(), next.F32(), sent)
+	LeftOut(next.F32(), sent)
 	return payload, next, nil
+}
+
+// Accumulate adds what was left out of earlier updates to an update, in place.
+func (f Feedback) Accumulate(delta, residual []float32) { add(delta, f.Decay, residual) }
+
+// LeftOut takes what was sent from what was to be sent, in place.
+func LeftOut(sum, sent []float32) {
+	var p kernel.Path
+	p.Sub(sum, sum, sent)
 }
 
 // DeepGradient is the memory of Deep Gradient Compression (Lin et al. 2018), made for workers that run SGD
@@ -73,11 +81,14 @@ func accumulate(memory *tensor.Tensor, scale float32, x *tensor.Tensor) (*tensor
 	if !memory.Shape.Equal(x.Shape) {
 		return nil, fmt.Errorf("codec: a residual of %s for an update of %s: start again from none", memory.Shape, x.Shape)
 	}
-	y := next.F32()
-	for i, m := range memory.F32() {
+	add(next.F32(), scale, memory.F32())
+	return next, nil
+}
+
+func add(y []float32, scale float32, memory []float32) {
+	for i, m := range memory {
 		y[i] += float32(scale * m)
 	}
-	return next, nil
 }
 
 // transmit returns the payload of x and what everybody will make of it.

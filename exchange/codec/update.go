@@ -28,6 +28,27 @@ func Pack(name string, round, unit uint32, delta []*tensor.Tensor) (*Update, err
 	return u, nil
 }
 
+// PackWith is Pack with error feedback. from is what the last update of the unit left out, nil for nothing; left is what this
+// one does.
+func PackWith(name string, decay float32, round, unit uint32, delta, from []*tensor.Tensor) (u *Update, left []*tensor.Tensor, err error) {
+	c, err := byName(name)
+	if err != nil {
+		return nil, nil, err
+	}
+	if from == nil {
+		from = make([]*tensor.Tensor, len(delta))
+	}
+	u = &Update{Round: round, Unit: unit, Codec: name}
+	for i, t := range delta {
+		p, rest, err := Feedback{Codec: c, Decay: decay}.Encode(from[i], t)
+		if err != nil {
+			return nil, nil, fmt.Errorf("parameter %d: %w", i, err)
+		}
+		u.Payloads, left = append(u.Payloads, p), append(left, rest)
+	}
+	return u, left, nil
+}
+
 // Encode returns the bytes of the blob.
 func (u *Update) Encode() []byte { return canon.MustMarshal(u) }
 

@@ -64,9 +64,19 @@ func Genesis(x train.Exchange, names []string, params map[string]*tensor.Tensor)
 	return train.Genesis(names, params, o.State())
 }
 
-// Commit turns a finished unit into its update.
-func Commit(s *train.Spec, round, unit uint32, r *train.Result) (*codec.Update, error) {
-	return codec.Pack(s.Exchange.Codec, round, unit, r.Delta)
+// Commit turns a finished unit into its update, and into what it hands on to the same unit of the next round: what error
+// feedback left out, nil for nothing. from is what was handed on to this one. An update that cannot be made, because what was
+// left out before makes it infinite, is an error that wraps codec.ErrPayload.
+func Commit(s *train.Spec, round, unit uint32, r *train.Result, from []*tensor.Tensor) (u *codec.Update, on []*tensor.Tensor, err error) {
+	if x := s.Exchange; x.Feedback > 0 {
+		u, on, err = codec.PackWith(x.Codec, float32(x.Feedback), round, unit, r.Delta, from)
+	} else {
+		u, err = codec.Pack(x.Codec, round, unit, r.Delta)
+	}
+	if !s.Carries(round) {
+		on = nil
+	}
+	return u, on, err
 }
 
 // Expect is what the update of a unit of the round after base must look like.

@@ -59,7 +59,10 @@ func (g Game) play(height int64, m Move, r Referee) (Game, error) {
 	return g, fmt.Errorf("%w: the %s owes another", ErrMove, g.Turn)
 }
 
-func (g Game) aboutUpdate() bool { return int(g.Segment) == len(g.Config.Segments) }
+// aboutUpdate reports whether the states of the unit are agreed, and the game is about what comes of them.
+func (g Game) aboutUpdate() bool { return int(g.Segment) >= len(g.Config.Segments) }
+
+func (g Game) aboutCarried() bool { return int(g.Segment) > len(g.Config.Segments) }
 
 // unmade reports whether the game is about an update of which the asserter says that it is not finite.
 func (g Game) unmade() bool { return g.aboutUpdate() && g.Config.Update.IsZero() }
@@ -84,7 +87,10 @@ func (g Game) last() Claim {
 
 // kind is that of what the leaves of the tree are about.
 func (g Game) kind() Kind {
-	if g.aboutUpdate() {
+	switch {
+	case g.aboutCarried():
+		return Carry
+	case g.aboutUpdate():
 		return Update
 	}
 	return Tile
@@ -152,8 +158,12 @@ func (g Game) showTree(height int64, t Tree) (Game, error) {
 	what := fmt.Sprintf("the outputs of the %d operators of step %d", d.Leaves, g.Steps.To)
 	if g.aboutUpdate() {
 		what = fmt.Sprintf("the update of %d parameters", d.Leaves)
-		if d.root() != g.Config.Update {
-			return g, fmt.Errorf("%w: the tree is not the one of the committed update", ErrMove)
+		committed := g.Config.Update
+		if g.aboutCarried() {
+			what, committed = fmt.Sprintf("the state of %d parameters that is handed on", d.Leaves), g.Config.Carried
+		}
+		if d.root() != committed {
+			return g, fmt.Errorf("%w: the tree is not the committed one", ErrMove)
 		}
 	}
 	g.Tree = d
@@ -237,8 +247,13 @@ func (g Game) claim(k Kind, index uint32) Claim {
 		Kind: k, Round: g.Config.Round, Unit: g.Config.Unit, Base: g.Config.Base,
 		Step: uint32(g.Steps.From), Prior: g.Steps.Prior, After: g.Steps.After, Index: index,
 	}
-	if k == Tile || k == Binding {
+	switch k {
+	case Tile, Binding:
 		c.Trace = g.Tree.root()
+	case Update:
+		c.From = g.Config.From
+	case Carry:
+		c.From, c.Update = g.Config.From, g.Config.Update
 	}
 	return c
 }

@@ -46,15 +46,17 @@ type Config struct {
 	Round      uint32         `cbor:"2,keyasint"`
 	Unit       uint32         `cbor:"3,keyasint"`
 	Attempt    uint32         `cbor:"4,keyasint"`
-	Asserter   string         `cbor:"5,keyasint"`  // account of the worker
-	Challenger string         `cbor:"6,keyasint"`  // account of the verifier
-	Base       canon.Digest   `cbor:"7,keyasint"`  // root of the checkpoint that the round starts from
-	Segments   []canon.Digest `cbor:"8,keyasint"`  // committed inner state roots: at the start, then after every segment
-	Update     canon.Digest   `cbor:"9,keyasint"`  // committed root over the payloads of the update, one per parameter; zero: it is not finite
-	Steps      []uint32       `cbor:"10,keyasint"` // inner steps of every segment: one fewer than Segments
-	Operators  uint32         `cbor:"11,keyasint"` // of the program of one step
-	Parameters uint32         `cbor:"12,keyasint"` // tensors of the update
-	MoveBlocks int64          `cbor:"13,keyasint"` // blocks that a party has for a move
+	Asserter   string         `cbor:"5,keyasint"`           // account of the worker
+	Challenger string         `cbor:"6,keyasint"`           // account of the verifier
+	Base       canon.Digest   `cbor:"7,keyasint"`           // root of the checkpoint that the round starts from
+	Segments   []canon.Digest `cbor:"8,keyasint"`           // committed inner state roots: at the start, then after every segment
+	Update     canon.Digest   `cbor:"9,keyasint"`           // committed root over the payloads of the update, one per parameter; zero: it is not finite
+	Steps      []uint32       `cbor:"10,keyasint"`          // inner steps of every segment: one fewer than Segments
+	Operators  uint32         `cbor:"11,keyasint"`          // of the program of one step
+	Parameters uint32         `cbor:"12,keyasint"`          // tensors of the update
+	MoveBlocks int64          `cbor:"13,keyasint"`          // blocks that a party has for a move
+	From       canon.Digest   `cbor:"14,keyasint,omitzero"` // root of the state that the unit starts from beside Base; zero: nothing
+	Carried    canon.Digest   `cbor:"15,keyasint,omitzero"` // committed root of the state that it hands on; zero: none
 }
 
 func (c Config) check() error {
@@ -131,7 +133,7 @@ type Game struct {
 	Stage    Stage  `cbor:"2,keyasint"`
 	Turn     Party  `cbor:"3,keyasint"`
 	Deadline int64  `cbor:"4,keyasint"` // height up to which the next move is taken
-	Segment  uint32 `cbor:"5,keyasint"` // first committed root that differs; len(Config.Segments): only the update does
+	Segment  uint32 `cbor:"5,keyasint"` // first committed root that differs; len(Config.Segments): only the update does; after that only what is handed on
 
 	Steps Interval `cbor:"6,keyasint"` // inner steps of the unit, between states of the model
 	Tree  Descent  `cbor:"7,keyasint"` // over the operators of the step picked there, or the parameters of the update
@@ -171,7 +173,7 @@ const (
 )
 
 // Open begins a game at a height: the challenger says that the committed root of this index is the first that differs
-// from its own. len(Config.Segments) stands for the update.
+// from its own. len(Config.Segments) stands for the update, and the number after it for the state that is handed on.
 func Open(c Config, segment uint32, height int64) (Game, error) {
 	if err := c.check(); err != nil {
 		return Game{}, err
@@ -180,13 +182,19 @@ func Open(c Config, segment uint32, height int64) (Game, error) {
 	g := Game{Config: c, Segment: segment}
 	g.Tree.Leaves = c.Operators
 	line := fmt.Sprintf("the state after segment %d of %d differs", segment, last-1)
+	if segment == last {
+		line = "the update differs"
+	}
 	switch {
-	case segment > last:
-		return Game{}, fmt.Errorf("%w: no state root %d, the unit has %d", ErrConfig, segment, last)
+	case segment == last+1 && !c.Carried.IsZero():
+		line = "the state that is handed on differs"
+		fallthrough
 	case segment == last:
 		_, end := c.span(last - 1)
 		g.Steps = Interval{From: end, To: end, Prior: c.Segments[last-1]}
-		g.Tree.Leaves, g.Stage, line = c.Parameters, ShowTree, "the update differs"
+		g.Tree.Leaves, g.Stage = c.Parameters, ShowTree
+	case segment > last:
+		return Game{}, fmt.Errorf("%w: no state root %d, the unit has %d", ErrConfig, segment, last)
 	case segment == 0:
 		g.Steps.After, g.Stage, line = c.Segments[0], ShowLeaf, "the state at the start differs"
 	default:

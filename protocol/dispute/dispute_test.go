@@ -104,7 +104,7 @@ func (f fake) Trace(step uint32) (*canon.Tree, error) {
 	return canon.NewTree(leaves), nil
 }
 
-func (f fake) Update() (*canon.Tree, error) {
+func (f fake) Result(Kind) (*canon.Tree, error) {
 	leaves := make([]canon.Digest, f.parameters)
 	for i := range leaves {
 		leaves[i] = f.payload(i)
@@ -168,7 +168,7 @@ func (f fake) rule(c Claim, what string) (Ruling, error) {
 
 // config is what the asserter of an execution committed to.
 func (f fake) config() Config {
-	u, _ := f.Update()
+	u, _ := f.Result(Update)
 	c := Config{
 		Job: "job", Round: 3, Unit: 1, Asserter: worker, Challenger: verifier, Base: digest("base", false), Steps: f.steps,
 		Segments: []canon.Digest{f.root(0)}, Update: u.Root(),

@@ -10,7 +10,8 @@ const (
 	Start   Kind = "start"   // the state After follows from the checkpoint Base
 	Tile    Kind = "tile"    // part Part of a tile of operator Index follows from the operators before it in Trace and from the state Prior
 	Binding Kind = "binding" // the state After follows from the outputs of all operators, Trace
-	Update  Kind = "update"  // part Part of the payload of parameter Index follows from the checkpoint Base and the last state, Prior; or, if Output is zero, cannot be made since an element of it is not finite
+	Carry   Kind = "carry"   // part Part of the state that parameter Index hands on follows from the same, the state From, and what is sent of it, Update
+	Update  Kind = "update"  // part Part of the payload of parameter Index follows from the checkpoint Base, the last state, Prior, and the state From that was handed on; or, if Output is zero, cannot be made since an element of it is not finite
 )
 
 // Claim is the one question that is left of a dispute.
@@ -25,6 +26,8 @@ type Claim struct {
 	Index       uint32       // of the operator or the parameter
 	Part        uint64       // of the output or the payload
 	Before      canon.Digest // what both agree is there before the part; zero before the first
+	From        canon.Digest // root of what the unit starts from beside Base; zero: nothing: Update, Carry
+	Update      canon.Digest // root of the update, which both agree on: Carry
 	Output      canon.Digest // what the asserter claims is there after it; after the last part the output's or the payload's root
 }
 
@@ -38,7 +41,7 @@ type Ruling struct {
 // that the payload does not allow an answer, and the challenger loses.
 type Referee interface {
 	// Parts is the number of parts in which the output of operator index is made, for Tile, or the payload of parameter
-	// index, for Update.
+	// index, for Update, or what it hands on, for Carry.
 	Parts(k Kind, index uint32) uint64
 	// Judge answers a question.
 	Judge(c Claim, payload []byte) (Ruling, error)

@@ -14,9 +14,9 @@ type Oracle interface {
 	Steps(after []uint64) ([]canon.Digest, error)
 	// Trace returns the tree over the outputs of all operators of an inner step of the unit, from 0.
 	Trace(step uint32) (*canon.Tree, error)
-	// Update returns the tree over the payloads of the update. One that cannot be made, because an element of it is not
-	// finite, is the zero digest.
-	Update() (*canon.Tree, error)
+	// Result returns, for Update, the tree over the payloads of the update, of which one that cannot be made, because an
+	// element of it is not finite, is the zero digest; for Carry, that over the tensors that the unit hands on.
+	Result(k Kind) (*canon.Tree, error)
 	// Parts returns what Referee.Parts does.
 	Parts(k Kind, index uint32) uint64
 	// Partial returns what there is of the output or payload of a claim after each of the given numbers of its parts,
@@ -176,7 +176,7 @@ func differ(theirs, mine []canon.Digest) (uint32, error) {
 // tree is the party's own version of the tree that the game descends.
 func (g Game) tree(mine Oracle) (t *canon.Tree, err error) {
 	if g.aboutUpdate() {
-		t, err = mine.Update()
+		t, err = mine.Result(g.kind())
 	} else {
 		t, err = mine.Trace(uint32(g.Steps.From))
 	}

@@ -34,12 +34,17 @@ func (d *draft) deal() {
 		return
 	}
 	shares := d.shares(workers)
-	for turn := 0; len(d.Units) < int(d.Terms.Units); turn = (turn + 1) % len(workers) {
-		if shares[turn] == 0 {
-			continue
+	owners := d.owners(workers, shares)
+	for turn := 0; len(d.Units) < int(d.Terms.Units); {
+		worker := owners[len(d.Units)]
+		if worker == "" {
+			for shares[turn] == 0 {
+				turn = (turn + 1) % len(workers)
+			}
+			shares[turn]--
+			worker, turn = workers[turn], (turn+1)%len(workers)
 		}
-		shares[turn]--
-		u := Unit{Index: uint32(len(d.Units)), Status: Assigned, Worker: workers[turn], Attempt: d.First, AssignedAt: d.env.Height}
+		u := Unit{Index: uint32(len(d.Units)), Status: Assigned, Worker: worker, Attempt: d.First, AssignedAt: d.env.Height}
 		u.Deadline = d.owed(u.Worker, d.env.Height)
 		d.Units = append(d.Units, u)
 		d.emit(Event{Kind: UnitAssigned, Round: d.Round, Unit: u.Index, Who: u.Worker})

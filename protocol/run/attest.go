@@ -79,7 +79,7 @@ func (d *draft) attested(next Checkpoint) {
 	d.emit(Event{Kind: RoundAttested, Round: d.Round, Entry: entry})
 	d.Attested = d.env.Height
 	d.Open = append(slices.Clip(d.Open), d.Lap)
-	d.Lap, d.Votes, d.Slices = Lap{Round: d.Round + 1, Base: next}, nil, nil
+	d.Lap, d.Votes, d.Slices = Lap{Round: d.Round + 1, Base: next, From: d.handedOn()}, nil, nil
 	d.enter(Assign)
 	if d.Round == d.Terms.Rounds {
 		d.enter(Settle)

@@ -220,6 +220,7 @@ func (d *draft) reassign(i int, why string) {
 		return
 	}
 	d.Units[i] = next
+	d.questionOrigin(i)
 	d.emit(Event{Kind: UnitReassigned, Round: d.Round, Unit: next.Index, Who: old.Worker, Other: next.Worker, Why: why})
 	if next.Worker == "" {
 		d.halt(WhyNoWorkers)

@@ -107,7 +107,11 @@ func (g *stage) commit(unit uint32) {
 	g.t.Helper()
 	u := g.s.Units[unit]
 	g.must(func(s State) (State, []Event, error) {
-		return s.Commit(g.env(), u.Worker, unit, s.Round, u.Attempt, commitment(s.Lap, unit))
+		c := commitment(s.Lap, unit)
+		if s.Terms.Carries(s.Round) {
+			c.Carried = Carried{Root: canon.Sum("test/carried", c.Update[:]), CID: "bafycarried"}
+		}
+		return s.Commit(g.env(), u.Worker, unit, s.Round, u.Attempt, c)
 	})
 }
 

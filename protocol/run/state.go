@@ -28,21 +28,22 @@ const (
 
 // Terms are fixed when an order is matched and never change.
 type Terms struct {
-	Job       string       `cbor:"1,keyasint"`  // identifier of the job, unique on the chain
-	Spec      canon.Digest `cbor:"2,keyasint"`  // digest of the work specification (compute/train.Spec)
-	SpecCID   string       `cbor:"3,keyasint"`  // where its bytes are
-	Genesis   Checkpoint   `cbor:"4,keyasint"`  // the state that round 0 starts from
-	Rounds    uint32       `cbor:"5,keyasint"`  // outer steps of the whole job
-	Units     uint32       `cbor:"6,keyasint"`  // work units of one round, whatever the number of workers
-	Segments  uint32       `cbor:"7,keyasint"`  // state roots of one commitment after the first
-	UnitFlops uint64       `cbor:"8,keyasint"`  // floating-point operations of one unit
-	AuditPPM  uint32       `cbor:"9,keyasint"`  // floor of the audit rate, parts per million; 0: no audits
-	Deadlines Deadlines    `cbor:"10,keyasint"` // in blocks
-	Window    uint32       `cbor:"11,keyasint"` // rounds that may be attested and not final before the run waits
-	Slices    uint32       `cbor:"12,keyasint"` // in how many slices a round is reduced; 0: every member combines the updates for itself
-	Screen    Screen       `cbor:"13,keyasint"` // how members look at updates before they attest
-	Tolerance Tolerance    `cbor:"14,keyasint"` // zero: the work is exact, and settled by its state roots
-	Drawn     bool         `cbor:"15,keyasint"` // an audit by chance executes a unit to the end of a drawn segment; false: all of it
+	Job       string       `cbor:"1,keyasint"`            // identifier of the job, unique on the chain
+	Spec      canon.Digest `cbor:"2,keyasint"`            // digest of the work specification (compute/train.Spec)
+	SpecCID   string       `cbor:"3,keyasint"`            // where its bytes are
+	Genesis   Checkpoint   `cbor:"4,keyasint"`            // the state that round 0 starts from
+	Rounds    uint32       `cbor:"5,keyasint"`            // outer steps of the whole job
+	Units     uint32       `cbor:"6,keyasint"`            // work units of one round, whatever the number of workers
+	Segments  uint32       `cbor:"7,keyasint"`            // state roots of one commitment after the first
+	UnitFlops uint64       `cbor:"8,keyasint"`            // floating-point operations of one unit
+	AuditPPM  uint32       `cbor:"9,keyasint"`            // floor of the audit rate, parts per million; 0: no audits
+	Deadlines Deadlines    `cbor:"10,keyasint"`           // in blocks
+	Window    uint32       `cbor:"11,keyasint"`           // rounds that may be attested and not final before the run waits
+	Slices    uint32       `cbor:"12,keyasint"`           // in how many slices a round is reduced; 0: every member combines the updates for itself
+	Screen    Screen       `cbor:"13,keyasint"`           // how members look at updates before they attest
+	Tolerance Tolerance    `cbor:"14,keyasint"`           // zero: the work is exact, and settled by its state roots
+	Drawn     bool         `cbor:"15,keyasint"`           // an audit by chance executes a unit to the end of a drawn segment; false: all of it
+	Carry     uint32       `cbor:"16,keyasint,omitempty"` // in how many rounds in a row units hand on a state, see Carried; 0: in none
 }
 
 // Screen is how far members look at the updates of a round before they attest.
@@ -176,6 +177,7 @@ type Lap struct {
 	Drawn    bool       `cbor:"104,keyasint"` // the audits of all commitments are drawn
 	Attested int64      `cbor:"105,keyasint"` // height; 0 in the current round
 	Units    []Unit     `cbor:"106,keyasint,omitempty"`
+	From     []Carried  `cbor:"107,keyasint,omitempty"` // what each unit starts from beside Base; empty: from nothing
 }
 
 // Commitment is what a worker is bound to before it may see anybody's update of the round.
@@ -187,6 +189,7 @@ type Commitment struct {
 	Loss      int64          `cbor:"5,keyasint"`           // mean training loss of the unit, in millionths
 	Log       string         `cbor:"6,keyasint"`           // CID of the losses of its inner steps; for people, nothing is decided by it
 	Hidden    canon.Digest   `cbor:"7,keyasint"`           // audit.Hide of the right Segments, which differ if a fault is planted; zero once that is shown
+	Carried   Carried        `cbor:"8,keyasint,omitzero"`  // what the unit hands on to itself in the next round
 }
 
 // Attestation is what a member signs: the checkpoint after a round, and the updates that made it.

@@ -46,6 +46,8 @@ func (t Terms) Validate() error {
 		return bad("%d slices, at most %d", t.Slices, MaxSlices)
 	case t.Sliced() && (t.Tolerance.DistancePPM > 0 || t.Screen != ScreenOff):
 		return bad("rounds in slices of work that is tolerant, or whose updates are screened: nobody sees a whole update")
+	case t.Carry > t.Window || t.Carry > 0 && t.Tolerance.DistancePPM > 0:
+		return bad("%d rounds in a row whose units hand on a state, in a window of %d, or of tolerant work: nobody could check that", t.Carry, t.Window)
 	case d.Challenge < 0 || d.Challenge > MaxBlocks:
 		return bad("%d blocks for challenges, wanted 0 to %d", d.Challenge, MaxBlocks)
 	case t.Screen > ScreenLosses:

@@ -31,16 +31,38 @@ func (s State) Tick(env Env) (State, []Event) {
 
 // settle lets the oldest rounds become final, and the run be done with the last.
 func (d *draft) settle() {
-	for !d.halted() && len(d.Open) > 0 && d.final(d.Open[0]) {
-		lap := d.Open[0]
-		d.Open = d.Open[1:]
-		d.Sample = d.example(lap, true)
-		d.emit(Event{Kind: RoundFinal, Round: lap.Round, Lap: &lap})
+	for n := d.together(); !d.halted() && n > 0; n = d.together() {
+		for _, lap := range d.Open[:n] {
+			d.Sample = d.example(lap, true)
+			d.emit(Event{Kind: RoundFinal, Round: lap.Round, Lap: &lap})
+		}
+		d.Open = d.Open[n:]
 	}
 	if d.settleVoid(); d.Phase == Settle && len(d.Open) == 0 && len(d.Void) == 0 {
 		d.enter(Done)
 		d.emit(Event{Kind: RunDone, Round: d.Round})
 	}
+}
+
+// together is how many of the oldest rounds become final now: one, or in a run whose units hand on a state all that do so
+// to each other. Until then each of these states can be computed again from checkpoints that nobody has forgotten, and who
+// lied about one can be convicted.
+func (d *draft) together() int {
+	for n, l := range d.Open {
+		switch last := n+1 == len(d.Open); {
+		case !d.final(l):
+			return 0
+		case !d.Terms.Carries(l.Round) || last && d.ends():
+			return n + 1
+		}
+	}
+	return 0
+}
+
+// ends reports whether no round begins any more after those that are attested, as far as can be seen.
+func (d *draft) ends() bool {
+	_, diverged := d.Diverged()
+	return diverged || d.Phase == Assign && (d.env.Ended || d.env.Broke)
 }
 
 // final reports whether nothing is or may come open about an attested round. Without verifiers nobody can challenge.

@@ -201,9 +201,18 @@ func (d *draft) excuse(void func(Exam) bool) {
 	}
 }
 
+// Examined is the segment to the end of which an exam executes a unit, counted from 1; 0: all of it, and its update. What a
+// unit carries is known while its round is open, and an exam may be about an earlier one.
+func (s State) Examined() uint32 {
+	if s.Terms.Carry > 0 {
+		return s.Terms.Segments
+	}
+	return 0
+}
+
 // examined is what the seal of an exam is for.
 func (s State) examined(t Trial) audit.Subject {
-	return audit.Subject{Verifier: t.Member, Job: s.Terms.Job, Round: t.Exam.Round, Unit: t.Exam.Unit, Attempt: t.Exam.Attempt}
+	return audit.Subject{Verifier: t.Member, Job: s.Terms.Job, Round: t.Exam.Round, Unit: t.Exam.Unit, Attempt: t.Exam.Attempt, Segment: s.Examined()}
 }
 
 // prove ends a trial: the member held the state that others committed to.

@@ -10,7 +10,7 @@ import (
 func (s State) Commit(env Env, from string, unit uint32, round uint32, attempt uint32, c Commitment) (State, []Event, error) {
 	mine, err := s.held(from, round, unit, attempt)
 	if err == nil {
-		err = s.Terms.fits(c)
+		err = s.Terms.fits(c, round)
 	}
 	if err != nil {
 		return s, nil, err
@@ -46,8 +46,11 @@ func (d *draft) turn(worker string) {
 	}
 }
 
-// fits checks the shape of a commitment.
-func (t Terms) fits(c Commitment) error {
+// fits checks the shape of a commitment to a unit of a round.
+func (t Terms) fits(c Commitment, round uint32) error {
+	if err := t.carries(c, round); err != nil {
+		return err
+	}
 	switch {
 	case len(c.Segments) != int(t.Segments)+1:
 		return fmt.Errorf("%w: %d state roots, wanted %d", ErrBadCommitment, len(c.Segments), t.Segments+1)

@@ -12,7 +12,8 @@ import "slices"
 const maxVoid = 2 * MaxWindow
 
 // avoid takes a round out of the lineage, and keeps it until nothing is open about its units. In a tolerant run nothing that
-// is open can be settled, since only what is attested was measured.
+// is open can be settled, since only what is attested was measured; nor in one whose units hand on a state, since the state
+// that they started from may be the lie, which nobody else has.
 func (d *draft) avoid(l Lap) {
 	if len(l.Units) == 0 {
 		return
@@ -21,7 +22,7 @@ func (d *draft) avoid(l Lap) {
 		l.Closed = d.env.Height // audits of what is committed are drawn from a later beacon
 	}
 	d.Void = append(slices.Clip(d.Void), l)
-	if d.Terms.Tolerance.DistancePPM > 0 {
+	if d.Terms.Tolerance.DistancePPM > 0 || d.Terms.Carry > 0 {
 		d.giveUp(len(d.Void) - 1)
 	}
 	for len(d.Void) > maxVoid {

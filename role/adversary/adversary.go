@@ -7,6 +7,7 @@ package adversary
 import (
 	"context"
 
+	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/protocol/run"
 	"github.com/starling-network/starling/role"
@@ -20,7 +21,8 @@ type Honest interface {
 	party.Lineage
 	Task() *train.Task
 	Base(run.Checkpoint) (*train.Checkpoint, error)
-	NewWork(base *train.Checkpoint, unit uint32, r *train.Result) (*engine.Work, error)
+	Origin(base run.Checkpoint, unit uint32) ([]*tensor.Tensor, error)
+	NewWork(name run.Checkpoint, unit uint32, r *train.Result) (*engine.Work, error)
 }
 
 // Step is a role.

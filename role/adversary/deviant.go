@@ -117,7 +117,7 @@ func (d deviant) Train(_ context.Context, name run.Checkpoint, unit uint32) (*en
 	if err != nil {
 		return nil, err
 	}
-	return d.NewWork(base, unit, r)
+	return d.NewWork(name, unit, r)
 }
 
 // run executes the whole unit as train.Task.Run does.
@@ -157,7 +157,7 @@ func (d deviant) Oracle(name run.Checkpoint, g dispute.Game) (dispute.Oracle, er
 		return nil, err
 	}
 	base, err := d.Base(name)
-	return &execution{Oracle: honest, deviant: d, base: base, unit: g.Config.Unit}, err
+	return &execution{Oracle: honest, deviant: d, base: base, name: name, unit: g.Config.Unit}, err
 }
 
 // execution is a deviant's execution of a unit. It answers as the asserter of a dispute. How an output or a payload that it
@@ -166,6 +166,7 @@ type execution struct {
 	dispute.Oracle
 	deviant deviant
 	base    *train.Checkpoint
+	name    run.Checkpoint // of base
 	unit    uint32
 
 	session *train.Session
@@ -249,19 +250,26 @@ func (x *execution) trace(step uint32) ([]*tensor.Tensor, error) {
 	return values, nil
 }
 
-// Update implements dispute.Oracle.
-func (x *execution) Update() (*canon.Tree, error) {
+// Result implements dispute.Oracle.
+func (x *execution) Result(k dispute.Kind) (*canon.Tree, error) {
 	r, err := x.deviant.run(x.base, x.unit)
 	if err != nil {
 		return nil, err
 	}
-	return updateTree(x.deviant.Task().Spec, x.base, x.unit, r)
+	return resultTree(k, x.deviant, x.name, x.unit, r)
 }
 
-func updateTree(s *train.Spec, base *train.Checkpoint, unit uint32, r *train.Result) (*canon.Tree, error) {
-	u, err := outer.Commit(s, base.Round, unit, r)
+func resultTree(k dispute.Kind, h Honest, name run.Checkpoint, unit uint32, r *train.Result) (*canon.Tree, error) {
+	from, err := h.Origin(name, unit)
 	if err != nil {
 		return nil, err
+	}
+	u, on, err := outer.Commit(h.Task().Spec, name.Round, unit, r, from)
+	switch {
+	case err != nil:
+		return nil, err
+	case k == dispute.Carry:
+		return canon.NewTree(train.Roots(on)), nil
 	}
 	return u.Tree(), nil
 }

@@ -41,9 +41,9 @@ func (d doomsayer) Oracle(base run.Checkpoint, g dispute.Game) (dispute.Oracle, 
 
 type unmaking struct{ dispute.Oracle }
 
-// Update implements dispute.Oracle.
-func (o unmaking) Update() (*canon.Tree, error) {
-	t, err := o.Oracle.Update()
+// Result implements dispute.Oracle.
+func (o unmaking) Result(k dispute.Kind) (*canon.Tree, error) {
+	t, err := o.Oracle.Result(k)
 	if err != nil {
 		return nil, err
 	}
@@ -79,7 +79,7 @@ func (o optimist) Train(ctx context.Context, name run.Checkpoint, unit uint32) (
 	if err != nil {
 		return nil, err
 	}
-	return o.NewWork(base, unit, o.result(base, w))
+	return o.NewWork(name, unit, o.result(base, w))
 }
 
 func (o optimist) result(base *train.Checkpoint, w *engine.Work) *train.Result {
@@ -97,16 +97,18 @@ func (o optimist) Oracle(name run.Checkpoint, g dispute.Game) (dispute.Oracle, e
 		return nil, err
 	}
 	base, err := o.Base(name)
-	return hopeful{honest, o, base}, err
+	return hopeful{honest, o, base, name, g.Config.Unit}, err
 }
 
 type hopeful struct {
 	dispute.Oracle
 	optimist optimist
 	base     *train.Checkpoint
+	name     run.Checkpoint
+	unit     uint32
 }
 
-// Update implements dispute.Oracle.
-func (h hopeful) Update() (*canon.Tree, error) {
-	return updateTree(h.optimist.Task().Spec, h.base, 0, h.optimist.result(h.base, &engine.Work{}))
+// Result implements dispute.Oracle.
+func (h hopeful) Result(k dispute.Kind) (*canon.Tree, error) {
+	return resultTree(k, h.optimist, h.name, h.unit, h.optimist.result(h.base, &engine.Work{}))
 }

@@ -53,7 +53,7 @@ func (f Fabricator) Train(_ context.Context, name run.Checkpoint, unit uint32) (
 	for i := range r.Losses {
 		r.Losses[i] = 1
 	}
-	return f.NewWork(base, unit, r)
+	return f.NewWork(name, unit, r)
 }
 
 func invented(name run.Checkpoint, unit, k uint32) canon.Digest {

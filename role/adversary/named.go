@@ -19,6 +19,7 @@ var named = map[string]Act{
 	"silent":         GoesSilent{},
 	"misattests":     Misattests{},
 	"stamps":         Stamps{},
+	"tampers-state":  TampersState{},
 	"accuses":        Accuses{Segment: 1, Manner: ToTheLeaf},
 }
 

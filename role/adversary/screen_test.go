@@ -61,7 +61,7 @@ func TestUselessUpdateIsOdd(t *testing.T) {
 					slices.Reverse(d.F32())
 				}
 			}
-			w, err := e.NewWork(base, i, r)
+			w, err := e.NewWork(name, i, r)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -185,8 +185,8 @@ func (o contrarian) Partial(c dispute.Claim, after []uint64) ([]canon.Digest, er
 	return others(o.Oracle.Partial(c, after))
 }
 
-// Update implements dispute.Oracle.
-func (o contrarian) Update() (*canon.Tree, error) { return other(o.Oracle.Update()) }
+// Result implements dispute.Oracle.
+func (o contrarian) Result(k dispute.Kind) (*canon.Tree, error) { return other(o.Oracle.Result(k)) }
 
 // other is a tree of other leaves.
 func other(t *canon.Tree, err error) (*canon.Tree, error) {

@@ -87,8 +87,12 @@ func (e *Engine) Compare(mine *Work, s audit.Subject, c run.Commitment) Finding 
 			return Finding{Differ: uint32(i)}
 		}
 	}
-	if s.Segment == 0 && c.Update != mine.Commit.Update {
-		return Finding{Differ: uint32(len(mine.Commit.Segments))}
+	last := uint32(len(mine.Commit.Segments))
+	switch {
+	case s.Segment == 0 && c.Update != mine.Commit.Update:
+		return Finding{Differ: last}
+	case s.Segment == 0 && c.Carried.Root != mine.Commit.Carried.Root:
+		return Finding{Differ: last + 1}
 	}
 	return Finding{Right: true, Seal: audit.NewSeal(s, e.sealed(mine, s).Trees()).Root()}
 }

@@ -7,6 +7,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -14,6 +15,7 @@ import (
 	"github.com/starling-network/starling/chain/referee"
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
+	"github.com/starling-network/starling/exchange/codec"
 	"github.com/starling-network/starling/exchange/outer"
 	"github.com/starling-network/starling/exchange/slice"
 	"github.com/starling-network/starling/network/blob"
@@ -37,6 +39,8 @@ type Engine struct {
 	held      []held       // checkpoints in memory, the one used last at the end
 	witnesses map[disputed]*referee.Witness
 	executed  []executed // for others' commitments, the latest at the end
+	stands    run.State  // the run, as it was told last
+	states    []handed   // in memory, the one used last at the end
 }
 
 // Peers is how an engine gets the blobs of others.
@@ -117,6 +121,7 @@ type Work struct {
 	Update []byte           // compressed, as it is served; of a job with slices, the index of the pieces
 	Pieces [][]byte         // of the update, one for each slice
 	Log    []byte           // losses, for people
+	Handed [][]byte         // blobs of the state that it hands on
 	End    []*tensor.Tensor // the state at the end, for the seal; three times the size of the model
 }
 
@@ -126,17 +131,26 @@ func (e *Engine) Train(ctx context.Context, name run.Checkpoint, unit uint32) (*
 	if err != nil {
 		return nil, err
 	}
+	if _, err := e.Origin(name, unit); err != nil {
+		return nil, err
+	}
 	e.computing.Lock()
 	defer e.computing.Unlock()
 	r, err := e.run(ctx, base, unit)
 	if err != nil {
 		return nil, err
 	}
-	return e.NewWork(base, unit, r)
+	return e.NewWork(name, unit, r)
 }
 
-// NewWork is what is committed for the result of a unit of the round after base. Of one that diverged there is no update.
-func (e *Engine) NewWork(base *train.Checkpoint, unit uint32, r *train.Result) (*Work, error) {
+// NewWork is what is committed for the result of a unit of the round after a checkpoint, to which Start has brought what is
+// handed on. Of one that diverged there is no update.
+func (e *Engine) NewWork(name run.Checkpoint, unit uint32, r *train.Result) (*Work, error) {
+	from, err := e.Origin(name, unit)
+	if err != nil {
+		return nil, err
+	}
+	base := name
 	log := train.EncodeLog(base.Round, unit, r.Losses)
 	w := &Work{Commit: run.Commitment{Segments: r.Segments, Log: blob.Of(log).String()}, Log: log, End: r.End}
 	if r.Diverged != nil {
@@ -149,9 +163,17 @@ func (e *Engine) NewWork(base *train.Checkpoint, unit uint32, r *train.Result) (
 	if mean := sum / float64(len(r.Losses)) * 1e6; mean-mean == 0 && mean < 1<<62 {
 		w.Commit.Loss = int64(mean)
 	}
-	u, err := outer.Commit(e.task.Spec, base.Round, unit, r)
-	if err != nil {
+	u, on, err := outer.Commit(e.task.Spec, base.Round, unit, r, from)
+	switch {
+	case errors.Is(err, codec.ErrPayload) && from != nil: // what was left out before is too large
+		return w, nil
+	case err != nil:
 		return nil, err
+	}
+	if on != nil {
+		if w.Commit.Carried, w.Handed, err = e.handOn(base.Round, unit, on); err != nil {
+			return nil, err
+		}
 	}
 	w.Commit.Update = u.Root()
 	if w.Update, w.Pieces, err = pack(e.plan, u); err != nil {
@@ -239,13 +261,17 @@ func (e *Engine) witness(name run.Checkpoint, unit uint32) (*referee.Witness, er
 	if err != nil {
 		return nil, err
 	}
+	from, err := e.Origin(name, unit)
+	if err != nil {
+		return nil, err
+	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	key := disputed{name, unit}
 	if w, ok := e.witnesses[key]; ok {
 		return w, nil
 	}
-	kept := map[disputed]*referee.Witness{key: referee.NewWitness(e.task, base, unit, ShardTokens)}
+	kept := map[disputed]*referee.Witness{key: referee.NewWitness(e.task, base, unit, from, ShardTokens)}
 	for k, w := range e.witnesses {
 		if k.base == name {
 			kept[k] = w

@@ -37,11 +37,11 @@ func (x *exclusive) Partial(c dispute.Claim, after []uint64) ([]canon.Digest, er
 	return x.oracle.Partial(c, after)
 }
 
-// Update implements dispute.Oracle.
-func (x *exclusive) Update() (*canon.Tree, error) {
+// Result implements dispute.Oracle.
+func (x *exclusive) Result(k dispute.Kind) (*canon.Tree, error) {
 	x.lock.Lock()
 	defer x.lock.Unlock()
-	return x.oracle.Update()
+	return x.oracle.Result(k)
 }
 
 // Leaf implements dispute.Oracle.

@@ -120,6 +120,8 @@ func (j *Job) decode(step, manifest []byte) (err error) {
 	case j.terms.Rounds != j.Spec.Rounds || j.terms.Units != j.Spec.Units || j.terms.Segments != j.Spec.Segments():
 		return fmt.Errorf("%w: %d rounds of %d units in %d segments, the chain says %d, %d and %d", ErrTerms,
 			j.Spec.Rounds, j.Spec.Units, j.Spec.Segments(), j.terms.Rounds, j.terms.Units, j.terms.Segments)
+	case j.terms.Carry != j.Spec.Exchange.Carry:
+		return fmt.Errorf("%w: units hand on a state through %d rounds, the chain says %d", ErrTerms, j.Spec.Exchange.Carry, j.terms.Carry)
 	case j.terms.UnitFlops != j.Step.Flops()*uint64(j.Spec.Steps):
 		return fmt.Errorf("%w: a unit has %d operations, the chain pays for %d", ErrTerms, j.Step.Flops()*uint64(j.Spec.Steps), j.terms.UnitFlops)
 	case j.Spec.Genesis != j.terms.Genesis.Root:
@@ -191,8 +193,11 @@ func Footprint(s *train.Spec, step *program.Program, m data.Manifest, terms run.
 	}
 	open := int64(terms.Window) + 1
 	void := open
-	if terms.Tolerance.DistancePPM > 0 {
+	if terms.Tolerance.DistancePPM > 0 || terms.Carry > 0 {
 		void = 0 // nothing of a round that is rolled back can be audited
+	}
+	if terms.Carry > 0 {
+		round += params // what its own unit hands on
 	}
 	shipped := int64(m.TrainTokens+m.ValTokens)*int64(m.Width) + frozen + model
 	need := shipped + (max(open+1, int64(keep))+void)*model + (open+void)*round

@@ -45,7 +45,7 @@ func (m *Membership) Finishing() bool { return m.draining && !m.finished }
 func (m *Membership) Duties(b role.Block, busy bool) []role.Action {
 	s := b.Run
 	if t, ok := s.Trial(m.id); ok && !m.draining {
-		return m.trial(t)
+		return m.trial(t, s.Examined())
 	}
 	clear(m.checked)
 	member, known := s.Member(m.id)
@@ -62,15 +62,15 @@ func (m *Membership) Duties(b role.Block, busy bool) []role.Action {
 	return nil
 }
 
-// trial executes the unit that the member was given, and shows that it reached the committed state.
-func (m *Membership) trial(t run.Trial) []role.Action {
+// trial executes the unit that the member was given, to the end of a segment or (0) all of it, and shows that it reached the committed state.
+func (m *Membership) trial(t run.Trial, segment uint32) []role.Action {
 	x := t.Exam
 	work := role.Work{Round: x.Round, Unit: x.Unit, Attempt: x.Attempt}
 	switch {
 	case x.Worker == "":
 		return nil
 	case !t.Question.IsZero():
-		return []role.Action{role.Unseal{Work: work, Base: x.Base, Question: t.Question}}
+		return []role.Action{role.Unseal{Work: work, Base: x.Base, Question: t.Question, Segment: segment}}
 	case !t.Seal.IsZero():
 		return nil
 	}
@@ -82,5 +82,5 @@ func (m *Membership) trial(t run.Trial) []role.Action {
 		}
 		return []role.Action{answer}
 	}
-	return []role.Action{role.Check{Work: work, Base: x.Base, Worker: x.Worker, Commit: x.Commit}}
+	return []role.Action{role.Check{Work: work, Base: x.Base, Worker: x.Worker, Commit: x.Commit, Segment: segment}}
 }

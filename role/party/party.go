@@ -35,6 +35,8 @@ type Compute interface {
 
 // Lineage is how a party gets from one checkpoint to the next; an engine.Engine, too.
 type Lineage interface {
+	Follow(s run.State)
+	Start(ctx context.Context, base run.Checkpoint, unit uint32, holders []string) error
 	Load(ctx context.Context, c run.Checkpoint, holders []string) error
 	Advance(ctx context.Context, base run.Checkpoint, units []run.Unit, get func(run.Unit) ([]byte, error)) (engine.Advanced, error)
 	Slicing
@@ -120,11 +122,7 @@ func (p *Party) act(ctx context.Context, a role.Action) (role.Event, error) {
 		}
 		return role.Trained{Action: a, Commit: w.Commit}, nil
 	case role.Check:
-		if err := p.load(ctx, a.Base); err != nil {
-			return nil, err
-		}
-		f, err := p.Compute.Check(ctx, a.Base, p.subject(a.Work, a.Segment), a.Commit)
-		return role.Checked{Action: a, Right: f.Right, Differ: f.Differ, Seal: f.Seal}, err
+		return p.check(ctx, a)
 	case role.Measure:
 		return p.measure(ctx, a)
 	case role.Reveal:
@@ -163,15 +161,54 @@ func (p *Party) load(ctx context.Context, c run.Checkpoint) error {
 	return p.Lineage.Load(ctx, c, holders)
 }
 
-func (p *Party) train(ctx context.Context, base run.Checkpoint, w role.Work) (*engine.Work, error) {
+// Follow tells the party how the run stands.
+func (p *Party) Follow(s run.State) { p.Lineage.Follow(s) }
+
+// begin makes sure that what a unit is computed from is in memory.
+func (p *Party) begin(ctx context.Context, base run.Checkpoint, unit uint32) error {
 	if err := p.load(ctx, base); err != nil {
+		return err
+	}
+	if p.Lineage.Start(ctx, base, unit, nil) == nil {
+		return nil
+	}
+	holders, err := p.Chain.Holders(ctx)
+	if err != nil {
+		return err
+	}
+	return p.Lineage.Start(ctx, base, unit, append([]string{}, holders...))
+}
+
+// ready makes sure of what a unit is executed from to the end of a segment, or (0) to its update.
+func (p *Party) ready(ctx context.Context, base run.Checkpoint, unit, segment uint32) error {
+	if segment > 0 {
+		return p.load(ctx, base)
+	}
+	return p.begin(ctx, base, unit)
+}
+
+// check executes a unit again. If what was handed on to it is wrong it says in which round that began.
+func (p *Party) check(ctx context.Context, a role.Check) (role.Event, error) {
+	err := p.ready(ctx, a.Base, a.Work.Unit, a.Segment)
+	if wrong, ok := errors.AsType[*engine.WrongOrigin](err); ok {
+		return role.Checked{Action: a, Wrong: &wrong.Round}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	f, err := p.Compute.Check(ctx, a.Base, p.subject(a.Work, a.Segment), a.Commit)
+	return role.Checked{Action: a, Right: f.Right, Differ: f.Differ, Seal: f.Seal}, err
+}
+
+func (p *Party) train(ctx context.Context, base run.Checkpoint, w role.Work) (*engine.Work, error) {
+	if err := p.begin(ctx, base, w.Unit); err != nil {
 		return nil, err
 	}
 	done, err := p.Compute.Train(ctx, base, w.Unit)
 	if err != nil {
 		return nil, err
 	}
-	done = &engine.Work{Commit: done.Commit, Update: done.Update, Pieces: done.Pieces, Log: done.Log} // without the state
+	done = &engine.Work{Commit: done.Commit, Update: done.Update, Pieces: done.Pieces, Log: done.Log, Handed: done.Handed} // without the state
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.hidden == nil {
@@ -203,7 +240,7 @@ func (p *Party) reveal(ctx context.Context, a role.Reveal) error {
 			return err
 		}
 	}
-	for _, b := range append(slices.Clip(w.Pieces), w.Log) {
+	for _, b := range slices.Concat(w.Handed, w.Pieces, [][]byte{w.Log}) {
 		if _, err := p.Blobs.Put(ctx, b); err != nil {
 			return err
 		}
@@ -221,7 +258,7 @@ func (p *Party) subject(w role.Work, segment uint32) audit.Subject {
 
 // unseal opens a seal. A state that a restart lost is computed again.
 func (p *Party) unseal(ctx context.Context, a role.Unseal) error {
-	if err := p.load(ctx, a.Base); err != nil {
+	if err := p.ready(ctx, a.Base, a.Work.Unit, a.Segment); err != nil {
 		return err
 	}
 	o, err := p.Compute.Unseal(ctx, a.Base, p.subject(a.Work, a.Segment), a.Question)
@@ -344,10 +381,10 @@ func (p *Party) measure(ctx context.Context, a role.Measure) (role.Event, error)
 
 // move makes this party's next move in a dispute.
 func (p *Party) move(ctx context.Context, a role.Move) error {
-	if err := p.load(ctx, a.Base); err != nil {
+	g := a.Game
+	if err := p.begin(ctx, a.Base, g.Config.Unit); err != nil {
 		return err
 	}
-	g := a.Game
 	oracle, err := p.Compute.Oracle(a.Base, g)
 	if err != nil {
 		return err

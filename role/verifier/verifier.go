@@ -109,6 +109,11 @@ func (v *Verifier) audits(s run.State) (actions []role.Action) {
 				known = known && c.Action.Segment == u.Segment
 			}
 			switch {
+			case known && c.Wrong != nil:
+				if origin, ok := v.origin(s, *c.Wrong, u.Index); ok {
+					actions = append(actions, origin)
+					busy = true
+				}
 			case known && !c.Right && open && !slices.Contains(u.Challengers, v.id):
 				actions = append(actions, role.Challenge{Work: work, Segment: c.Differ})
 			case known && c.Right && mine:
@@ -125,6 +130,18 @@ func (v *Verifier) audits(s run.State) (actions []role.Action) {
 		return actions
 	}
 	return append(actions, spare...)
+}
+
+// origin is the check of what a unit handed on in an earlier round, unless that is done.
+func (v *Verifier) origin(s run.State, round, unit uint32) (role.Action, bool) {
+	l, ok := s.At(round)
+	if !ok || uint64(unit) >= uint64(len(l.Units)) {
+		return nil, false
+	}
+	u := l.Units[unit]
+	work := role.Work{Round: round, Unit: unit, Attempt: u.Attempt}
+	_, checked := v.checked[work]
+	return role.Check{Work: work, Base: l.Base, Worker: u.Worker, Commit: u.Commit}, !checked
 }
 
 // measurements returns the answers to its audits of tolerant units: what it measured, and measurements of what it must know.

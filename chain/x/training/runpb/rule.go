@@ -41,7 +41,7 @@ func (t Terms) Rule() (run.Terms, error) {
 		Window:    t.Window, Slices: t.Slices,
 		Screen:    run.Screen(min(t.Screen, math.MaxUint8)),
 		Tolerance: run.Tolerance{DistancePPM: t.Tolerance.DistancePPM, CosinePPM: t.Tolerance.CosinePPM},
-		Drawn:     t.Drawn,
+		Drawn:     t.Drawn, Carry: t.Carry,
 	}, nil
 }
 
@@ -55,7 +55,7 @@ func FromTerms(t run.Terms) Terms {
 		Window:    t.Window, Slices: t.Slices,
 		Screen:    uint32(t.Screen),
 		Tolerance: Tolerance{DistancePPM: t.Tolerance.DistancePPM, CosinePPM: t.Tolerance.CosinePPM},
-		Drawn:     t.Drawn,
+		Drawn:     t.Drawn, Carry: t.Carry,
 	}
 }
 
@@ -73,7 +73,15 @@ func (c Commitment) Rule() (run.Commitment, error) {
 	if err != nil {
 		return run.Commitment{}, err
 	}
-	return run.Commitment{Segments: segments, Update: update, UpdateCID: c.UpdateCID, Bytes: c.Bytes, Loss: c.Loss, Log: c.Log, Hidden: hidden}, nil
+	carried := run.Carried{CID: c.CarriedCID}
+	if len(c.Carried) > 0 {
+		if carried.Root, err = Digest(c.Carried); err != nil {
+			return run.Commitment{}, fmt.Errorf("state that is handed on: %w", err)
+		}
+	}
+	return run.Commitment{
+		Segments: segments, Update: update, UpdateCID: c.UpdateCID, Bytes: c.Bytes, Loss: c.Loss, Log: c.Log, Hidden: hidden, Carried: carried,
+	}, nil
 }
 
 // Digests reads state roots.
@@ -90,9 +98,14 @@ func Digests(list [][]byte) (roots []canon.Digest, err error) {
 
 // FromCommitment is the inverse of Commitment.Rule.
 func FromCommitment(c run.Commitment) Commitment {
-	return Commitment{
+	m := Commitment{
 		Segments: FromDigests(c.Segments), Update: c.Update[:], UpdateCID: c.UpdateCID, Bytes: c.Bytes, Loss: c.Loss, Log: c.Log, Hidden: c.Hidden[:],
+		CarriedCID: c.Carried.CID,
 	}
+	if !c.Carried.Root.IsZero() {
+		m.Carried = c.Carried.Root[:]
+	}
+	return m
 }
 
 // FromDigests is the inverse of Digests.

@@ -1,0 +1,161 @@
+package referee
+
+import (
+	"fmt"
+
+	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/compute/tensor"
+	"github.com/starling-network/starling/compute/train"
+	"github.com/starling-network/starling/exchange/codec"
+	"github.com/starling-network/starling/protocol/dispute"
+)
+
+// What a unit hands on is what its update left out: what was to be sent, without what was sent. A part of it is made from the
+// same as the update, and from the payload that both parties agree on.
+
+// carryPayload shows what a part of what a parameter hands on is made from.
+type carryPayload struct {
+	Sources updatePayload  `cbor:"1,keyasint"`
+	Update  []canon.Digest `cbor:"2,keyasint"` // roots of the payloads of the update
+	Sent    codec.Excerpt  `cbor:"3,keyasint"` // of the one of the parameter
+}
+
+// feedback is the error feedback of a job that has it.
+func feedback(s *train.Spec) codec.Feedback {
+	return codec.Feedback{Decay: float32(s.Exchange.Feedback)}
+}
+
+// carryEach is how many elements of what a parameter hands on are made together: those of a piece of the payload.
+func carryEach(s *train.Spec, shape tensor.Shape) int {
+	each, err := codec.Grain(s.Exchange.Codec, shape)
+	if err != nil {
+		return shape.Elements()
+	}
+	return each
+}
+
+func carryParts(s *train.Spec, shape tensor.Shape) uint64 {
+	each := carryEach(s, shape)
+	return uint64((shape.Elements() + each - 1) / each)
+}
+
+// carryRange returns which elements are made in a part.
+func carryRange(s *train.Spec, shape tensor.Shape, part uint64) (lo, hi int) {
+	each := carryEach(s, shape)
+	return int(part) * each, min((int(part)+1)*each, shape.Elements())
+}
+
+// carry makes a part of what one parameter hands on again.
+func (r *Referee) carry(c dispute.Claim, payload []byte) (dispute.Ruling, error) {
+	_, shape, err := updateMaking(r.spec, r.step, c.Index)
+	if err != nil {
+		return dispute.Ruling{}, err
+	}
+	parts := carryParts(r.spec, shape)
+	if c.Part >= parts {
+		return dispute.Ruling{}, wrong("what parameter %d hands on has no part %d", c.Index, c.Part)
+	}
+	var p carryPayload
+	if err := decode(payload, &p); err != nil {
+		return dispute.Ruling{}, err
+	}
+	if err := r.isCheckpoint(c, p.Sources.Checkpoint); err != nil {
+		return dispute.Ruling{}, err
+	}
+	if err := r.isPrior(c, p.Sources.State); err != nil {
+		return dispute.Ruling{}, err
+	}
+	lo, hi := carryRange(r.spec, shape, c.Part)
+	left, err := r.toSend(c, shape, p.Sources, lo, hi)
+	if err != nil {
+		return dispute.Ruling{}, err
+	}
+	root, sent, err := codec.RestoreLeaves(r.spec.Exchange.Codec, shape, lo, hi, p.Sent)
+	if err != nil {
+		return dispute.Ruling{}, fmt.Errorf("%w: %w", ErrPayload, err)
+	}
+	if len(p.Update) != len(r.names) || canon.NewTree(p.Update).Root() != c.Update || p.Update[c.Index] != root {
+		return dispute.Ruling{}, wrong("these are not leaves of the update %s", c.Update.Short())
+	}
+	done, err := opened(c.Part, c.Before, p.Sources.Before, lo*shape.DType.Size()/tensor.LeafBytes)
+	if err != nil {
+		return dispute.Ruling{}, err
+	}
+	codec.LeftOut(left, sent.F32())
+	what := fmt.Sprintf("part %d of %d of what %q hands on", c.Part+1, parts, r.names[c.Index])
+	return rule(what, carried(shape, done, left, c.Part+1 == parts), c.Output), nil
+}
+
+// carried is the digest of what there is of a tensor after a part with these elements: its root after the last.
+func carried(shape tensor.Shape, done *canon.Frontier, x []float32, last bool) canon.Digest {
+	t := tensor.FromF32(x, len(x))
+	for i := range t.Shape.Leaves() {
+		done.Push(canon.Leaf(t.Leaf(i)))
+	}
+	if last {
+		return tensor.RootOf(shape, done.Root())
+	}
+	return progress{Done: done.Nodes()}.digest()
+}
+
+// handsOn makes the payload of a parameter, and what that leaves out.
+func (w *Witness) handsOn(c dispute.Claim) (payload []byte, left *tensor.Tensor, err error) {
+	delta, err := w.toSend(c)
+	if err != nil {
+		return nil, nil, err
+	}
+	name, shape := w.task.Spec.Exchange.Codec, w.base.Params[c.Index].Shape
+	left = tensor.FromF32(delta, shape.Dims...)
+	if payload, err = codec.Encode(name, left); err != nil {
+		return nil, nil, err
+	}
+	sent, err := codec.Decode(name, payload, shape)
+	if err == nil {
+		codec.LeftOut(left.F32(), sent.F32())
+	}
+	return payload, left, err
+}
+
+// carryAfter is payloadAfter for what a parameter hands on.
+func (w *Witness) carryAfter(c dispute.Claim, after []uint64) ([]canon.Digest, error) {
+	_, left, err := w.handsOn(c)
+	if err != nil {
+		return nil, err
+	}
+	parts, tree := carryParts(w.task.Spec, left.Shape), left.Tree()
+	out := make([]canon.Digest, len(after))
+	for i, part := range after {
+		if out[i] = left.Root(); part < parts {
+			out[i] = progress{Done: w.frontier(left.Shape, tree, part)}.digest()
+		}
+	}
+	return out, nil
+}
+
+// frontier is what is done of the tree of what a parameter hands on before a part.
+func (w *Witness) frontier(shape tensor.Shape, tree *canon.Tree, part uint64) []canon.Digest {
+	lo, _ := carryRange(w.task.Spec, shape, part)
+	return tree.Frontier(lo * shape.DType.Size() / tensor.LeafBytes)
+}
+
+// carry brings what a part of what a parameter hands on is made from.
+func (w *Witness) carry(c dispute.Claim) (p carryPayload, err error) {
+	payload, left, err := w.handsOn(c)
+	if err != nil {
+		return p, err
+	}
+	update, err := w.Result(dispute.Update)
+	if err != nil {
+		return p, err
+	}
+	p.Update = leaves(update)
+	shape := left.Shape
+	lo, hi := carryRange(w.task.Spec, shape, c.Part)
+	if c.Part > 0 {
+		p.Sources.Before.Done = w.frontier(shape, left.Tree(), c.Part)
+	}
+	if p.Sent, err = codec.ExcerptOf(w.task.Spec.Exchange.Codec, shape, lo, hi, payload, codec.PayloadTree(payload)); err != nil {
+		return p, err
+	}
+	return p, w.sources(c, shape, &p.Sources, lo, hi)
+}

@@ -1,0 +1,136 @@
+package referee
+
+import (
+	"testing"
+
+	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/compute/kernel"
+	"github.com/starling-network/starling/compute/tensor"
+	"github.com/starling-network/starling/compute/train"
+	"github.com/starling-network/starling/exchange/aggregate"
+	"github.com/starling-network/starling/exchange/codec"
+	"github.com/starling-network/starling/exchange/outer"
+	"github.com/starling-network/starling/protocol/dispute"
+	"github.com/starling-network/starling/protocol/run"
+)
+
+// twister says something else of one leaf of a result.
+type twister struct {
+	*Witness
+	kind  dispute.Kind
+	index int
+}
+
+func (w twister) Result(k dispute.Kind) (*canon.Tree, error) {
+	t, err := w.Witness.Result(k)
+	if err != nil || k != w.kind {
+		return t, err
+	}
+	list := leaves(t)
+	list[w.index] = canon.Leaf([]byte("twisted"))
+	return canon.NewTree(list), nil
+}
+
+func roots(t *testing.T, w *Witness, o dispute.Oracle) run.Commitment {
+	t.Helper()
+	at := []uint64{0}
+	for k, s := uint32(1), uint32(0); k <= w.task.Spec.Segments(); k++ {
+		s += w.task.Spec.SegmentSteps(k)
+		at = append(at, uint64(s))
+	}
+	segments, err := w.Steps(at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	update, err := o.Result(dispute.Update)
+	if err != nil {
+		t.Fatal(err)
+	}
+	on, err := o.Result(dispute.Carry)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return run.Commitment{Segments: segments, Update: update.Root(), Carried: run.Carried{Root: on.Root()}}
+}
+
+// Where units hand on what their updates leave out, who lies about an update or about what is handed on loses, whatever the
+// codec and whichever tensor, and who does not wins; a challenger that started from something else cannot even ask.
+func TestWhatAUnitHandsOn(t *testing.T) {
+	plain, start := job(t, tiny)
+	for _, name := range []string{codec.TopKName(82, 2), codec.TopKName(300, 16), codec.Int8, codec.E3M0, codec.Sign} {
+		task := respecified(plain, func(s *train.Spec) {
+			s.Exchange = train.Exchange{Codec: name, Rule: aggregate.Mean, Outer: outer.SGD, Rate: 1, Feedback: 0.95, Carry: 4}
+		})
+		if err := task.Spec.Check(); err != nil {
+			t.Fatal(err)
+		}
+		base := *start
+		base.Outer = nil
+		from := train.Zeros(base.Params, 1)[0]
+		for i, x := range from {
+			kernel.NormalTo(x.F32(), 4, uint64(i))
+		}
+		honest := NewWitness(task, &base, unit, from, shardTokens)
+		right := roots(t, honest, honest)
+		u, on, err := outer.Commit(task.Spec, base.Round, unit, result(t, task, &base), from)
+		if err != nil || u.Root() != right.Update || train.CarriedRoot(train.Roots(on)) != right.Carried.Root {
+			t.Fatalf("%s: a witness and a worker make other results: %v", name, err)
+		}
+		r, err := Open(task.Spec.Digest(), Opening(task.Spec, task.Step))
+		if err != nil {
+			t.Fatal(err)
+		}
+		play := func(c run.Commitment, segment uint32, asserter, challenger dispute.Oracle) dispute.Game {
+			d := duty(&base, c)
+			d.From = make([]run.Carried, unit+1)
+			d.From[unit].Root = train.CarriedRoot(train.Roots(from))
+			return playDuty(t, task, d, segment, asserter, challenger, r)
+		}
+		last := uint32(len(right.Segments))
+		for _, index := range []int{0, len(base.Names) - 1} {
+			for k, segment := range map[dispute.Kind]uint32{dispute.Update: last, dispute.Carry: last + 1} {
+				liar := twister{honest, k, index}
+				g := play(roots(t, honest, liar), segment, liar, NewWitness(task, &base, unit, from, shardTokens))
+				if !g.Verdict.AsserterLies || g.Verdict.Reason != dispute.Recomputed || g.Verdict.Leaf != string(k) {
+					t.Errorf("%s: a lie about %s of parameter %d: %+v", name, k, index, *g.Verdict)
+				}
+				if g := play(right, segment, honest, twister{NewWitness(task, &base, unit, from, shardTokens), k, index}); g.Verdict.AsserterLies {
+					t.Errorf("%s: an honest worker lost about %s of parameter %d: %+v", name, k, index, *g.Verdict)
+				}
+				if g := play(right, segment, honest, NewWitness(task, &base, unit, nil, shardTokens)); g.Verdict.AsserterLies || g.Verdict.Reason != dispute.BadLeaf {
+					t.Errorf("%s: a challenger that starts from nothing, about %s: %+v", name, k, *g.Verdict)
+				}
+			}
+		}
+	}
+}
+
+func result(t *testing.T, task *train.Task, base *train.Checkpoint) *train.Result {
+	t.Helper()
+	r, err := task.Run(base, unit, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// What a large parameter hands on is made in parts, each of which the referee makes from the same as the witness shows.
+func TestPartsOfWhatIsHandedOn(t *testing.T) {
+	shape := tensor.Make(tensor.Float32, 3, codec.PartElements)
+	for _, name := range []string{codec.TopKName(82, 2), codec.Int8, codec.E3M0, codec.Sign} {
+		s := &train.Spec{Exchange: train.Exchange{Codec: name, Feedback: 1, Carry: 2}}
+		if n := carryParts(s, shape); n != 3 {
+			t.Errorf("%s: %d parts", name, n)
+		}
+		x := tensor.New(shape)
+		kernel.NormalTo(x.F32(), 1, 1)
+		done := new(canon.Frontier)
+		for part := range carryParts(s, shape) {
+			lo, hi := carryRange(s, shape, part)
+			got := carried(shape, done, x.F32()[lo:hi], part+1 == carryParts(s, shape))
+			if want := (progress{Done: x.Tree().Frontier(hi * 4 / tensor.LeafBytes)}).digest(); part < 2 && got != want || part == 2 && got != x.Root() {
+				t.Errorf("%s: part %d leads to something else", name, part)
+			}
+		}
+	}
+}

@@ -1,0 +1,104 @@
+package run
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/starling-network/starling/canon"
+)
+
+// Units may hand on a state: what error feedback left out of the update of a unit is added to the update of the same unit in
+// the next round. The state belongs to the index of the unit, whoever computes it. It is handed on within a group of
+// Terms.Carry rounds, of which the first starts from nothing, so that it is a function of the checkpoints of that group, and
+// whoever misses it can compute it. That is why the rounds of a group become final together (tick.go), and why what a lie
+// was handed on to needs no owner: it is done again with everything after the lie.
+
+// Carried names what a unit hands on. The zero value is nothing.
+type Carried struct {
+	Root canon.Digest `cbor:"1,keyasint"` // over the roots of its tensors, one for each parameter
+	CID  string       `cbor:"2,keyasint"` // of its bytes. Nothing is decided by it: who cannot have them computes them
+}
+
+// Carries reports whether the units of a round hand on a state to the next.
+func (t Terms) Carries(round uint32) bool {
+	return t.Carry > 0 && (round+1)%t.Carry != 0 && round+1 < t.Rounds
+}
+
+// carries checks what a commitment to a unit of a round says about the state that it hands on.
+func (t Terms) carries(c Commitment, round uint32) error {
+	if !t.Carries(round) || c.Diverged() {
+		if c.Carried != (Carried{}) {
+			return fmt.Errorf("%w: a unit of round %d hands on no state", ErrBadCommitment, round)
+		}
+		return nil
+	}
+	if c.Carried.Root.IsZero() || !validCID(c.Carried.CID) {
+		return fmt.Errorf("%w: no root of the state that is handed on, or a CID of %d bytes, wanted 1 to %d", ErrBadCommitment, len(c.Carried.CID), MaxCID)
+	}
+	return nil
+}
+
+// handedOn is what the units of the round after the current one start from.
+func (d *draft) handedOn() []Carried {
+	if !d.Terms.Carries(d.Round) {
+		return nil
+	}
+	from := make([]Carried, len(d.Units))
+	for i, u := range d.Units {
+		from[i] = u.Commit.Carried
+	}
+	return from
+}
+
+// Starts returns what a unit of the round starts from beside its checkpoint.
+func (l Lap) Starts(unit uint32) Carried {
+	if uint64(unit) >= uint64(len(l.From)) {
+		return Carried{}
+	}
+	return l.From[unit]
+}
+
+// Before returns the round that handed on what a round starts from, while it is open.
+func (s State) Before(l Lap) (Lap, bool) {
+	if len(l.From) == 0 {
+		return Lap{}, false
+	}
+	before, ok := s.At(l.Round - 1)
+	return before, ok && before.Round+1 == l.Round
+}
+
+// owners names who did each unit in the round before, if it handed on a state and its worker has a share of this one: it has
+// that state. It takes their shares.
+func (d *draft) owners(workers []string, shares []uint32) []string {
+	owners := make([]string, d.Terms.Units)
+	before, ok := d.Before(d.Lap)
+	if !ok {
+		return owners
+	}
+	for i, u := range before.Units {
+		if k := slices.Index(workers, u.Worker); k >= 0 && shares[k] > 0 {
+			shares[k]--
+			owners[i] = u.Worker
+		}
+	}
+	return owners
+}
+
+// questionOrigin audits what handed on the state that a unit starts from, once the unit is taken from its worker. Whoever has
+// it then may not get that state, and would find, when it computes it, another than the committed one: only a verifier can
+// do something about that, another than may have passed it as a friend.
+func (d *draft) questionOrigin(i int) {
+	before, ok := d.Before(d.Lap)
+	if !ok {
+		return
+	}
+	l := d.lap(before.Round)
+	switch u := &l.Units[i]; {
+	case len(d.Active(Verifier)) == 0 || u.Passed && len(d.Active(Verifier)) == 1:
+	case u.Status == Committed || u.Status == Disputed: // it is audited when its audits are drawn, or the dispute is over
+		u.Audited, u.Segment = true, 0
+	case u.Status == Auditing && u.Segment != 0, u.Status == Accepted:
+		u.Passed, u.Segment = false, 0
+		d.audit(l, i)
+	}
+}

@@ -1,0 +1,145 @@
+package run
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/starling-network/starling/canon"
+)
+
+// carrying are terms of five rounds whose units hand on a state through two rounds in a row.
+func carrying() Terms {
+	t := long()
+	t.Carry, t.Deadlines.Challenge = 2, 3
+	return t
+}
+
+// The rounds of a group become final together, the last round alone, and what a unit starts from is what was committed.
+func TestGroupsBecomeFinalTogether(t *testing.T) {
+	g := begin(t, carrying(), crew(4, 2))
+	g.round()
+	g.passAll()
+	g.phase(Train)
+	for i, c := range g.lap(1).From {
+		if first := g.unit(0, uint32(i)); c != first.Commit.Carried || c.Root.IsZero() {
+			t.Errorf("unit %d starts from %v, handed on was %v", i, c, first.Commit.Carried)
+		}
+		if was, is := g.unit(0, uint32(i)).Worker, g.unit(1, uint32(i)).Worker; was != is {
+			t.Errorf("unit %d goes from %s to %s, who has not its state", i, was, is)
+		}
+	}
+	g.commitAll()
+	g.tick(20)
+	if g.count(RoundFinal) != 0 {
+		t.Fatal("a round is final whose state others start from")
+	}
+	g.attestAll()
+	g.passAll()
+	g.tick(5)
+	if n := g.count(RoundFinal); n != 2 || len(g.s.Lap.From) != 0 || g.s.Round != 2 {
+		t.Fatalf("%d rounds are final in round %d, which starts from %v", n, g.s.Round, g.s.Lap.From)
+	}
+	g.finish()
+	if g.count(RoundFinal) != 5 {
+		t.Errorf("%d rounds are final", g.count(RoundFinal))
+	}
+}
+
+// A run that ends in the middle of a group does not wait for the rest of it.
+func TestGroupThatEndsEarly(t *testing.T) {
+	g := begin(t, carrying(), crew(4, 2))
+	g.round()
+	g.phase(Assign)
+	g.sealAll()
+	for i := range 20 {
+		env := g.env()
+		env.Ended = true
+		g.must(func(s State) (State, []Event, error) {
+			s, events := s.Tick(env)
+			return s, events, nil
+		})
+		g.height++
+		if i == 2 { // it is known where
+			g.openAll()
+		}
+	}
+	if g.s.Phase != Halted || g.s.Why != WhyCancelled || len(g.s.Open) > 0 {
+		t.Errorf("phase %d (%s), %d rounds are open", g.s.Phase, g.s.Why, len(g.s.Open))
+	}
+}
+
+// A commitment names what is handed on where something is, and nothing elsewhere.
+func TestCommitmentsToCarriedState(t *testing.T) {
+	some := Carried{Root: canon.Sum("state"), CID: "bafystate"}
+	carries, alone := carrying(), long()
+	for _, c := range []struct {
+		terms Terms
+		round uint32
+		given Carried
+		fits  bool
+	}{
+		{carries, 0, some, true}, {carries, 0, Carried{}, false}, {carries, 0, Carried{Root: some.Root}, false}, {carries, 0, Carried{CID: some.CID}, false},
+		{carries, 1, some, false}, {carries, 1, Carried{}, true}, {carries, 4, Carried{}, true}, {carries, 4, some, false}, {alone, 0, some, false}, {alone, 0, Carried{}, true},
+	} {
+		commit := commitment(Lap{}, 0)
+		commit.Carried = c.given
+		if err := c.terms.fits(commit, c.round); (err == nil) != c.fits {
+			t.Errorf("%d rounds in a row, round %d, %v: %v", c.terms.Carry, c.round, c.given, err)
+		}
+	}
+	carries.Carry = carries.Window + 1
+	if carries.Validate() == nil {
+		t.Error("a group that is longer than the window can never be final")
+	}
+}
+
+// Who takes a unit over lets another verifier look at what was handed on to it, also when one has passed that.
+func TestTakingOverQuestionsTheOrigin(t *testing.T) {
+	g := begin(t, carrying(), crew(4, 2))
+	g.round()
+	g.passAll()
+	g.tick(1)
+	before := g.unit(0, 2)
+	if before.Status != Accepted || !before.Passed {
+		t.Fatalf("nothing to see: %+v", before)
+	}
+	for _, i := range []uint32{0, 1, 3} {
+		g.commit(i)
+	}
+	late := g.unit(1, 2).Worker
+	for range 60 {
+		if g.unit(1, 2).Worker == late {
+			g.tick(1)
+		}
+	}
+	after := g.unit(0, 2)
+	if g.unit(1, 2).Worker == late || after.Status != Auditing || after.Verifier == before.Verifier || after.Segment != 0 {
+		t.Errorf("unit 2 of round 1 is with %s, of round 0 it is %+v", g.unit(1, 2).Worker, after)
+	}
+	if slices.ContainsFunc([]uint32{0, 1, 3}, func(i uint32) bool { return g.unit(0, i).Status != Accepted }) {
+		t.Error("what nobody took over is audited again")
+	}
+}
+
+// What was built on a verdict's round is given up: it may have started from a state that nobody has.
+func TestVoidRoundsOfCarriedState(t *testing.T) {
+	few := carrying()
+	few.Carry, few.Deadlines.Challenge = 3, 100
+	g := begin(t, few, crew(4, 2))
+	g.round()
+	g.passAll()
+	g.toAudits()
+	g.attestAll()
+	from := g.lap(1).From
+	g.challenge("v1", 0, 0)
+	g.verdict(0, 0, true)
+	if len(g.s.Void) != 0 || g.s.Round != 0 || len(g.s.From) != 0 {
+		t.Errorf("round %d starts from %v, %d rounds are kept", g.s.Round, g.s.From, len(g.s.Void))
+	}
+	g.commitAll()
+	g.tick(2)
+	g.attestAll()
+	if !slices.Equal(g.s.From, from) {
+		t.Error("honest work done again hands on something else")
+	}
+}

@@ -1,0 +1,84 @@
+package adversary
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/compute/train"
+	"github.com/starling-network/starling/network/blob"
+	"github.com/starling-network/starling/network/checkpoint"
+	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/role/engine"
+)
+
+// TampersState is a worker that trains and shares updates as it should, and lies about what its units hand on: its updates
+// are led astray a round later.
+type TampersState struct {
+	Withholds bool // nobody can have the state that it commits to
+}
+
+// Play implements Act.
+func (a TampersState) Play(c Cast) Step {
+	c.Party.Compute = tamperer{c.Honest, a}
+	return c.Step
+}
+
+type tamperer struct {
+	Honest
+	TampersState
+}
+
+// Train implements party.Compute.
+func (t tamperer) Train(ctx context.Context, name run.Checkpoint, unit uint32) (*engine.Work, error) {
+	w, err := t.Honest.Train(ctx, name, unit)
+	if err != nil || len(w.Handed) == 0 {
+		return w, err
+	}
+	lie := *w
+	lie.Handed = nil
+	id, err := blob.Parse(w.Commit.Carried.CID)
+	if err != nil {
+		return nil, err
+	}
+	get := func(_ context.Context, c blob.CID) ([]byte, error) {
+		i := slices.IndexFunc(w.Handed, func(b []byte) bool { return blob.Of(b).Equals(c) })
+		if i < 0 {
+			return nil, fmt.Errorf("adversary: no blob %s", c)
+		}
+		return bytes.Clone(w.Handed[i]), nil
+	}
+	m, tensors, err := checkpoint.Load(ctx, get, checkpoint.InTurn, id)
+	if err != nil {
+		return nil, err
+	}
+	names := train.Params(t.Task().Step)
+	for _, n := range names {
+		x := tensors[n].F32()
+		x[0] += 1
+	}
+	state := blob.NewMemory()
+	m.Tensors = nil
+	if id, err = checkpoint.Save(ctx, state, m, names, tensors); err != nil {
+		return nil, err
+	}
+	roots := make([]canon.Digest, len(names))
+	for i, n := range names {
+		roots[i] = tensors[n].Root()
+	}
+	lie.Commit.Carried = run.Carried{Root: train.CarriedRoot(roots), CID: id.String()}
+	if t.Withholds {
+		return &lie, nil
+	}
+	blobs, err := checkpoint.Blobs(ctx, state.Get, id)
+	for _, c := range blobs {
+		b, err := state.Get(ctx, c)
+		if err != nil {
+			return nil, err
+		}
+		lie.Handed = append(lie.Handed, b)
+	}
+	return &lie, err
+}

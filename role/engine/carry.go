@@ -1,0 +1,177 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/compute/tensor"
+	"github.com/starling-network/starling/compute/train"
+	"github.com/starling-network/starling/network/blob"
+	"github.com/starling-network/starling/network/checkpoint"
+	"github.com/starling-network/starling/protocol/run"
+)
+
+// maxStates is how many states that units hand on stay in memory.
+const maxStates = 4
+
+// WrongOrigin says that what was handed on to a unit is not what its rounds before lead to: an execution of them finds
+// another state than was committed to in Round. Nobody need have the committed one.
+type WrongOrigin struct{ Round, Unit uint32 }
+
+// Error implements error.
+func (w *WrongOrigin) Error() string {
+	return fmt.Sprintf("engine: what unit %d hands on from round %d is not what was committed to", w.Unit, w.Round)
+}
+
+// Follow tells the engine how the run stands: what is handed on to units, and by which rounds.
+func (e *Engine) Follow(s run.State) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.stands = s
+}
+
+// lap returns the round that starts from a checkpoint.
+func (e *Engine) lap(base run.Checkpoint) (run.State, run.Lap, bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	l, ok := e.stands.At(base.Round)
+	return e.stands, l, ok && l.Base == base
+}
+
+// From returns what is handed on to a unit of the round after a checkpoint, the zero value for nothing.
+func (e *Engine) From(base run.Checkpoint, unit uint32) (run.Carried, error) {
+	if base.Round == 0 || !e.task.Spec.Carries(base.Round-1) {
+		return run.Carried{}, nil
+	}
+	_, l, ok := e.lap(base)
+	if !ok || l.Starts(unit).Root.IsZero() {
+		return run.Carried{}, fmt.Errorf("engine: it is not known what is handed on to unit %d of round %d", unit, base.Round)
+	}
+	return l.Starts(unit), nil
+}
+
+// Origin returns the tensors that are handed on to a unit, which Start has brought to memory; nil for nothing.
+func (e *Engine) Origin(base run.Checkpoint, unit uint32) ([]*tensor.Tensor, error) {
+	from, err := e.From(base, unit)
+	if err != nil || from.Root.IsZero() {
+		return nil, err
+	}
+	if s := e.state(from.Root); s != nil {
+		return s, nil
+	}
+	return nil, fmt.Errorf("engine: what is handed on to unit %d of round %d is not held", unit, base.Round)
+}
+
+// state returns a state in memory.
+func (e *Engine) state(root canon.Digest) []*tensor.Tensor {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	i := slices.IndexFunc(e.states, func(s handed) bool { return s.root == root })
+	if i < 0 {
+		return nil
+	}
+	used := e.states[i]
+	e.states = append(slices.Delete(e.states, i, i+1), used)
+	return used.tensors
+}
+
+// handed is a state that a unit hands on.
+type handed struct {
+	root    canon.Digest
+	tensors []*tensor.Tensor
+}
+
+func (e *Engine) keep(s handed) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.states = slices.DeleteFunc(e.states, func(o handed) bool { return o.root == s.root })
+	e.states = append(e.states, s)
+	e.states = slices.Delete(e.states, 0, max(0, len(e.states)-maxStates))
+}
+
+// Start sees to it that what is handed on to a unit of the round after a checkpoint is in memory: from the store, from the
+// holders, or, if that is not nil and none of them has it, by executing the unit of the rounds before, as far back as need be:
+// the first round of a group starts from nothing. If that leads to another state the error is a *WrongOrigin.
+func (e *Engine) Start(ctx context.Context, base run.Checkpoint, unit uint32, holders []string) error {
+	from, err := e.From(base, unit)
+	if err != nil || from.Root.IsZero() || e.state(from.Root) != nil {
+		return err
+	}
+	tensors, err := e.fetchState(ctx, from, holders)
+	if err == nil {
+		e.keep(handed{from.Root, tensors})
+		return nil
+	}
+	if holders == nil || ctx.Err() != nil {
+		return err
+	}
+	s, l, _ := e.lap(base)
+	before, ok := s.Before(l)
+	if !ok {
+		return fmt.Errorf("engine: what is handed on to unit %d of round %d cannot be had, and the round before is closed: %w", unit, base.Round, err)
+	}
+	if err := e.Start(ctx, before.Base, unit, holders); err != nil {
+		return err
+	}
+	if err := e.Load(ctx, before.Base, holders); err != nil {
+		return err
+	}
+	w, err := e.Train(ctx, before.Base, unit)
+	switch {
+	case err != nil:
+		return err
+	case w.Commit.Carried.Root != from.Root:
+		return &WrongOrigin{before.Round, unit}
+	}
+	return nil
+}
+
+// fetchState reads a state from its blobs, and verifies its root.
+func (e *Engine) fetchState(ctx context.Context, name run.Carried, holders []string) ([]*tensor.Tensor, error) {
+	id, err := blob.Parse(name.CID)
+	if err != nil {
+		return nil, err
+	}
+	get := func(ctx context.Context, id blob.CID) ([]byte, error) { return e.peers.Fetch(ctx, id, holders) }
+	_, tensors, err := checkpoint.Load(ctx, get, e.peers.Each, id)
+	if err != nil {
+		return nil, err
+	}
+	names, shapes := train.Params(e.task.Step), parameters(e.task.Step)
+	state := make([]*tensor.Tensor, len(names))
+	for i, n := range names {
+		if state[i] = tensors[n]; state[i] == nil || !state[i].Shape.Equal(shapes[i]) {
+			return nil, fmt.Errorf("engine: the blob %s has no tensor %q of shape %v", name.CID, n, shapes[i])
+		}
+	}
+	if root := train.CarriedRoot(train.Roots(state)); root != name.Root {
+		return nil, fmt.Errorf("engine: the blob %s is the state %s, wanted %s", name.CID, root.Short(), name.Root.Short())
+	}
+	return state, nil
+}
+
+// shelf collects blobs.
+type shelf [][]byte
+
+func (s *shelf) Put(_ context.Context, data []byte) (blob.CID, error) {
+	*s = append(*s, data)
+	return blob.Of(data), nil
+}
+
+// handOn names a state that a unit hands on, and makes its blobs.
+func (e *Engine) handOn(round, unit uint32, state []*tensor.Tensor) (run.Carried, [][]byte, error) {
+	names, tensors := train.Params(e.task.Step), map[string]*tensor.Tensor{}
+	for i, n := range names {
+		tensors[n] = state[i]
+	}
+	root := train.CarriedRoot(train.Roots(state))
+	var blobs shelf
+	id, err := checkpoint.Save(context.Background(), &blobs, checkpoint.Manifest{Job: e.terms.Job, Round: round + 1, StateRoot: root}, names, tensors)
+	if err != nil {
+		return run.Carried{}, nil, err
+	}
+	e.keep(handed{root, state})
+	return run.Carried{Root: root, CID: id.String()}, blobs, nil
+}
