@@ -44,24 +44,27 @@ type NetworkResult struct {
 	MBps    map[string]float64 `json:"mb_per_second"` // megabytes (10^6) over loopback, the best repetition
 	CPU     map[string]float64 `json:"mb_per_cpu_second"`
 	Control map[string]float64 `json:"control_ms"` // round trips of control messages over the emulated link
+	Rounds  []RoundRow         `json:"rounds"`     // share of time in inner steps
+	Traffic []TrafficRow       `json:"traffic"`    // bytes of a worker in a round
 	Seconds float64            `json:"seconds"`
 }
 
 // NetworkOptions say how thoroughly to measure.
 type NetworkOptions struct {
-	Bytes  int           // of a blob that moves over loopback
-	Rounds int           // repetitions of everything over loopback, in turn
-	Link   time.Duration // that control messages are measured for on the emulated link, idle and busy each
+	Bytes    int           // of a blob that moves over loopback
+	Repeat   int           // everything over loopback, in turn
+	Link     time.Duration // that control messages are measured for on the emulated link, idle and busy each
+	Training uint32        // rounds that are played under virtual time while a worker fails
 }
 
 // Quick and Thorough are the options of the command.
 var (
-	Quick    = NetworkOptions{Bytes: 64 << 20, Rounds: 5, Link: 6 * time.Second}
-	Thorough = NetworkOptions{Bytes: 256 << 20, Rounds: 9, Link: 30 * time.Second}
+	Quick    = NetworkOptions{Bytes: 64 << 20, Repeat: 5, Link: 6 * time.Second, Training: 7}
+	Thorough = NetworkOptions{Bytes: 256 << 20, Repeat: 9, Link: 30 * time.Second, Training: 25}
 )
 
 // Network measures transfers between two hosts of this process, over loopback and over an emulated link of 100 Mbit/s
-// and 40 ms round trip.
+// and 40 ms round trip; then how a job fares on links of 100 Mbit/s, under virtual time.
 func Network(ctx context.Context, o NetworkOptions) (*NetworkResult, error) {
 	begin := time.Now()
 	ctx, cancel := context.WithCancel(ctx)
@@ -72,6 +75,9 @@ func Network(ctx context.Context, o NetworkOptions) (*NetworkResult, error) {
 	}
 	if err := r.control(ctx, o); err != nil {
 		return nil, fmt.Errorf("benchmark: emulated link: %w", err)
+	}
+	if err := r.training(ctx, o.Training); err != nil {
+		return nil, fmt.Errorf("benchmark: training: %w", err)
 	}
 	r.Seconds = rounded(time.Since(begin).Seconds(), 1)
 	return r, nil
@@ -103,7 +109,7 @@ func (r *NetworkResult) loopback(ctx context.Context, o NetworkOptions) error {
 		name string
 		move func() error
 	}{{plainTCP, tcp}, {rawStream, stream}, {blobFetch, fetch}}
-	for range o.Rounds {
+	for range o.Repeat {
 		for _, w := range ways {
 			begin := time.Now()
 			used, _ := usage()

@@ -9,11 +9,11 @@ import (
 
 // TestNetwork checks that everything is measured, not how fast it is.
 func TestNetwork(t *testing.T) {
-	r, err := Network(t.Context(), NetworkOptions{Bytes: 4 * blob.LeafBytes, Rounds: 1, Link: 200 * time.Millisecond})
+	r, err := Network(t.Context(), NetworkOptions{Bytes: 4 * blob.LeafBytes, Repeat: 1, Link: 200 * time.Millisecond, Training: 4})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(r.Bars) != 4 || len(r.MBps) != 3 || len(r.Control) != 6 {
+	if len(r.Bars) != 9 || len(r.MBps) != 3 || len(r.Control) != 6 {
 		t.Fatalf("measured: %+v", r)
 	}
 	for _, b := range r.Bars {

@@ -1,0 +1,135 @@
+package benchmark
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/starling-network/starling/exchange/codec"
+	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/sim"
+)
+
+// Round is what a round of a job consists of, for a worker among equals.
+type Round struct {
+	Workers, Verifiers int
+	Inner              time.Duration // in inner steps
+	Finish             time.Duration // computing the state roots of a unit and its update
+	Combine            time.Duration // computing the next checkpoint of all updates
+	Update             int64         // bytes of the update of a unit
+	Link               sim.Link      // of everybody
+	Block              time.Duration // from block to block
+}
+
+// Overhead is how long a round takes beside its inner steps. A worker sends its update to every other member, one after the
+// other. What is decided on the chain, that all have committed and what all attest, waits for half the time between two
+// blocks; and six messages go one way, at their slowest: the last commitment and the news of its block, the question for an
+// update and the answer, the attestation and the news of its block.
+func (r Round) Overhead() time.Duration {
+	bytes := float64(r.Workers+r.Verifiers-1) * float64(r.Update)
+	fetch := time.Duration(bytes / min(r.Link.Up, r.Link.Down) * float64(time.Second))
+	return r.Finish + fetch + r.Combine + r.Block + 6*2*r.Link.Latency
+}
+
+// Utilisation is the share of its time that a worker is in inner steps.
+func (r Round) Utilisation() float64 { return r.Inner.Seconds() / (r.Inner + r.Overhead()).Seconds() }
+
+// failure is how a worker fails while rounds are played: in every so many rounds it crashes and is back after a while.
+type failure struct {
+	every uint32
+	away  time.Duration
+}
+
+// played is what Play measures.
+type played struct {
+	utilisation float64
+	received    float64 // bytes of a worker in a round
+}
+
+// play plays rounds under virtual time, with the protocol and the roles as they are, reduced in so many slices, and measures
+// from the end of the first to that of the last. A small model stands for the one that is meant: its units take as long, and
+// its links are slower as its updates are shorter.
+func (r Round) play(ctx context.Context, rounds uint32, slices uint32, fails failure) (p played, small *sim.Job, err error) {
+	small, err = sim.NewJob(sim.Size{Rounds: rounds, Units: uint32(r.Workers), Steps: 10, Segment: 3})
+	if err != nil {
+		return p, nil, err
+	}
+	update, err := codec.Pack(small.Task.Spec.Exchange.Codec, 0, 0, small.Genesis.Params)
+	if err != nil {
+		return p, nil, err
+	}
+	link, scale := r.Link, float64(len(update.Encode()))/float64(r.Update)
+	link.Up, link.Down = link.Up*scale, link.Down*scale
+	c := sim.Config{
+		Seed: 1, Job: small, Workers: r.Workers, Verifiers: r.Verifiers, Validators: 1, Slices: slices, BlockTime: r.Block, Deadline: 600,
+		Link: link, Unit: r.Inner + r.Finish, Combine: r.Combine, Machines: map[string]sim.Machine{}, MaxBlocks: 1 << 20,
+	}
+	for _, name := range c.Names() {
+		c.Machines[name] = sim.Machine{Link: link, Unit: c.Unit}
+	}
+	o := &pacer{ctx: ctx, fails: fails, unit: c.Unit}
+	w, err := sim.New(c, o)
+	if err != nil {
+		return p, nil, err
+	}
+	if _, err := w.Play(); err != nil {
+		return p, nil, err
+	}
+	n := len(o.ends)
+	if n != int(rounds) {
+		return p, nil, fmt.Errorf("benchmark: %d of %d rounds were attested", n, rounds)
+	}
+	first, last := o.ends[0], o.ends[n-1]
+	p.utilisation = r.Inner.Seconds() * float64(n-1) / (last.at - first.at).Seconds()
+	p.received = float64(last.received-first.received) / float64((n-1)*r.Workers)
+	return p, small, nil
+}
+
+// pacer notes when rounds are attested, and lets the first worker fail in the middle of a unit, each time a bit later in it.
+// It implements sim.Checker.
+type pacer struct {
+	ctx   context.Context
+	fails failure
+	unit  time.Duration
+	ends  []end
+	next  uint32 // round in which it fails
+	times int
+}
+
+// end of a round.
+type end struct {
+	at       time.Duration
+	received uint64 // by all workers so far, bytes
+}
+
+// moments are the parts of a unit after which a worker fails, in turn.
+var moments = []float64{1. / 4, 3. / 4, 1. / 2}
+
+// Block implements sim.Checker.
+func (o *pacer) Block(w *sim.World) error {
+	if err := o.ctx.Err(); err != nil {
+		return err
+	}
+	s, err := w.State()
+	if err != nil {
+		return nil // not matched yet
+	}
+	workers := s.Active(run.Worker)
+	for len(o.ends) < int(s.Base.Round) {
+		e := end{at: w.Now()}
+		for _, id := range workers {
+			e.received += w.Usage(w.Name(id)).Received
+		}
+		o.ends = append(o.ends, e)
+	}
+	if o.fails.every > 0 && s.Phase == run.Train && s.Round == o.next+1 {
+		after := time.Duration(moments[o.times%len(moments)] * float64(o.unit))
+		w.Happen(sim.Fault{Who: w.Name(workers[0]), At: after, For: o.fails.away})
+		o.next += o.fails.every
+		o.times++
+	}
+	return nil
+}
+
+// End implements sim.Checker.
+func (o *pacer) End(*sim.World) error { return nil }
