@@ -1,6 +1,8 @@
 package referee
 
 import (
+	"errors"
+	"slices"
 	"testing"
 
 	"github.com/starling-network/starling/canon"
@@ -80,11 +82,14 @@ func TestWhatAUnitHandsOn(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		var leaf dispute.Claim
+		var payload []byte
+		spy := judge{r, func(c dispute.Claim, p []byte) { leaf, payload = c, p }}
 		play := func(c run.Commitment, segment uint32, asserter, challenger dispute.Oracle) dispute.Game {
 			d := duty(&base, c)
 			d.From = make([]run.Carried, unit+1)
 			d.From[unit].Root = train.CarriedRoot(train.Roots(from))
-			return playDuty(t, task, d, segment, asserter, challenger, r)
+			return playDuty(t, task, d, segment, asserter, challenger, spy)
 		}
 		last := uint32(len(right.Segments))
 		for _, index := range []int{0, len(base.Names) - 1} {
@@ -93,6 +98,13 @@ func TestWhatAUnitHandsOn(t *testing.T) {
 				g := play(roots(t, honest, liar), segment, liar, NewWitness(task, &base, unit, from, shardTokens))
 				if !g.Verdict.AsserterLies || g.Verdict.Reason != dispute.Recomputed || g.Verdict.Leaf != string(k) {
 					t.Errorf("%s: a lie about %s of parameter %d: %+v", name, k, index, *g.Verdict)
+				}
+				for i := 0; i < len(payload); i += 1 + len(payload)/61 {
+					bad := slices.Clone(payload)
+					bad[i] ^= 0x10
+					if ruling, err := r.Judge(leaf, bad); !errors.Is(err, ErrPayload) {
+						t.Errorf("%s, %s of parameter %d: byte %d of %d changed: %+v, %v", name, k, index, i, len(payload), ruling, err)
+					}
 				}
 				if g := play(right, segment, honest, twister{NewWitness(task, &base, unit, from, shardTokens), k, index}); g.Verdict.AsserterLies {
 					t.Errorf("%s: an honest worker lost about %s of parameter %d: %+v", name, k, index, *g.Verdict)

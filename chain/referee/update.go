@@ -130,8 +130,12 @@ func (r *Referee) toSend(c dispute.Claim, shape tensor.Shape, p updatePayload, l
 		return nil, err
 	}
 	end, err := elements(shape, p.End, lo, hi, p.State[c.Index])
-	if err != nil || c.From.IsZero() {
-		return minus(base, end), err
+	if err != nil {
+		return nil, err
+	}
+	delta := minus(base, end)
+	if c.From.IsZero() {
+		return delta, nil
 	}
 	if len(p.From) != len(r.names) || train.CarriedRoot(p.From) != c.From {
 		return nil, wrong("these are not the tensors of the state %s that was handed on", c.From.Short())
@@ -140,7 +144,6 @@ func (r *Referee) toSend(c dispute.Claim, shape tensor.Shape, p updatePayload, l
 	if err != nil {
 		return nil, err
 	}
-	delta := minus(base, end)
 	feedback(r.spec).Accumulate(delta, left)
 	return delta, nil
 }
