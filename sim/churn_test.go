@@ -48,7 +48,8 @@ func changes() []change {
 		{name: "a worker joins", waits: 2, works: []string{"new"}, change: func(c *Config) {
 			c.Most, c.Comes = 5, comes(run.Worker, 25, "new")
 		}},
-		{name: "a worker joins before anything is committed", waits: 2, works: []string{"new"}, change: func(c *Config) {
+		// In the round that it joins in there is nothing yet that it could reproduce.
+		{name: "a worker joins before anything is committed", waits: 3, works: []string{"new"}, change: func(c *Config) {
 			c.Most, c.Comes = 5, comes(run.Worker, 5, "new")
 		}},
 		{name: "nobody joins where there is no place", change: func(c *Config) { c.Comes = comes(run.Worker, 25, "new") }},
@@ -82,8 +83,8 @@ func changes() []change {
 			}
 		}},
 		{name: "all machines are switched off for a while", change: func(c *Config) {
-			for _, name := range c.Names() {
-				c.Faults = append(c.Faults, Fault{At: 20 * time.Second, For: 60 * time.Second, Who: name})
+			for _, name := range c.Names() { // for less than a verifier has to open a seal
+				c.Faults = append(c.Faults, Fault{At: 20 * time.Second, For: 30 * time.Second, Who: name})
 			}
 		}},
 		{name: "all workers are replaced", waits: 2, works: []string{"new-0", "new-1", "new-2", "new-3"},
