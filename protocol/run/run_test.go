@@ -12,9 +12,6 @@ func TestNewRefuses(t *testing.T) {
 	for name, spoil := range map[string]func(*Terms){
 		"job":            func(t *Terms) { t.Job = "" },
 		"long job":       func(t *Terms) { t.Job = strings.Repeat("j", MaxID+1) },
-		"job elsewhere":  func(t *Terms) { t.Job = "a/../../b" },
-		"hidden job":     func(t *Terms) { t.Job = ".job" },
-		"job of words":   func(t *Terms) { t.Job = "my job" },
 		"spec":           func(t *Terms) { t.Spec = canon.Digest{} },
 		"spec cid":       func(t *Terms) { t.SpecCID = strings.Repeat("c", MaxCID+1) },
 		"genesis":        func(t *Terms) { t.Genesis.Root = canon.Digest{} },

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 )
 
 // Limits of terms and votes.
@@ -21,8 +20,8 @@ func (t Terms) Validate() error {
 	}
 	d := t.Deadlines
 	switch {
-	case !validName(t.Job):
-		return bad("job identifier of %d bytes, wanted 1 to %d letters, digits, hyphens, underscores and points, the first no point", len(t.Job), MaxID)
+	case t.Job == "" || len(t.Job) > MaxID:
+		return bad("job identifier of %d bytes, wanted 1 to %d", len(t.Job), MaxID)
 	case t.Spec.IsZero():
 		return bad("no digest of the work specification")
 	case !validCID(t.SpecCID):
@@ -90,14 +89,6 @@ func New(t Terms, members []Member, height int64) (State, error) {
 		return State{}, fmt.Errorf("%w: no worker", ErrTerms)
 	}
 	return s, nil
-}
-
-// validName reports whether an identifier can be part of the name of a file, on any machine, and of an address in the web.
-func validName(id string) bool {
-	odd := func(r rune) bool {
-		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '_' || r == '.')
-	}
-	return id != "" && len(id) <= MaxID && id[0] != '.' && !strings.ContainsFunc(id, odd)
 }
 
 func validCID(c string) bool { return c != "" && len(c) <= MaxCID }
