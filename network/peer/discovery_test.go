@@ -4,6 +4,7 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/libp2p/go-libp2p/core/event"
 	"github.com/starling-network/starling/network/blob"
 	"github.com/starling-network/starling/network/blob/blobtest"
 )
@@ -40,6 +41,29 @@ func meet(t *testing.T, h *Host) {
 	}
 }
 
+// identifies returns a function that waits until a host has been told the addresses of another since, which happens after
+// a connection is made.
+func identifies(t *testing.T, h *Host, other ID) (wait func()) {
+	t.Helper()
+	sub, err := h.host.EventBus().Subscribe(new(event.EvtPeerIdentificationCompleted))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return func() {
+		defer func() { _ = sub.Close() }()
+		for {
+			select {
+			case e := <-sub.Out():
+				if e.(event.EvtPeerIdentificationCompleted).Peer == other {
+					return
+				}
+			case <-t.Context().Done():
+				t.Fatal("not identified")
+			}
+		}
+	}
+}
+
 // TestStaleAddress moves a peer to another port: who knows only the old one finds it by its ID.
 func TestStaleAddress(t *testing.T) {
 	hosts := joined(t, 4)
@@ -48,11 +72,13 @@ func TestStaleAddress(t *testing.T) {
 	stale := old.Addrs()
 	stop(t, old)
 	data := blobtest.Data(40, 10)
+	identified := identifies(t, hosts[0], old.ID())
 	moved := start(t, Config{Key: key, Known: hosts[0].Addrs})
 	put(t, moved, data)
 	if err := moved.Connect(t.Context(), hosts[0].Addrs()[0]); err != nil {
 		t.Fatal(err)
 	}
+	identified()
 	meet(t, moved)
 	wantFetch(t, hosts[3], data, stale)
 	if _, err := start(t, Config{}).Fetch(t.Context(), blob.Of(data), stale); err == nil {
