@@ -12,7 +12,6 @@ import (
 	dbm "github.com/cosmos/cosmos-db"
 	"github.com/cosmos/cosmos-sdk/client/tx"
 	"github.com/cosmos/cosmos-sdk/codec"
-	cryptocodec "github.com/cosmos/cosmos-sdk/crypto/codec"
 	sdk "github.com/cosmos/cosmos-sdk/types"
 	"github.com/cosmos/cosmos-sdk/types/tx/signing"
 	authsigning "github.com/cosmos/cosmos-sdk/x/auth/signing"
@@ -20,7 +19,6 @@ import (
 	banktypes "github.com/cosmos/cosmos-sdk/x/bank/types"
 	"github.com/cosmos/cosmos-sdk/x/genutil"
 	slashingtypes "github.com/cosmos/cosmos-sdk/x/slashing/types"
-	stakingtypes "github.com/cosmos/cosmos-sdk/x/staking/types"
 	"github.com/oasisprotocol/curve25519-voi/primitives/ed25519"
 
 	"github.com/starling-network/starling/chain/adapter"
@@ -145,15 +143,7 @@ func validate(a *app.App, state map[string]json.RawMessage, chainID string, vali
 
 // create is the transaction with which an operator creates its validator.
 func create(a *app.App, chainID, moniker string, v Keys) (sdk.Tx, error) {
-	public, err := cryptocodec.FromCmtPubKeyInterface(v.Consensus.PubKey())
-	if err != nil {
-		return nil, err
-	}
-	tenth := math.LegacyNewDecWithPrec(1, 1)
-	msg, err := stakingtypes.NewMsgCreateValidator(
-		sdk.ValAddress(v.Operator.PubKey().Address()).String(), public, adapter.Coins(SelfStake)[0],
-		stakingtypes.NewDescription(moniker, "", "", "", ""),
-		stakingtypes.NewCommissionRates(tenth, tenth, tenth), math.OneInt())
+	msg, err := v.creation(moniker, SelfStake)
 	if err != nil {
 		return nil, err
 	}

@@ -58,6 +58,9 @@ type Config struct {
 	GRPC    string               // host:port of the gRPC interface of the application; "": none
 	REST    string               // host:port of the same over HTTP with JSON; "": none
 
+	SnapshotEvery uint64 // blocks between two snapshots of the state for validators that come later; 0: none
+	Sync          *Sync  // how a validator without blocks gets the state; nil: by executing the blocks of the others
+
 	Referee training.Referee // nil: the one that recomputes; all validators of a chain have the same
 }
 
@@ -172,6 +175,7 @@ func (v *Validator) again(c Config, doc *cmttypes.GenesisDoc, why error) error {
 	if c.Say != nil {
 		c.Say(fmt.Sprintf("%v; fetching the whole chain from other validators; what was there is in %s", why, aside))
 	}
+	c.Sync = nil // what was trusted may be too old
 	return v.open(c, doc)
 }
 
@@ -182,10 +186,14 @@ func (v *Validator) open(c Config, doc *cmttypes.GenesisDoc) error {
 	if err != nil {
 		return fmt.Errorf("chain: %w: is another process running over %s?", err, c.Home)
 	}
+	kept, err := c.snapshots(cfg)
+	if err != nil {
+		return errors.Join(err, db.Close())
+	}
 	logger := log.NewLogger(c.Log, log.LevelOption(zerolog.ErrorLevel), log.ColorOption(false))
 	v.app, err = app.New(logger, db, app.Config{
 		ChainID: doc.ChainID, Validator: app.Validator{Address: v.keys.Consensus.PubKey().Address(), VRF: v.keys.VRF},
-		Referee: c.Referee, Home: c.Home,
+		Referee: c.Referee, Home: c.Home, Snapshots: kept,
 	})
 	if err != nil {
 		return errors.Join(fmt.Errorf("chain: %w", err), db.Close())
@@ -251,6 +259,7 @@ func (c Config) comet() *cmtcfg.Config {
 	cfg.Consensus.TimeoutCommit = c.BlockTime
 	cfg.Consensus.PeerGossipSleepDuration = 10 * time.Millisecond
 	cfg.Consensus.PeerQueryMaj23SleepDuration = queryEvery
+	cfg.StateSync = c.Sync.comet()
 	cfg.Mempool.Size = 50_000
 	cfg.Mempool.CacheSize = 100_000
 	cfg.Mempool.MaxTxBytes = MaxTxBytes

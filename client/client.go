@@ -19,10 +19,11 @@ import (
 
 // Errors of the client. A message that the chain refused is an *Error.
 var (
-	ErrNotFound = errors.New("client: the chain has no such thing")
-	ErrClosed   = errors.New("client: the connection is closed")
-	ErrLost     = errors.New("client: the transaction was never included in a block")
-	ErrRejected = errors.New("client: the chain refused the transaction")
+	ErrNotFound  = errors.New("client: the chain has no such thing")
+	ErrNoAccount = errors.New("client: the account does not exist: it does once it has coins")
+	ErrClosed    = errors.New("client: the connection is closed")
+	ErrLost      = errors.New("client: the transaction was never included in a block")
+	ErrRejected  = errors.New("client: the chain refused the transaction")
 )
 
 // Client is the connection of one account. It is safe for concurrent use; the messages of one account must go through

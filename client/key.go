@@ -27,7 +27,11 @@ type Key struct {
 // KeyFromSeed derives a key from 32 secret bytes.
 func KeyFromSeed(seed [32]byte) *Key {
 	d := canon.Sum("starling/account/1", seed[:])
-	k := &secp256k1.PrivKey{Key: d[:]}
+	return NewKey(&secp256k1.PrivKey{Key: d[:]})
+}
+
+// NewKey is the signer of a key that exists, such as that of a validator's operator.
+func NewKey(k *secp256k1.PrivKey) *Key {
 	return &Key{private: k, address: sdk.AccAddress(k.PubKey().Address()).String()}
 }
 

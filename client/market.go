@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 
+	sdk "github.com/cosmos/cosmos-sdk/types"
+
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/chain/x/market/marketpb"
 	"github.com/starling-network/starling/chain/x/registry/registrypb"
@@ -16,6 +18,10 @@ import (
 // Register makes the account a participant, as p says of its roles, place and hardware; the stake of p, in uzen, is added to
 // what the account has staked.
 func (c *Client) Register(ctx context.Context, p registry.Participant) error {
+	return c.send(ctx, c.registration(p))
+}
+
+func (c *Client) registration(p registry.Participant) sdk.Msg {
 	m := &registrypb.MsgRegister{
 		Sender: c.Address(), PeerId: p.PeerID, Addresses: p.Addrs, Device: p.Device, Stake: p.Stake,
 		Hardware: registrypb.FromHardware(p.Hardware), Tier: registrypb.Tier(p.Tier), Pool: p.Pool,
@@ -23,23 +29,29 @@ func (c *Client) Register(ctx context.Context, p registry.Participant) error {
 	for _, r := range p.Roles {
 		m.Roles = append(m.Roles, registrypb.Role(r))
 	}
-	return c.send(ctx, m)
+	return m
 }
 
 // Enlist makes the account a participant as Register does, or, if it is one that declares the same, only says where it is
-// reached now. It stakes at the first time alone.
-func (c *Client) Enlist(ctx context.Context, p registry.Participant) error {
+// reached now; and makes its offers, in the same transaction. It stakes at the first time alone.
+func (c *Client) Enlist(ctx context.Context, p registry.Participant, offers ...market.Offer) error {
+	msgs := []sdk.Msg{c.registration(p)}
 	old, err := c.Participant(ctx, c.Address())
 	switch {
 	case errors.Is(err, ErrNotFound):
-		return c.Register(ctx, p)
 	case err != nil:
 		return err
 	case old.Hardware != p.Hardware || old.Tier != p.Tier || old.Pool != p.Pool:
 		p.Stake = 0
-		return c.Register(ctx, p)
+		msgs[0] = c.registration(p)
+	default:
+		msgs[0] = &registrypb.MsgUpdateAddresses{Sender: c.Address(), PeerId: p.PeerID, Addresses: p.Addrs}
 	}
-	return c.UpdateAddresses(ctx, p.PeerID, p.Addrs)
+	for _, o := range offers {
+		msgs = append(msgs, &marketpb.MsgOffer{Sender: c.Address(), Role: registrypb.Role(o.Role), Price: o.Price, Slots: o.Slots})
+	}
+	_, err = c.Submit(ctx, msgs...)
+	return err
 }
 
 // UpdateAddresses says where the participant is reached.

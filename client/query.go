@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	authtypes "github.com/cosmos/cosmos-sdk/x/auth/types"
@@ -176,7 +177,10 @@ func (c *Client) Balance(ctx context.Context, address string) (uint64, error) {
 func (c *Client) Sequence(ctx context.Context) (number, sequence uint64, err error) {
 	r, err := authtypes.NewQueryClient(c.conn).AccountInfo(ctx, &authtypes.QueryAccountInfoRequest{Address: c.signer.Address()})
 	if err != nil {
-		return 0, 0, fmt.Errorf("account %s: %w: an account exists once it has coins", c.signer.Address(), known(err))
+		if err = known(err); errors.Is(err, ErrNotFound) {
+			err = fmt.Errorf("%w: %s", ErrNoAccount, c.signer.Address())
+		}
+		return 0, 0, err
 	}
 	return r.Info.AccountNumber, r.Info.Sequence, nil
 }

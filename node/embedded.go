@@ -155,12 +155,9 @@ func (n *embedded) newParty(ctx context.Context, name string, h home.Home, job s
 
 // enlist registers a party with its stake and its price, or, after a restart, tells where it is now.
 func (p *process) enlist(ctx context.Context, r run.Role) error {
-	if err := p.chain.Enlist(ctx, registry.Participant{
+	return p.chain.Enlist(ctx, registry.Participant{
 		Roles: []run.Role{r}, PeerID: p.host.ID().String(), Addrs: p.host.Addrs(), Device: device(), Stake: embeddedStake,
-	}); err != nil {
-		return err
-	}
-	return p.chain.Offer(ctx, r, embeddedPrice, 1)
+	}, market.Offer{Role: r, Price: embeddedPrice, Slots: 1})
 }
 
 // runJob places the order, unless that was done before a restart, and lets everybody work until the books are closed.

@@ -83,10 +83,7 @@ func (l receiptLine) is(subject string) bool {
 
 // disputeOf finds the dispute that a receipt comes from: it ended in the same block, over the same unit.
 func disputeOf(l receiptLine, disputes []DisputeRecord) *DisputeRecord {
-	switch {
-	case l.Kind == reward.Slash || l.Kind == reward.Bounty || l.Kind == reward.Fee:
-	case l.Reason == reward.FaultFound || l.Reason == reward.WrongWork || l.Reason == reward.FalseChallenge:
-	default:
+	if !l.OfDispute() {
 		return nil
 	}
 	for i, d := range disputes {

@@ -7,7 +7,6 @@ import (
 
 	"github.com/starling-network/starling/client"
 	"github.com/starling-network/starling/client/job"
-	"github.com/starling-network/starling/node/home"
 	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/registry"
 	"github.com/starling-network/starling/protocol/reward"
@@ -81,6 +80,10 @@ func QuoteJob(ctx context.Context, j *job.Job, network string) (*Quote, error) {
 	if err != nil {
 		return nil, err
 	}
+	return b.quote(ctx, network)
+}
+
+func (b *Blueprint) quote(ctx context.Context, network string) (*Quote, error) {
 	o, err := b.order()
 	if err != nil {
 		return nil, err
@@ -96,7 +99,7 @@ func QuoteJob(ctx context.Context, j *job.Job, network string) (*Quote, error) {
 	if err != nil {
 		return nil, err
 	}
-	q := &Quote{Job: j.Name, Matched: e.Why == market.Matched, Why: e.Why, Round: e.Round, Likely: e.Likely, Whole: e.Whole, Budget: o.Budget, Seconds: e.Seconds}
+	q := &Quote{Job: b.Job.Name, Matched: e.Why == market.Matched, Why: e.Why, Round: e.Round, Likely: e.Likely, Whole: e.Whole, Budget: o.Budget, Seconds: e.Seconds}
 	for _, m := range e.Lease.Members {
 		q.Members = append(q.Members, Quoted{ID: m.ID, Role: m.Role.String(), Price: m.Price})
 	}
@@ -175,21 +178,4 @@ func explained(receipts, all []reward.Receipt) (found []Explanation) {
 		found = append(found, Explanation{line, reward.Reason(r), reward.Arithmetic(r, all), nil})
 	}
 	return found
-}
-
-// SteerJob lets the account of a folder pause, resume or cancel its job, or add to its budget.
-func SteerJob(ctx context.Context, dir, network string, steer func(context.Context, *client.Client) error) error {
-	h, err := home.Read(dir)
-	if err != nil {
-		return err
-	}
-	c, err := client.Connect(network, h.Account())
-	if err != nil {
-		return err
-	}
-	defer c.Close()
-	if err := c.Ready(ctx); err != nil {
-		return err
-	}
-	return steer(ctx, c)
 }

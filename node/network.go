@@ -44,6 +44,8 @@ type validatorFile struct {
 	REST    string   `json:"rest"`   // host:port of the same over HTTP with JSON; "": none
 	Peers   []string `json:"peers,omitempty"`
 	BlockMS int      `json:"block_ms"`
+
+	Sync *chain.Sync `json:"sync,omitempty"` // of one that joined a chain
 }
 
 // NetworkOptions says what network to make.
@@ -62,6 +64,8 @@ var (
 	ErrNetworkExists = errors.New("the folder holds a network already")
 	ErrNoNetwork     = errors.New("the folder holds no network")
 	ErrNoValidator   = errors.New("the folder holds no validator")
+	ErrIsValidator   = errors.New("the folder holds a validator already")
+	ErrBehind        = errors.New("the validator is not where the others are yet")
 )
 
 // genesisAge is how old the genesis of a new network is. A validator sleeps until the genesis, by its own clock; one whose

@@ -70,7 +70,7 @@ func PlanJob(ctx context.Context, j *job.Job, network string) (*Plan, error) {
 		p.Seconds = p.StepTime * float64(s.Steps) * float64(s.Rounds) * float64(s.Units) * (1 + float64(o.Terms.AuditPPM)/1e6)
 		return p, nil
 	}
-	p.Quote, err = QuoteJob(ctx, j, network)
+	p.Quote, err = b.quote(ctx, network)
 	return p, err
 }
 

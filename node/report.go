@@ -142,7 +142,7 @@ func workerOf(k books, audit reward.Receipt) string {
 		}
 	}
 	for _, r := range k.receipts {
-		if r.Kind == reward.Work && r.Round == audit.Round && r.Unit == audit.Unit && r.Reason != reward.WrongWork {
+		if r.Kind == reward.Work && r.Round == audit.Round && r.Unit == audit.Unit && !r.OfDispute() {
 			return r.Who
 		}
 	}

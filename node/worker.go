@@ -13,12 +13,14 @@ import (
 	"time"
 
 	"github.com/starling-network/starling/client"
+	"github.com/starling-network/starling/client/job"
 	"github.com/starling-network/starling/network/blob"
 	"github.com/starling-network/starling/network/peer"
 	"github.com/starling-network/starling/node/control"
 	"github.com/starling-network/starling/node/disk"
 	"github.com/starling-network/starling/node/home"
 	"github.com/starling-network/starling/node/journal"
+	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/registry"
 	"github.com/starling-network/starling/protocol/run"
 	"github.com/starling-network/starling/role/engine"
@@ -73,6 +75,12 @@ func RunWorker(ctx context.Context, o WorkerOptions) error {
 		return err
 	default:
 		s.closers = append(s.closers, stop)
+	}
+	if err := s.enlist(ctx); err != nil {
+		if ctx.Err() != nil {
+			return nil
+		}
+		return err
 	}
 	return s.serve(ctx)
 }
@@ -156,10 +164,7 @@ func (s *service) open(ctx context.Context, h home.Home) error {
 		return err
 	}
 	s.closers = append(s.closers, s.host.Close)
-	if err := s.expose(ctx); err != nil {
-		return err
-	}
-	return s.enlist(ctx)
+	return s.expose(ctx)
 }
 
 func (s *service) role() run.Role {
@@ -176,14 +181,10 @@ func (s *service) close() {
 	}
 }
 
-// enlist registers, or says where it is now, and offers its work.
+// enlist registers, once the account has its stake, or says where it is now, and offers its work.
 func (s *service) enlist(ctx context.Context) error {
 	if err := s.chain.Ready(ctx); err != nil {
 		return err
-	}
-	p, err := s.chain.Participant(ctx, s.chain.Address())
-	if err == nil && p.Jailed {
-		return fmt.Errorf("node: %s was slashed and is not matched any more", p.ID)
 	}
 	tier, ok := registry.ParseTier(cmp.Or(s.Tier, registry.NoTier.String()))
 	if !ok {
@@ -194,16 +195,46 @@ func (s *service) enlist(ctx context.Context) error {
 		return fmt.Errorf("node: there is no device of kind %q: use cpu, gpu or apple", s.Kind)
 	}
 	s.Hardware.Kind = registry.Kind(kind)
-	if err := s.chain.Enlist(ctx, registry.Participant{
+	p, err := s.chain.Participant(ctx, s.chain.Address())
+	switch {
+	case errors.Is(err, client.ErrNotFound):
+		if err := s.awaitCoins(ctx); err != nil {
+			return err
+		}
+	case err != nil:
+		return err
+	case p.Jailed:
+		return fmt.Errorf("node: %s was slashed and is not matched any more", p.ID)
+	}
+	offer := market.Offer{Role: s.role(), Price: s.Price, Slots: 1}
+	if s.Pool != "" {
+		offer.Price, offer.Slots = 0, 0 // the pool offers for it
+	}
+	return s.chain.Enlist(ctx, registry.Participant{
 		Roles: []run.Role{s.role()}, PeerID: s.host.ID().String(), Addrs: advertised(s.host.Addrs()), Device: device(), Stake: s.Stake,
 		Hardware: s.Hardware, Tier: tier, Pool: s.Pool,
-	}); err != nil {
+	}, offer)
+}
+
+// awaitCoins returns when the account has the coins of its stake.
+func (s *service) awaitCoins(ctx context.Context) error {
+	blocks, err := s.chain.Blocks(ctx)
+	if err != nil {
 		return err
 	}
-	if s.Pool != "" {
-		return s.chain.Offer(ctx, s.role(), 0, 0) // the pool offers for it
+	for said := false; ; said = true {
+		have, err := s.chain.Balance(ctx, s.chain.Address())
+		if err != nil || have >= s.Stake {
+			return err
+		}
+		if !said {
+			s.Say(fmt.Sprintf("waits for coins: the account has %s ZEN and stakes %s. Who has some sends them with starling account send %s %s",
+				job.Amount(have), job.Amount(s.Stake), s.chain.Address(), job.Amount(s.Stake)))
+		}
+		if _, ok := <-blocks; !ok {
+			return errors.Join(ctx.Err(), errClosed)
+		}
 	}
-	return s.chain.Offer(ctx, s.role(), s.Price, 1)
 }
 
 // deviceKinds are the names of registry.Kind.

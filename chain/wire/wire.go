@@ -14,9 +14,20 @@ import (
 	"github.com/cosmos/cosmos-sdk/x/auth/tx"
 	authtypes "github.com/cosmos/cosmos-sdk/x/auth/types"
 	banktypes "github.com/cosmos/cosmos-sdk/x/bank/types"
+	consensustypes "github.com/cosmos/cosmos-sdk/x/consensus/types"
+	distrtypes "github.com/cosmos/cosmos-sdk/x/distribution/types"
+	evidencetypes "github.com/cosmos/cosmos-sdk/x/evidence/types"
+	"github.com/cosmos/cosmos-sdk/x/feegrant"
+	govtypes "github.com/cosmos/cosmos-sdk/x/gov/types/v1"
+	govbeta "github.com/cosmos/cosmos-sdk/x/gov/types/v1beta1"
+	slashingtypes "github.com/cosmos/cosmos-sdk/x/slashing/types"
 	stakingtypes "github.com/cosmos/cosmos-sdk/x/staking/types"
 	"github.com/cosmos/cosmos-sdk/x/tx/signing"
+	upgradetypes "github.com/cosmos/cosmos-sdk/x/upgrade/types"
 	"github.com/cosmos/gogoproto/proto"
+	transfertypes "github.com/cosmos/ibc-go/v11/modules/apps/transfer/types"
+	ibctypes "github.com/cosmos/ibc-go/v11/modules/core/types"
+	tendermint "github.com/cosmos/ibc-go/v11/modules/light-clients/07-tendermint"
 
 	"github.com/starling-network/starling/chain/adapter"
 	"github.com/starling-network/starling/chain/x/beacon/beaconpb"
@@ -73,10 +84,13 @@ func NewEncoding() (*Encoding, error) {
 	}
 	e.Codec = codec.NewProtoCodec(e.Registry)
 	e.Tx = tx.NewTxConfig(e.Codec, tx.DefaultSignModes)
-	std.RegisterInterfaces(e.Registry)
-	authtypes.RegisterInterfaces(e.Registry)
-	banktypes.RegisterInterfaces(e.Registry)
-	stakingtypes.RegisterInterfaces(e.Registry)
+	for _, register := range []func(types.InterfaceRegistry){
+		std.RegisterInterfaces, authtypes.RegisterInterfaces, banktypes.RegisterInterfaces, stakingtypes.RegisterInterfaces, slashingtypes.RegisterInterfaces,
+		distrtypes.RegisterInterfaces, govtypes.RegisterInterfaces, govbeta.RegisterInterfaces, feegrant.RegisterInterfaces, evidencetypes.RegisterInterfaces,
+		upgradetypes.RegisterInterfaces, consensustypes.RegisterInterfaces, ibctypes.RegisterInterfaces, transfertypes.RegisterInterfaces, tendermint.RegisterInterfaces,
+	} {
+		register(e.Registry)
+	}
 	msgservice.RegisterMsgServiceDesc(e.Registry, &beaconpb.Msg_serviceDesc)
 	msgservice.RegisterMsgServiceDesc(e.Registry, &registrypb.Msg_serviceDesc)
 	msgservice.RegisterMsgServiceDesc(e.Registry, &marketpb.Msg_serviceDesc)

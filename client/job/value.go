@@ -125,6 +125,9 @@ type Amount uint64
 // MaxAmount is the largest amount of a job file: a million million ZEN.
 const MaxAmount Amount = 1e18
 
+// ParseAmount reads an amount of ZEN.
+func ParseAmount(s string) (v Amount, err error) { return v, v.parse(s) }
+
 func (v *Amount) parse(s string) error {
 	n, err := decimal(s)
 	if err != nil {

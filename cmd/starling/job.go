@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"strconv"
 
 	"github.com/spf13/cobra"
 
@@ -51,12 +50,12 @@ With -o json: {"job","done"}.`,
 		Example: "  starling job top-up job-7f3a 2.5 --home net/consumer --network http://127.0.0.1:26601",
 		Args:    exactly("JOB", "ZEN"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			zen, err := strconv.ParseFloat(args[1], 64)
-			if err != nil || zen < 1e-6 || zen > 1e12 {
-				return usage(cmd, fmt.Errorf("%q is not an amount of ZEN", args[1]))
+			amount, err := wantAmount(cmd, args[1])
+			if err != nil {
+				return err
 			}
 			return c.steer(cmd, home, network, args[0], "top-up", func(ctx context.Context, cl *client.Client) error {
-				return cl.TopUpJob(ctx, args[0], uint64(zen*1e6+0.5))
+				return cl.TopUpJob(ctx, args[0], amount)
 			})
 		},
 	}
@@ -76,7 +75,7 @@ func (c *cli) steer(cmd *cobra.Command, home, network, job, verb string, step fu
 	if err := wantNetwork(cmd, network); err != nil {
 		return err
 	}
-	if err := node.SteerJob(cmd.Context(), home, network, step); err != nil {
+	if err := node.Act(cmd.Context(), home, network, step); err != nil {
 		return unreachable(network, homeError(err))
 	}
 	if c.form.Machine() {

@@ -70,6 +70,11 @@ func unreachable(network string, err error) error {
 	if stopped, ok := errors.AsType[*client.Stopped](err); ok {
 		return networkError(stopped)
 	}
+	if errors.Is(err, client.ErrNoAccount) {
+		return terminal.WithExit(&terminal.Problem{
+			Code: "ACCOUNT_NOT_FOUND", What: err.Error(), Fix: "send it coins with starling account send; a validator that is behind the others may not know of them yet",
+		}, terminal.ExitNotFound)
+	}
 	return terminal.WithExit(&terminal.Problem{
 		Code: "NETWORK_UNREACHABLE", What: "no answer from " + network, Why: err.Error(), Fix: "check that a validator runs there: starling doctor --network " + network,
 	}, terminal.ExitUnreachable)

@@ -40,34 +40,57 @@ func onPath(t *testing.T) []string {
 	return append(os.Environ(), "PATH="+dir+":"+os.Getenv("PATH"))
 }
 
-// TestServeTutorial runs the page as it stands, and looks at what its commands left.
-func TestServeTutorial(t *testing.T) {
-	for _, program := range []string{"bash", "curl"} {
+// played is what the commands of a page left.
+type played struct {
+	t   *testing.T
+	dir string
+	env []string
+}
+
+// play runs a tutorial as it stands, in an empty folder.
+func play(t *testing.T, page string, programs ...string) played {
+	t.Helper()
+	for _, program := range append(programs, "bash") {
 		if _, err := exec.LookPath(program); err != nil {
 			t.Skip("the tutorial needs " + program)
 		}
 	}
-	dir := t.TempDir()
-	script := "set -euo pipefail\ntrap 'kill $(jobs -p) 2>/dev/null || true' EXIT\n" + blocks(t, filepath.Join("..", "..", "docs", "tutorials", "serve.md"))
+	p := played{t, t.TempDir(), onPath(t)}
+	script := "set -euo pipefail\ntrap 'kill -9 $(jobs -p) 2>/dev/null || true' EXIT\n" + blocks(t, filepath.Join("..", "..", "docs", "tutorials", page))
 	cmd := exec.CommandContext(t.Context(), "bash", "-c", script)
-	cmd.Dir, cmd.Env = dir, onPath(t)
-	out, err := cmd.CombinedOutput()
-	if err != nil {
+	cmd.Dir, cmd.Env = p.dir, p.env
+	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	read := func(name string) string {
-		text, err := os.ReadFile(filepath.Join(dir, name))
-		if err != nil {
-			t.Error(err)
-		}
-		return string(text)
+	return p
+}
+
+// read is a file that the commands wrote.
+func (p played) read(name string) string {
+	p.t.Helper()
+	text, err := os.ReadFile(filepath.Join(p.dir, name))
+	if err != nil {
+		p.t.Error(err)
 	}
+	return string(text)
+}
+
+// decode reads a file of JSON that the commands wrote.
+func (p played) decode(name string, v any) {
+	p.t.Helper()
+	if err := json.Unmarshal([]byte(p.read(name)), v); err != nil {
+		p.t.Fatal(err, p.read(name))
+	}
+}
+
+func TestServeTutorial(t *testing.T) {
+	p := play(t, "serve.md", "curl")
 	var first struct{ Choices []struct{ Text string } }
-	if err := json.Unmarshal([]byte(read("first.json")), &first); err != nil || len(first.Choices) != 1 {
-		t.Fatal(err, read("first.json"))
+	if p.decode("first.json", &first); len(first.Choices) != 1 {
+		t.Fatal(p.read("first.json"))
 	}
 	var streamed string
-	for _, e := range strings.Split(read("stream.txt"), "\n\n") {
+	for _, e := range strings.Split(p.read("stream.txt"), "\n\n") {
 		var part struct{ Choices []struct{ Text string } }
 		if data, ok := strings.CutPrefix(e, "data: "); ok && data != "[DONE]" {
 			if err := json.Unmarshal([]byte(data), &part); err != nil {
@@ -76,33 +99,55 @@ func TestServeTutorial(t *testing.T) {
 			streamed += part.Choices[0].Text
 		}
 	}
-	if streamed != first.Choices[0].Text || !strings.Contains(read("stream.txt"), "data: [DONE]") {
+	if streamed != first.Choices[0].Text || !strings.Contains(p.read("stream.txt"), "data: [DONE]") {
 		t.Errorf("the stream gave %q, the whole answer %q", streamed, first.Choices[0].Text)
 	}
-	if card := read("out/tiny/README.md"); !strings.Contains(card, "license: apache-2.0") || !strings.Contains(card, "## Contributors") {
+	if card := p.read("out/tiny/README.md"); !strings.Contains(card, "license: apache-2.0") || !strings.Contains(card, "## Contributors") {
 		t.Errorf("the card:\n%s", card)
 	}
 	for name, want := range map[string]string{"chat.json": `"role":"assistant"`, "metrics.csv": "kind,round,step,loss", "out/tiny/trainer_state.json": `"eval_loss"`} {
-		if !strings.Contains(read(name), want) {
-			t.Errorf("%s does not say %s:\n%s", name, want, read(name))
+		if !strings.Contains(p.read(name), want) {
+			t.Errorf("%s does not say %s:\n%s", name, want, p.read(name))
 		}
 	}
 	var summary struct {
 		Loss float64 `json:"final_eval_loss"`
 	}
-	if err := json.Unmarshal([]byte(read("out/tiny/summary.json")), &summary); err != nil {
-		t.Error(err)
-	}
+	p.decode("out/tiny/summary.json", &summary)
 	eval := exec.CommandContext(t.Context(), "starling", "model", "eval", "out/tiny", "-o", "json")
-	eval.Dir, eval.Env = dir, cmd.Env
-	eval.Path = filepath.Join(strings.SplitN(strings.TrimPrefix(cmd.Env[len(cmd.Env)-1], "PATH="), ":", 2)[0], "starling")
+	eval.Dir, eval.Env = p.dir, p.env
+	eval.Path = filepath.Join(strings.SplitN(strings.TrimPrefix(p.env[len(p.env)-1], "PATH="), ":", 2)[0], "starling")
 	eval.Err = nil
 	var got struct{ Loss float64 }
 	raw, err := eval.Output()
 	if err != nil || json.Unmarshal(raw, &got) != nil || got.Loss != summary.Loss {
 		t.Errorf("eval says %s, training %v (%v)", raw, summary.Loss, err)
 	}
-	if boards, err := filepath.Glob(filepath.Join(dir, "tb", "*tfevents*")); err != nil || len(boards) != 1 {
+	if boards, err := filepath.Glob(filepath.Join(p.dir, "tb", "*tfevents*")); err != nil || len(boards) != 1 {
 		t.Error(boards, err)
+	}
+}
+
+func TestProvideTutorial(t *testing.T) {
+	p := play(t, "provide.md")
+	var earned struct {
+		Account  string
+		Received uint64 `json:"received_uzen"`
+		Lost     uint64 `json:"lost_uzen"`
+	}
+	if p.decode("earnings.json", &earned); earned.Received == 0 || earned.Lost != 0 {
+		t.Errorf("the worker earned nothing, or lost: %+v", earned)
+	}
+	var history struct {
+		Transactions []struct {
+			Messages []string
+			Received uint64 `json:"received_uzen"`
+			Spent    uint64 `json:"spent_uzen"`
+		}
+	}
+	p.decode("history.json", &history)
+	h := history.Transactions
+	if n := len(h); n < 3 || h[n-1].Received != 125_000_000 || h[n-2].Spent != 100_000_000 || len(h[n-2].Messages) != 2 {
+		t.Errorf("it was not given coins and then staked, with its offer in the same transaction: %+v", h)
 	}
 }

@@ -8,13 +8,14 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/starling-network/starling/chain"
 	"github.com/starling-network/starling/node"
 	"github.com/starling-network/starling/node/disk"
 )
 
 func (c *cli) validator() *cobra.Command {
 	return group("validator", "Run a validator", `Run a validator: one of those who decide together what the chain says. A chain goes on while fewer than a
-third of them are down.`, c.validatorUp(), c.validatorStatus(), c.validatorExport(), c.validatorImport())
+third of them are down.`, c.validatorUp(), c.validatorStatus(), c.validatorJoin(), c.validatorBond(), c.validatorUnjail(), c.validatorExport(), c.validatorImport())
 }
 
 func (c *cli) validatorUp() *cobra.Command {
@@ -24,7 +25,7 @@ func (c *cli) validatorUp() *cobra.Command {
 		Use:   "up HOME",
 		Short: "Run the validator of a folder until Ctrl-C",
 		Long: `Run a validator: it takes part in consensus, adds to the beacon and judges the last question of disputes.
-HOME is a validator's folder of a network that starling net init made. What goes wrong inside the chain
+HOME is a validator's folder that starling net init or starling validator join made. What goes wrong inside the chain
 is written to validator.log there. Stop and start it as you like: it goes on where it was, and never
 signs two votes for one step. When its disk is nearly full (--reserve) it stops, says so (DISK_FULL), and
 goes on by itself when there is room.`,
@@ -44,6 +45,7 @@ goes on by itself when there is room.`,
 		},
 	}
 	cmd.Flags().Var(&reserve, "reserve", "free space of the disk below which the validator stops until there is room")
+	cmd.Flags().Uint64Var(&o.Every, "snapshot-every", chain.DefaultSnapshotEvery, "blocks between two snapshots of the state, which validators that join start from; 0: none")
 	metricsFlag(cmd, &o.Metrics)
 	return cmd
 }

@@ -23,7 +23,8 @@ func (c *cli) workerUp() *cobra.Command {
 		Short: "Take part in a network until Ctrl-C",
 		Long: `Take part in a network as a worker, who trains, or as a verifier, who does work of others again. The
 folder holds the key, which is made when there is none, and the blobs; worker.log there says what
-happened. The account needs coins for the stake, which a conviction for wrong work takes half of.
+happened. The account needs coins for the stake, which a conviction for wrong work takes half of; without
+them it says where they are to be sent, and waits.
 
 Only outgoing connections to the validator are made; others fetch updates from --listen. Where they cannot
 dial it, --behind-nat finds relays among the participants: those that were started with --relay. The first

@@ -34,26 +34,19 @@ func Explain(all []reward.Receipt, disputes []api.Dispute) []api.Receipt {
 		if out[i].Arithmetic == nil {
 			out[i].Arithmetic = []string{}
 		}
-		if d, ok := disputeOf(out[i], disputes); ok {
-			out[i].Dispute = &d
+		if r.OfDispute() {
+			out[i].Dispute = disputeOf(out[i], disputes)
 		}
 	}
 	return out
 }
 
 // disputeOf finds the dispute that a receipt comes from: it ended in the same block, over the same unit.
-func disputeOf(r api.Receipt, disputes []api.Dispute) (int, bool) {
-	switch reward.Kind(r.Kind) {
-	case reward.Slash, reward.Bounty, reward.Fee:
-	default:
-		if r.Reason != reward.FaultFound && r.Reason != reward.WrongWork && r.Reason != reward.FalseChallenge {
-			return 0, false
-		}
-	}
+func disputeOf(r api.Receipt, disputes []api.Dispute) *int {
 	for i, d := range disputes {
 		if d.Round == r.Round && d.Unit == r.Unit && d.Height == r.Height {
-			return i, true
+			return &i
 		}
 	}
-	return 0, false
+	return nil
 }

@@ -48,6 +48,20 @@ type Receipt struct {
 	Whole uint64 `cbor:"18,keyasint" json:"whole,omitempty"`
 }
 
+// OfDispute reports whether a receipt can come of the verdict of a dispute, as that of every slash can. Which dispute it was, if one
+// was, its height, round and unit say.
+func (r Receipt) OfDispute() bool {
+	switch r.Kind {
+	case Slash, Bounty, Fee:
+		return true
+	}
+	switch r.Reason {
+	case FaultFound, WrongWork, Silent, FalseChallenge:
+		return true
+	}
+	return false
+}
+
 // Accounts of transfers that are not a participant's own.
 const (
 	Escrow        = "escrow"         // of the job

@@ -333,3 +333,15 @@ func TestSilenceEarnsNoBounty(t *testing.T) {
 		}
 	}
 }
+
+// The receipts of a verdict name it, also one by silence, whose unit has a reason of its own.
+func TestReceiptsOfADispute(t *testing.T) {
+	for _, reason := range []string{FaultFound, WrongWork, Silent, FalseChallenge} {
+		if !(Receipt{Kind: Work, Reason: reason}).OfDispute() {
+			t.Errorf("%s comes of no dispute", reason)
+		}
+	}
+	if (Receipt{Kind: Work, Reason: Verified}).OfDispute() || !(Receipt{Kind: Bounty, Reason: WrongWork}).OfDispute() {
+		t.Error("verified work, or a bounty")
+	}
+}

@@ -155,7 +155,7 @@ func Explain(v View) []Reason {
 func (v View) offering(role run.Role, live int) []Reason {
 	if least := v.Stakes.MinStake(role); v.Participant.Stake < least {
 		return []Reason{{Code: StakeTooSmall, Kind: Blocked, Text: textf("the stake of %d uzen is below the %d that a %s needs", v.Participant.Stake, least, role),
-			Do: "stake more: starling worker up registers with --stake"}}
+			Do: "stake more: starling stake add"}}
 	}
 	at := slices.IndexFunc(v.Offers, func(o market.Offer) bool { return o.ID == v.Who && o.Role == role })
 	switch {

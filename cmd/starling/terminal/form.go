@@ -117,7 +117,7 @@ func elements(whole []byte) []json.RawMessage {
 }
 
 // called are the keys that hold what an object is called, the best first.
-var called = []string{"id", "job", "job_id", "name", "account", "address", "seq", "path", "base_url"}
+var called = []string{"id", "job", "job_id", "name", "account", "address", "seq", "path", "base_url", "hash"}
 
 func nameOf(object []byte) (string, bool) {
 	var fields map[string]any

@@ -1,0 +1,46 @@
+package chain
+
+import (
+	"cosmossdk.io/math"
+	cryptocodec "github.com/cosmos/cosmos-sdk/crypto/codec"
+	sdk "github.com/cosmos/cosmos-sdk/types"
+	slashingtypes "github.com/cosmos/cosmos-sdk/x/slashing/types"
+	stakingtypes "github.com/cosmos/cosmos-sdk/x/staking/types"
+	"github.com/oasisprotocol/curve25519-voi/primitives/ed25519"
+
+	"github.com/starling-network/starling/chain/adapter"
+	"github.com/starling-network/starling/chain/x/beacon/beaconpb"
+)
+
+// creation is the message with which an operator makes its validator, with a stake in uzen.
+func (k Keys) creation(moniker string, stake uint64) (*stakingtypes.MsgCreateValidator, error) {
+	public, err := cryptocodec.FromCmtPubKeyInterface(k.Consensus.PubKey())
+	if err != nil {
+		return nil, err
+	}
+	tenth := math.LegacyNewDecWithPrec(1, 1)
+	return stakingtypes.NewMsgCreateValidator(k.validator(), public, adapter.Coins(stake)[0],
+		stakingtypes.NewDescription(moniker, "", "", "", ""),
+		stakingtypes.NewCommissionRates(tenth, tenth, tenth), math.OneInt())
+}
+
+// validator is the address of the operator as that of a validator.
+func (k Keys) validator() string { return sdk.ValAddress(k.Operator.PubKey().Address()).String() }
+
+// Bond are the messages with which the operator makes its validator in a chain that runs, with a stake in uzen, and gives it
+// its key for the beacon. The validator votes from the second block after them on.
+func (k Keys) Bond(moniker string, stake uint64) ([]sdk.Msg, error) {
+	create, err := k.creation(moniker, stake)
+	if err != nil {
+		return nil, err
+	}
+	return []sdk.Msg{create, &beaconpb.MsgSetVRFKey{Sender: k.Address(), PublicKey: k.VRF.Public().(ed25519.PublicKey)}}, nil
+}
+
+// Add is the message with which the operator adds uzen to the stake of its validator.
+func (k Keys) Add(stake uint64) sdk.Msg {
+	return &stakingtypes.MsgDelegate{DelegatorAddress: k.Address(), ValidatorAddress: k.validator(), Amount: adapter.Coins(stake)[0]}
+}
+
+// Unjail is the message with which the operator gives its validator the vote back that it lost over being away.
+func (k Keys) Unjail() sdk.Msg { return &slashingtypes.MsgUnjail{ValidatorAddr: k.validator()} }

@@ -1,0 +1,225 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/starling-network/starling/client"
+	"github.com/starling-network/starling/client/job"
+	"github.com/starling-network/starling/cmd/starling/terminal"
+	"github.com/starling-network/starling/node"
+)
+
+func (c *cli) account() *cobra.Command {
+	return group("account", "See and move coins", `See the coins of accounts on a network, and send some. An account is the key in a folder: starling worker
+identity makes one. It exists on the chain once it has coins.`, c.accountShow(), c.accountSend(), c.accountHistory())
+}
+
+// about is the address that a command is given, or that of its folder.
+func (t *target) about(cmd *cobra.Command, args []string) (string, error) {
+	if err := t.settle(cmd); err != nil {
+		return "", err
+	}
+	if len(args) == 1 {
+		return args[0], wantAddress(args[0])
+	}
+	if t.account == "" {
+		return "", usage(cmd, errors.New("an address or --home is needed"))
+	}
+	return t.account, nil
+}
+
+func wantAddress(address string) error {
+	if err := client.CheckAddress(address); err != nil {
+		return terminal.WithExit(&terminal.Problem{
+			Code: "ADDRESS_INVALID", What: fmt.Sprintf("%q is not the address of an account", address), Why: err.Error(),
+			Fix: "give one that begins with starling1, as starling worker identity prints it",
+		}, terminal.ExitUsage)
+	}
+	return nil
+}
+
+// wantAmount reads an amount of ZEN above zero, in uzen.
+func wantAmount(cmd *cobra.Command, text string) (uint64, error) {
+	amount, err := job.ParseAmount(text)
+	if err == nil && amount == 0 {
+		err = errors.New("0 moves nothing")
+	}
+	if err != nil {
+		return 0, usage(cmd, fmt.Errorf("%q: %w", text, err))
+	}
+	return uint64(amount), nil
+}
+
+// mostOne takes an argument or none.
+func mostOne(name string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) > 1 {
+			return usage(cmd, fmt.Errorf("%d arguments given, wanted: %s or none", len(args), name))
+		}
+		return nil
+	}
+}
+
+func (c *cli) accountShow() *cobra.Command {
+	var t target
+	cmd := &cobra.Command{
+		Use:   "show [ADDRESS]",
+		Short: "Show the coins and the stake of an account",
+		Long: `Show the coins and the stake of an account: of an address, or of the key of a folder.
+
+With -o json: {"address","exists","balance_uzen","transactions","stake_uzen","slashed_uzen","jailed"}.`,
+		Example: `  starling account show --home net/worker-0
+  starling account show starling1qx... --network http://127.0.0.1:26601 -o json`,
+		Args: mostOne("ADDRESS"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			address, err := t.about(cmd, args)
+			if err != nil {
+				return err
+			}
+			a, err := node.ReadAccount(cmd.Context(), t.network, address)
+			if err != nil {
+				return unreachable(t.network, err)
+			}
+			if c.form.Machine() {
+				return c.form.Print(os.Stdout, a)
+			}
+			w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
+			fmt.Fprintf(w, "account\t%s\n", a.Address)
+			if !a.Exists {
+				fmt.Fprintln(w, "state\tnot on the chain: it exists once it has coins")
+				return w.Flush()
+			}
+			fmt.Fprintf(w, "coins\t%s ZEN\n", terminal.Zen(a.Balance))
+			fmt.Fprintf(w, "stake\t%s ZEN, %s slashed\n", terminal.Zen(a.Stake), terminal.Zen(a.Slashed))
+			if a.Jailed {
+				fmt.Fprintln(w, "state\tjailed: it is given no work")
+			}
+			fmt.Fprintf(w, "made\t%d transactions\n", a.Transactions)
+			return w.Flush()
+		},
+	}
+	t.flags(cmd)
+	return cmd
+}
+
+func (c *cli) accountSend() *cobra.Command {
+	var t target
+	cmd := &cobra.Command{
+		Use:   "send ADDRESS ZEN --home DIR --network URL",
+		Short: "Send coins to another account",
+		Long: `Send coins of the account of a folder to another account, which exists on the chain from then on. It returns
+when the transfer is in a block. Transactions cost nothing.
+
+With -o json: {"from","to","amount_uzen","height","hash"}.`,
+		Example: `  starling account send starling1qx... 25 --home net/consumer --network http://127.0.0.1:26601
+  starling account send starling1qx... 0.5 --home net/worker-0`,
+		Args: exactly("ADDRESS", "ZEN"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := wantAddress(args[0]); err != nil {
+				return err
+			}
+			amount, err := wantAmount(cmd, args[1])
+			if err != nil {
+				return err
+			}
+			if t.home == "" {
+				return usage(cmd, errors.New("--home is needed: the folder of the account that sends"))
+			}
+			if err := t.settle(cmd); err != nil {
+				return err
+			}
+			var sent client.Result
+			err = node.Act(cmd.Context(), t.home, t.network, func(ctx context.Context, cl *client.Client) (err error) {
+				sent, err = cl.Send(ctx, args[0], amount)
+				return err
+			})
+			if err != nil {
+				return unreachable(t.network, homeError(err))
+			}
+			if c.form.Machine() {
+				return c.form.Print(os.Stdout, map[string]any{"from": t.account, "to": args[0], "amount_uzen": amount, "height": sent.Height, "hash": sent.Hash})
+			}
+			fmt.Printf("%s ZEN went to %s in block %d\n", terminal.Zen(amount), args[0], sent.Height)
+			return nil
+		},
+	}
+	t.flags(cmd)
+	return cmd
+}
+
+// movement is a client.Movement for programs.
+type movement struct {
+	Hash     string   `json:"hash"`
+	Height   int64    `json:"height"`
+	Messages []string `json:"messages"`
+	Refused  string   `json:"refused,omitempty"`
+	Received uint64   `json:"received_uzen"`
+	Spent    uint64   `json:"spent_uzen"`
+}
+
+func (c *cli) accountHistory() *cobra.Command {
+	var t target
+	var limit int
+	cmd := &cobra.Command{
+		Use:   "history [ADDRESS]",
+		Short: "List the transactions of an account",
+		Long: `List the latest transactions that an account made or that moved its coins, the newest first, as the index of the
+validator that is asked has them. What the chain pays and takes by itself, for work, is in starling worker earnings.
+
+With -o json: {"address","transactions":[{"hash","height","messages","refused","received_uzen","spent_uzen"}]}.`,
+		Example: `  starling account history --home net/worker-0
+  starling account history starling1qx... --network http://127.0.0.1:26601 --limit 100 -o jsonl`,
+		Args: mostOne("ADDRESS"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if limit < 1 || limit > client.MaxHistory {
+				return usage(cmd, fmt.Errorf("--limit is 1 to %d", client.MaxHistory))
+			}
+			address, err := t.about(cmd, args)
+			if err != nil {
+				return err
+			}
+			found, err := node.AccountHistory(cmd.Context(), t.network, address, limit)
+			if err != nil {
+				return unreachable(t.network, err)
+			}
+			list := make([]movement, len(found))
+			for i, m := range found {
+				list[i] = movement{Hash: m.Hash, Height: m.Height, Messages: m.Messages, Received: m.Received, Spent: m.Spent}
+				if m.Code != 0 {
+					list[i].Refused = m.Log
+				}
+			}
+			if c.form.Machine() {
+				return c.form.Print(os.Stdout, map[string]any{"address": address, "transactions": list})
+			}
+			return printHistory(list)
+		},
+	}
+	t.flags(cmd)
+	cmd.Flags().IntVar(&limit, "limit", 20, fmt.Sprintf("most transactions that are listed, up to %d", client.MaxHistory))
+	return cmd
+}
+
+func printHistory(list []movement) error {
+	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "HEIGHT\tRECEIVED\tSPENT\tMESSAGES\tHASH")
+	for _, m := range list {
+		names := make([]string, len(m.Messages))
+		for i, full := range m.Messages {
+			names[i] = full[strings.LastIndexByte(full, '.')+1:]
+		}
+		what := strings.Join(names, ", ")
+		if m.Refused != "" {
+			what += " (refused: " + m.Refused + ")"
+		}
+		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\n", m.Height, terminal.Zen(m.Received), terminal.Zen(m.Spent), what, m.Hash[:16])
+	}
+	return w.Flush()
+}

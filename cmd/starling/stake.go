@@ -1,0 +1,70 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/starling-network/starling/client"
+	"github.com/starling-network/starling/cmd/starling/terminal"
+	"github.com/starling-network/starling/node"
+)
+
+func (c *cli) stake() *cobra.Command {
+	return group("stake", "Add to the stake behind one's work", `Add to the coins that answer for the work of an account. They bound how much work it is leased at a time, and a
+conviction takes half of them. docs/market.md has the rules.`, c.stakeAdd())
+}
+
+func (c *cli) stakeAdd() *cobra.Command {
+	var t target
+	cmd := &cobra.Command{
+		Use:   "add ZEN --home DIR",
+		Short: "Stake more",
+		Long: `Add coins of the account of a folder to its stake. The account takes part already: starling worker up stakes what
+--stake says when it registers.
+
+With -o json: what starling account show prints.`,
+		Example: `  starling stake add 10 --home net/worker-0`,
+		Args:    exactly("ZEN"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			amount, err := wantAmount(cmd, args[0])
+			if err != nil {
+				return err
+			}
+			return c.restake(cmd, &t, func(ctx context.Context, cl *client.Client) error { return node.AddStake(ctx, cl, amount) })
+		},
+	}
+	t.flags(cmd)
+	return cmd
+}
+
+// restake changes the stake of the account of a folder, and says what it is then.
+func (c *cli) restake(cmd *cobra.Command, t *target, change func(context.Context, *client.Client) error) error {
+	if t.home == "" {
+		return usage(cmd, errors.New("--home is needed: the folder of the account"))
+	}
+	if err := t.settle(cmd); err != nil {
+		return err
+	}
+	err := node.Act(cmd.Context(), t.home, t.network, change)
+	if errors.Is(err, node.ErrNotRegistered) {
+		return terminal.WithExit(&terminal.Problem{
+			Code: "NOT_REGISTERED", What: t.account + " takes no part in the network", Fix: "register it with starling worker up, which stakes what --stake says",
+		}, terminal.ExitNotFound)
+	}
+	if err != nil {
+		return unreachable(t.network, homeError(err))
+	}
+	a, err := node.ReadAccount(cmd.Context(), t.network, t.account)
+	if err != nil {
+		return unreachable(t.network, err)
+	}
+	if c.form.Machine() {
+		return c.form.Print(os.Stdout, a)
+	}
+	fmt.Printf("the stake is %s ZEN\n", terminal.Zen(a.Stake))
+	return nil
+}

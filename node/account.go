@@ -1,0 +1,93 @@
+package node
+
+import (
+	"context"
+	"errors"
+
+	"github.com/starling-network/starling/client"
+	"github.com/starling-network/starling/node/home"
+	"github.com/starling-network/starling/protocol/registry"
+)
+
+// ErrNotRegistered is returned when an account that never took part is to add to its stake.
+var ErrNotRegistered = errors.New("node: the account takes no part in the network")
+
+// Act lets the account of a folder do something on a network.
+func Act(ctx context.Context, dir, network string, do func(context.Context, *client.Client) error) error {
+	h, err := home.Read(dir)
+	if err != nil {
+		return err
+	}
+	c, err := client.Connect(network, h.Account())
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	if err := c.Ready(ctx); err != nil {
+		return err
+	}
+	return do(ctx, c)
+}
+
+// Account is what a network says of an account. Amounts are in uzen.
+type Account struct {
+	Address      string `json:"address"`
+	Exists       bool   `json:"exists"` // from its first coins on
+	Balance      uint64 `json:"balance_uzen"`
+	Transactions uint64 `json:"transactions"` // that it has made
+	Stake        uint64 `json:"stake_uzen"`
+	Slashed      uint64 `json:"slashed_uzen"`
+	Jailed       bool   `json:"jailed"`
+}
+
+// ReadAccount asks a network about an account.
+func ReadAccount(ctx context.Context, network, address string) (*Account, error) {
+	c, head, err := ask(ctx, network)
+	if err != nil {
+		return nil, err
+	}
+	defer c.Close()
+	at, a := c.At(head.Height), &Account{Address: address}
+	switch a.Transactions, err = at.Transactions(ctx, address); {
+	case errors.Is(err, client.ErrNotFound):
+		return a, nil
+	case err != nil:
+		return nil, err
+	}
+	a.Exists = true
+	if a.Balance, err = at.Balance(ctx, address); err != nil {
+		return nil, err
+	}
+	var p registry.Participant
+	switch p, err = at.Participant(ctx, address); {
+	case errors.Is(err, client.ErrNotFound):
+		return a, nil
+	case err != nil:
+		return nil, err
+	}
+	a.Stake, a.Slashed, a.Jailed = p.Stake, p.Slashed, p.Jailed
+	return a, nil
+}
+
+// AccountHistory are the latest movements of an account, the newest first.
+func AccountHistory(ctx context.Context, network, address string, limit int) ([]client.Movement, error) {
+	c, _, err := ask(ctx, network)
+	if err != nil {
+		return nil, err
+	}
+	defer c.Close()
+	return c.History(ctx, address, limit)
+}
+
+// AddStake adds to the stake of an account that takes part.
+func AddStake(ctx context.Context, c *client.Client, amount uint64) error {
+	p, err := c.Participant(ctx, c.Address())
+	if errors.Is(err, client.ErrNotFound) {
+		return ErrNotRegistered
+	}
+	if err != nil {
+		return err
+	}
+	p.Stake = amount
+	return c.Register(ctx, p)
+}

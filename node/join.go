@@ -1,0 +1,167 @@
+package node
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	cmtjson "github.com/cometbft/cometbft/libs/json"
+	rpcclient "github.com/cometbft/cometbft/rpc/client"
+	cmttypes "github.com/cometbft/cometbft/types"
+
+	"github.com/starling-network/starling/chain"
+	"github.com/starling-network/starling/client"
+)
+
+// JoinOptions say which chain a new validator joins, and where it is reached.
+type JoinOptions struct {
+	Home      string        // its folder, made by Join
+	Network   string        // HTTP interfaces of validators of the chain, separated by commas
+	Host      string        // at which everybody reaches the new one
+	Port      int           // for other validators; the three after it are for CometBFT, gRPC and REST
+	BlockTime time.Duration // of the chain
+	Every     uint64        // blocks between two snapshots that the others take; 0: execute all blocks from the first on
+}
+
+// Joined is what Join made.
+type Joined struct {
+	ChainID  string      `json:"chain_id"`
+	Home     string      `json:"home"`
+	Operator string      `json:"operator"` // account whose coins it stakes
+	RPC      string      `json:"rpc"`
+	Peers    []string    `json:"peers"`
+	Sync     *chain.Sync `json:"sync,omitempty"` // none: it executes all blocks
+}
+
+// Join makes the folder of a validator that joins a chain which others run. It starts with RunValidator, follows the chain, and
+// votes once Bond has given it a stake. What the given validators say of the chain is trusted: its genesis, and the block from
+// which a snapshot is checked.
+func Join(ctx context.Context, o JoinOptions) (*Joined, error) {
+	switch {
+	case o.Port < 1 || o.Port+3 > 65535:
+		return nil, fmt.Errorf("node: there are no four ports from %d on", o.Port)
+	case o.BlockTime < 50*time.Millisecond || o.BlockTime > time.Minute:
+		return nil, fmt.Errorf("node: a block time of %v: use 50ms to 1m", o.BlockTime)
+	}
+	path := filepath.Join(o.Home, fileValidator)
+	if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
+		return nil, errors.Join(fmt.Errorf("%w: %s", ErrIsValidator, o.Home), err)
+	}
+	rpc, err := client.Dial(o.Network)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = rpc.Stop() }()
+	doc, err := fetchGenesis(ctx, rpc)
+	if err != nil {
+		return nil, err
+	}
+	peers, err := fetchPeers(ctx, rpc, o.Network)
+	if err != nil {
+		return nil, err
+	}
+	var from *chain.Sync
+	if o.Every > 0 {
+		if from, err = fetchTrust(ctx, rpc, strings.Split(o.Network, ","), o.Every); err != nil {
+			return nil, err
+		}
+	}
+	keys, err := chain.MakeKeys(o.Home)
+	if err != nil {
+		return nil, err
+	}
+	at := func(port int) string { return net.JoinHostPort(o.Host, strconv.Itoa(o.Port+port)) }
+	f := validatorFile{
+		ChainID: doc.ChainID, Listen: at(0), RPC: at(1), GRPC: at(2), REST: at(3), Peers: peers, BlockMS: int(o.BlockTime.Milliseconds()), Sync: from,
+	}
+	if err := errors.Join(doc.SaveAs(filepath.Join(o.Home, "config", fileGenesis)), writeJSON(path, f)); err != nil {
+		return nil, err
+	}
+	return &Joined{ChainID: doc.ChainID, Home: o.Home, Operator: keys.Address(), RPC: "http://" + f.RPC, Peers: peers, Sync: from}, nil
+}
+
+// maxGenesis bounds the genesis that is fetched, in chunks of 16 MiB.
+const maxGenesis = 64
+
+// fetchGenesis asks a validator for the genesis of its chain.
+func fetchGenesis(ctx context.Context, rpc rpcclient.Client) (*cmttypes.GenesisDoc, error) {
+	var raw []byte
+	for i := uint(0); ; i++ {
+		part, err := rpc.GenesisChunked(ctx, i)
+		if err != nil {
+			return nil, fmt.Errorf("node: the genesis: %w", err)
+		}
+		data, err := base64.StdEncoding.DecodeString(part.Data)
+		if err != nil || part.TotalChunks > maxGenesis {
+			return nil, fmt.Errorf("node: a genesis of %d parts: %w", part.TotalChunks, err)
+		}
+		if raw = append(raw, data...); int(i)+1 >= part.TotalChunks {
+			break
+		}
+	}
+	doc := new(cmttypes.GenesisDoc)
+	if err := cmtjson.Unmarshal(raw, doc); err != nil {
+		return nil, fmt.Errorf("node: the genesis: %w", err)
+	}
+	return doc, doc.ValidateAndComplete()
+}
+
+// fetchPeers are the validator that is asked and those that it is connected to, as others dial them.
+func fetchPeers(ctx context.Context, rpc rpcclient.Client, network string) ([]string, error) {
+	first, _, _ := strings.Cut(network, ",")
+	asked, err := url.Parse(first)
+	if err != nil {
+		return nil, err
+	}
+	s, err := rpc.Status(ctx)
+	if err != nil {
+		return nil, err
+	}
+	all, err := rpc.NetInfo(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var list []string
+	add := func(id, listens, host string) {
+		if own, port, err := net.SplitHostPort(strings.TrimPrefix(listens, "tcp://")); err == nil {
+			if ip := net.ParseIP(own); ip == nil || !ip.IsUnspecified() {
+				host = own
+			}
+			list = append(list, id+"@"+net.JoinHostPort(host, port))
+		}
+	}
+	add(string(s.NodeInfo.DefaultNodeID), s.NodeInfo.ListenAddr, asked.Hostname())
+	for _, p := range all.Peers {
+		add(string(p.NodeInfo.DefaultNodeID), p.NodeInfo.ListenAddr, p.RemoteIP)
+	}
+	if len(list) == 0 {
+		return nil, fmt.Errorf("node: the validator at %s says nowhere how others dial it", first)
+	}
+	return list, nil
+}
+
+// fetchTrust is a block from which the headers of the latest snapshots follow; nil for a chain that is too young to have any.
+func fetchTrust(ctx context.Context, rpc rpcclient.Client, servers []string, every uint64) (*chain.Sync, error) {
+	s, err := rpc.Status(ctx)
+	if err != nil {
+		return nil, err
+	}
+	latest := s.SyncInfo.LatestBlockHeight
+	if every > uint64(latest)/2 {
+		return nil, nil
+	}
+	height := max(1, latest-2*int64(every))
+	c, err := rpc.Commit(ctx, &height)
+	if err != nil {
+		return nil, fmt.Errorf("node: block %d: %w", height, err)
+	}
+	return &chain.Sync{Servers: servers, Height: height, Hash: c.Hash().String()}, nil
+}

@@ -1,0 +1,75 @@
+package node
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	sdk "github.com/cosmos/cosmos-sdk/types"
+
+	"github.com/starling-network/starling/chain"
+	"github.com/starling-network/starling/client"
+)
+
+// operate submits messages of the operator of the validator in a folder, through that validator, which runs.
+func operate(ctx context.Context, dir string, messages func(*client.Client, chain.Keys) ([]sdk.Msg, error)) (client.Result, error) {
+	f, err := readValidator(dir)
+	if err != nil {
+		return client.Result{}, err
+	}
+	keys, err := chain.MakeKeys(dir)
+	if err != nil {
+		return client.Result{}, err
+	}
+	c, err := client.Connect("http://"+f.RPC, client.NewKey(keys.Operator))
+	if err != nil {
+		return client.Result{}, err
+	}
+	defer c.Close()
+	if err := awaitRecent(ctx, c, 2*time.Duration(f.BlockMS)*time.Millisecond); err != nil {
+		return client.Result{}, err
+	}
+	msgs, err := messages(c, keys)
+	if err != nil {
+		return client.Result{}, err
+	}
+	return c.Submit(ctx, msgs...)
+}
+
+// awaitRecent returns when the validator has seen a block that is not old: what is submitted earlier may be too late for the
+// others. The time of a block is that of the votes for the one before.
+func awaitRecent(ctx context.Context, c *client.Client, blockTime time.Duration) error {
+	const slack = 2 * time.Second
+	blocks, err := c.Blocks(ctx)
+	if err != nil {
+		return err
+	}
+	height := int64(0)
+	for b := range blocks {
+		if height = b.Height; time.Since(b.Time) < blockTime+slack {
+			return nil
+		}
+	}
+	return fmt.Errorf("%w: it is at height %d", ErrBehind, height)
+}
+
+// Bond stakes coins of the operator, in uzen, for the validator in a folder: it votes from the second block after, with a
+// weight of a vote for each ZEN. What it has staked already it keeps.
+func Bond(ctx context.Context, dir string, stake uint64) (client.Result, error) {
+	return operate(ctx, dir, func(c *client.Client, k chain.Keys) ([]sdk.Msg, error) {
+		exists, err := c.Operates(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if exists {
+			return []sdk.Msg{k.Add(stake)}, nil
+		}
+		return k.Bond(filepath.Base(filepath.Clean(dir)), stake)
+	})
+}
+
+// Unjail gives the validator in a folder the vote back that it lost over being away.
+func Unjail(ctx context.Context, dir string) (client.Result, error) {
+	return operate(ctx, dir, func(_ *client.Client, k chain.Keys) ([]sdk.Msg, error) { return []sdk.Msg{k.Unjail()}, nil })
+}
