@@ -2,11 +2,11 @@ package node
 
 import (
 	"context"
-	"runtime"
 
 	"github.com/starling-network/starling/compute/data/tokenizer"
 	"github.com/starling-network/starling/compute/generate"
 	"github.com/starling-network/starling/compute/generate/text"
+	"github.com/starling-network/starling/compute/kernel"
 	"github.com/starling-network/starling/compute/model"
 	"github.com/starling-network/starling/node/pretrained"
 )
@@ -56,7 +56,7 @@ func OpenModel(dir string) (*Generator, error) {
 
 // newGenerator returns a generator without weights.
 func newGenerator(c model.Config, tok *tokenizer.Tokenizer) *Generator {
-	return &Generator{tok: tok, reader: generate.NewReader(c, runtime.GOMAXPROCS(0)), vocab: tok.VocabSize(), end: int(pretrained.End(c, tok))}
+	return &Generator{tok: tok, reader: generate.NewReader(c, kernel.Cores), vocab: tok.VocabSize(), end: int(pretrained.End(c, tok))}
 }
 
 // Generate continues the prompt and calls emit with every piece of text. The same model and options give the same text on

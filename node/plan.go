@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/starling-network/starling/client/job"
+	"github.com/starling-network/starling/compute/kernel"
 	"github.com/starling-network/starling/compute/program"
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
@@ -88,7 +89,7 @@ func (b *Blueprint) traffic() (int64, error) {
 // tryStep takes two inner steps, of which the second counts: the first makes what later ones use again.
 func (p *Plan) tryStep(b *Blueprint) error {
 	before := heap()
-	exec, err := program.Compile(b.Step, runtime.GOMAXPROCS(0))
+	exec, err := program.Compile(b.Step, kernel.Cores)
 	if err != nil {
 		return err
 	}

@@ -264,5 +264,5 @@ func (s served) Each(n int, do func(i int)) {
 
 // device describes this machine in the registry.
 func device() string {
-	return fmt.Sprintf("%s/%s, %d threads, %s kernels", runtime.GOOS, runtime.GOARCH, runtime.GOMAXPROCS(0), kernel.Active())
+	return fmt.Sprintf("%s/%s, %d threads, %s kernels", runtime.GOOS, runtime.GOARCH, kernel.Cores, kernel.Active())
 }

@@ -6,7 +6,6 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -17,6 +16,7 @@ import (
 	"github.com/starling-network/starling/client/job"
 	"github.com/starling-network/starling/compute/data"
 	"github.com/starling-network/starling/compute/data/tokenizer"
+	"github.com/starling-network/starling/compute/kernel"
 	"github.com/starling-network/starling/compute/model/folder"
 	"github.com/starling-network/starling/compute/program"
 	"github.com/starling-network/starling/compute/tensor"
@@ -250,7 +250,7 @@ func newVerification(o *OutDir, b *Blueprint, lines []Line, store *blob.Disk, op
 }
 
 func (v *verification) run(ctx context.Context) (*Verified, error) {
-	threads := min(runtime.GOMAXPROCS(0), int(v.b.Spec.Units))
+	threads := min(kernel.Cores, int(v.b.Spec.Units))
 	v.tasks = make(chan *train.Task, threads)
 	for range threads {
 		exec, err := program.Compile(v.b.Step, 1)

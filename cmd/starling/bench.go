@@ -4,13 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"runtime"
 	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
 	"github.com/starling-network/starling/cmd/starling/terminal"
+	"github.com/starling-network/starling/compute/kernel"
 	"github.com/starling-network/starling/node"
 	"github.com/starling-network/starling/node/benchmark"
 )
@@ -40,7 +40,7 @@ processor and the system can run. The results are the same bits.`,
 }
 
 func threadsFlag(cmd *cobra.Command, threads *int) {
-	cmd.Flags().IntVar(threads, "threads", runtime.GOMAXPROCS(0), "number of threads")
+	cmd.Flags().IntVar(threads, "threads", kernel.Cores, "number of threads")
 }
 
 func presetFlag(cmd *cobra.Command, name *string) {

@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"runtime"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/starling-network/starling/cmd/starling/terminal"
+	"github.com/starling-network/starling/compute/kernel"
 	"github.com/starling-network/starling/node/serve"
 	"github.com/starling-network/starling/web/hub"
 	"github.com/starling-network/starling/web/openai"
@@ -117,7 +117,7 @@ docs/serving.md.`,
 	f.StringSliceVar(&hosts, "host", nil, "name that browsers may know the server by, beside localhost and addresses")
 	f.StringVar(&o.Name, "name", "", "name of the model (default: that of its folder)")
 	f.StringArrayVar(&adapters, "adapter", nil, "NAME=DIR: serve an adapter of the model as the model NAME")
-	f.IntVar(&o.Threads, "threads", runtime.GOMAXPROCS(0), "number of threads")
+	f.IntVar(&o.Threads, "threads", kernel.Cores, "number of threads")
 	f.IntVar(&o.Texts, "texts", 16, "texts that are written at once")
 	f.IntVar(&o.Waiting, "waiting", 64, "texts that may wait beside them")
 	f.IntVar(&memory, "kv-memory", 1024, "MiB that the keys and values of all texts may take")

@@ -9,12 +9,12 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"runtime"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
 	"github.com/starling-network/starling/cmd/starling/terminal"
+	"github.com/starling-network/starling/compute/kernel"
 	"github.com/starling-network/starling/node"
 	"github.com/starling-network/starling/node/card"
 	"github.com/starling-network/starling/node/pretrained"
@@ -68,7 +68,7 @@ With -o json: {"loss","perplexity","bits_per_byte","tokens","bytes","window"}, w
 	f := cmd.Flags()
 	f.StringVar(&file, "data", "", "file of text; - is standard input")
 	f.IntVar(&window, "window", 0, "tokens that the model sees at once; 0: its context")
-	f.IntVar(&threads, "threads", runtime.GOMAXPROCS(0), "number of threads")
+	f.IntVar(&threads, "threads", kernel.Cores, "number of threads")
 	return cmd
 }
 

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/starling-network/starling/client/job"
 	"github.com/starling-network/starling/cmd/starling/terminal"
+	"github.com/starling-network/starling/compute/kernel"
 	"github.com/starling-network/starling/node"
 	"github.com/starling-network/starling/role/adversary"
 	"github.com/starling-network/starling/sim"
@@ -74,7 +74,7 @@ receipts.jsonl and lineage.jsonl, the same bytes for the same seed.`,
 	fl.StringArrayVar(&f.cuts, "cut", nil, "which two cannot reach each other: PARTY/PARTY@30s+20s (repeatable)")
 	fl.StringVar(&f.dir, "dir", "", "folder for the results")
 	fl.StringVar(&f.events, "events", "", "file for a line about everything that happens")
-	fl.IntVar(&f.threads, "threads", runtime.GOMAXPROCS(0), "threads of the mathematics; results do not depend on it")
+	fl.IntVar(&f.threads, "threads", kernel.Cores, "threads of the mathematics; results do not depend on it")
 	return cmd
 }
 

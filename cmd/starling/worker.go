@@ -2,11 +2,11 @@ package main
 
 import (
 	"fmt"
-	"runtime"
 
 	"github.com/spf13/cobra"
 
 	"github.com/starling-network/starling/cmd/starling/terminal"
+	"github.com/starling-network/starling/compute/kernel"
 	"github.com/starling-network/starling/node"
 )
 
@@ -75,7 +75,7 @@ nothing.`,
 	f.StringVar(&o.Tier, "tier", "none", "uptime to commit to: none, bronze, silver or gold; below it costs stake")
 	f.BoolVar(&o.Measure, "measure", true, "let the registry measure this machine, some seconds long, so that it has a class")
 	f.StringVar(&o.Pool, "pool", "", "account that may offer this worker's work beside others'")
-	f.IntVar(&o.Threads, "threads", runtime.GOMAXPROCS(0), "threads of the training")
+	f.IntVar(&o.Threads, "threads", kernel.Cores, "threads of the training")
 	f.StringSliceVar(&o.Listen, "listen", nil, "multiaddrs to listen on for peers (default: any port of the loopback)")
 	f.BoolVar(&o.Hidden, "behind-nat", false, "be reached through relays, because others cannot dial --listen")
 	f.BoolVar(&o.Relays, "relay", false, "relay between participants that cannot be dialled; --listen must be reachable")

@@ -1,6 +1,13 @@
 package kernel
 
-import "sync"
+import (
+	"runtime"
+	"sync"
+)
+
+// Cores is how many processors the process may use, as Go found them when it began: how many threads are worth while. No result
+// depends on it.
+var Cores = runtime.GOMAXPROCS(0)
 
 // Parallel cuts [0, n) into at most threads ranges of nearly equal length, calls f on each at the same time and returns
 // when all are done. The cut depends on threads and n alone. f must write only what belongs to its range, so that no

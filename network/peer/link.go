@@ -62,6 +62,7 @@ type link struct {
 	watching       atomic.Bool
 
 	mu        sync.Mutex
+	hold      chan struct{} // until it is closed no bulk is sent; nil: bulk is sent
 	pace      *pace
 	roundTrip time.Duration
 	download  meter
@@ -135,7 +136,57 @@ func (l *link) await(ctx context.Context, n int) error {
 	case l.busy <- struct{}{}:
 	default:
 	}
+	l.mu.Lock()
+	hold := l.hold
+	l.mu.Unlock()
+	if hold != nil {
+		select {
+		case <-hold:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
 	return l.limiter.WaitN(ctx, n)
+}
+
+// Limits of a measurement without bulk.
+const (
+	drainMessages  = 100 // until what is on the way has arrived
+	unloadedSample = 3   // of which the fastest counts
+)
+
+// unloaded holds bulk back until what was sent has arrived, and then measures the round trip of messages.
+func (l *link) unloaded(c *Control) (at, trip time.Duration, err error) {
+	hold := make(chan struct{})
+	l.mu.Lock()
+	l.hold = hold
+	l.mu.Unlock()
+	defer func() {
+		l.mu.Lock()
+		l.hold = nil
+		l.mu.Unlock()
+		close(hold)
+	}()
+	for range drainMessages {
+		sent := l.sent.Load()
+		e, err := c.ping(l.host.ctx)
+		if err != nil {
+			return 0, 0, err
+		}
+		if e.arrived >= sent {
+			break
+		}
+	}
+	for n := range unloadedSample {
+		e, err := c.ping(l.host.ctx)
+		if err != nil {
+			return 0, 0, err
+		}
+		if at = e.at; n == 0 || e.trip < trip {
+			trip = e.trip
+		}
+	}
+	return at, trip, nil
 }
 
 // measure sends control messages to the peer until the connection, or the host, is gone. A peer that does not answer them
@@ -159,8 +210,19 @@ func (l *link) measure() {
 			l.mu.Lock()
 			l.limiter.SetBurst(max(pieceBytes, int(l.pace.rate*paceBurst.Seconds())))
 			l.limiter.SetLimit(rate.Limit(l.pace.rate))
-			starting := l.pace.starting
+			starting, doubts := l.pace.starting, l.pace.doubts()
 			l.mu.Unlock()
+			if doubts {
+				at, trip, err := l.unloaded(c)
+				if err != nil {
+					l.limiter.SetLimit(rate.Inf)
+					return
+				}
+				l.mu.Lock()
+				l.pace.unloaded(at, trip)
+				l.mu.Unlock()
+				continue
+			}
 			sent := l.sent.Load()
 			e, err := c.ping(l.host.ctx)
 			if err != nil {

@@ -17,6 +17,8 @@ const (
 	paceSamples = 3                     // in a row that must show it: delays of a moment are not queues
 	paceMemory  = 5 * time.Minute       // for which the shortest round trip counts at least
 	paceWindow  = 100 * time.Millisecond
+	paceDoubt   = 2                // part of the rate that is left when it is measured how late messages are without bulk
+	paceTrust   = 10 * time.Second // for which that counts
 )
 
 // pace is how fast bulk is sent to one peer: additive increase and multiplicative decrease by the round trip times of
@@ -30,11 +32,21 @@ type pace struct {
 	shortest [2]time.Duration // round trips of this and the last period of paceMemory; 0: none
 	period   time.Duration    // when this one began
 
+	before    pursuit       // the highest since it was last measured how late messages are without bulk
+	late      time.Duration // beyond the shortest round trip, of messages while no bulk was on the way
+	lateUntil time.Duration // for as long as it counts
+
 	carried       float64       // bytes a second that arrived when there was a queue
 	at            time.Duration // of the window in which rates are measured
 	sent, arrived uint64        // before it
 	sending       float64       // bytes a second sent in the last window
 	arriving      float64       // and arrived
+}
+
+// pursuit is what a pace is at.
+type pursuit struct {
+	rate     float64
+	starting bool
 }
 
 // echo is the answer to a control message.
@@ -45,7 +57,9 @@ type echo struct {
 	arrived uint64        // of them, as the peer says
 }
 
-func newPace() *pace { return &pace{rate: paceStart, starting: true} }
+func newPace() *pace {
+	return &pace{rate: paceStart, starting: true, before: pursuit{paceStart, true}}
+}
 
 // base is the shortest round trip of the last minutes: that of an empty path.
 func (p *pace) base() time.Duration {
@@ -76,7 +90,7 @@ func (p *pace) sample(e echo) {
 	p.arriving = float64(e.arrived-min(p.arrived, e.arrived)) / elapsed.Seconds()
 	p.at, p.sent, p.arrived = e.at, e.sent, e.arrived
 	switch busy := p.sending > p.rate/2; {
-	case len(p.recent) == needed && p.queued():
+	case len(p.recent) == needed && p.queued(e.at):
 		if p.sending > 0 {
 			p.carried = min(p.rate, p.arriving)
 			if elapsed < paceWindow { // so little time that nothing may have come
@@ -93,15 +107,40 @@ func (p *pace) sample(e echo) {
 		p.rate = min((1+paceGrow*min(elapsed.Seconds(), 1))*p.rate, paceMost)
 		p.starting = p.rate > paceBeyond*p.carried
 	}
+	if p.rate > p.before.rate {
+		p.before = pursuit{p.rate, p.starting}
+	}
 }
 
-// queued reports whether even the fastest of the recent messages had to wait.
-func (p *pace) queued() bool {
+// doubts reports whether the rate was cut deeply. Either the path carries less than before, or messages are late for another
+// reason than bulk, such as a processor that others use; how late they are without bulk tells.
+func (p *pace) doubts() bool { return p.rate < p.before.rate/paceDoubt }
+
+// unloaded takes the round trip of a message into account that was sent while no bulk was on the way. If it was late, too, the
+// cuts were wrong.
+func (p *pace) unloaded(at, trip time.Duration) {
+	p.recent = p.recent[:0]
+	p.late, p.lateUntil = max(0, trip-p.base()), at+paceTrust
+	if p.late > p.patience()/2 {
+		p.rate, p.starting = p.before.rate, p.before.starting
+	}
+	p.before = pursuit{p.rate, p.starting}
+}
+
+// patience is how late a message may be without a queue, on a machine that has time for it.
+func (p *pace) patience() time.Duration { return max(paceQueue, p.base()/paceShare) }
+
+// queued reports whether even the fastest of the recent messages had to wait, for longer than without bulk.
+func (p *pace) queued(now time.Duration) bool {
 	fastest := p.recent[0]
 	for _, trip := range p.recent {
 		fastest = min(fastest, trip)
 	}
-	return fastest-p.base() > max(paceQueue, p.base()/paceShare)
+	limit := p.patience()
+	if now < p.lateUntil {
+		limit += 2 * p.late
+	}
+	return fastest-p.base() > limit
 }
 
 // remember keeps the shortest round trip.

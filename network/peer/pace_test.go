@@ -15,6 +15,7 @@ type path struct {
 	trip     time.Duration
 	jitter   time.Duration // added at random
 	spikes   int           // one message in so many is late by 100 ms, for a reason other than a queue
+	late     time.Duration // every message is, for such a reason, with as much again at random
 
 	now           time.Duration
 	sent, arrived float64
@@ -24,10 +25,16 @@ type path struct {
 // returns the round trips and the share of the path that was used.
 func (x *path) drive(p *pace, length time.Duration) (trips []time.Duration, used float64) {
 	random := rand.New(rand.NewPCG(1, 1))
+	late := func() time.Duration {
+		if x.late == 0 {
+			return 0
+		}
+		return x.late + time.Duration(random.Int64N(int64(x.late)))
+	}
 	end, before := x.now+length, x.arrived
 	for n := 1; x.now < end; n++ {
 		queue := time.Duration((x.sent - x.arrived) / x.capacity * float64(time.Second))
-		trip := x.trip + queue
+		trip := x.trip + queue + late()
 		if x.jitter > 0 {
 			trip += time.Duration(random.Int64N(int64(x.jitter)))
 		}
@@ -43,6 +50,11 @@ func (x *path) drive(p *pace, length time.Duration) (trips []time.Duration, used
 		x.arrived = min(x.sent, x.arrived+x.capacity*step.Seconds())
 		p.sample(echo{at: x.now, trip: trip, sent: uint64(x.sent), arrived: uint64(x.arrived)})
 		trips = append(trips, trip)
+		if p.doubts() {
+			x.now += queue + 3*(x.trip+late())
+			x.arrived = x.sent
+			p.unloaded(x.now, x.trip+min(late(), late(), late()))
+		}
 	}
 	return trips, (x.arrived - before) / x.capacity / length.Seconds()
 }
@@ -88,6 +100,27 @@ func TestPaceOfMemory(t *testing.T) {
 	x.drive(p, 300*time.Millisecond)
 	if p.rate < 1e9 {
 		t.Errorf("after 300 ms the pace is %.0f MB/s", p.rate/1e6)
+	}
+}
+
+// TestPaceOfBusyMachine drives paths between machines whose processors others use, so that every message is late by more than
+// what shows a queue: most of the path is used all the same.
+func TestPaceOfBusyMachine(t *testing.T) {
+	for name, x := range map[string]path{
+		"loopback":      {capacity: 2e9, trip: 100 * time.Microsecond},
+		"local network": {capacity: 118e6, trip: 300 * time.Microsecond},
+		"100 Mbit/s":    {capacity: 12.5e6, trip: 40 * time.Millisecond},
+	} {
+		for _, late := range []time.Duration{10, 30, 100} {
+			p := newPace()
+			x.drive(p, time.Second) // a message comes in time
+			x.late = late * time.Millisecond
+			_, used := x.drive(p, 20*time.Second)
+			t.Logf("%s, late by %v: %.0f %% used", name, x.late, used*100)
+			if used < 0.6 {
+				t.Errorf("%s, late by %v: %.2f of the path is used", name, x.late, used)
+			}
+		}
 	}
 }
 

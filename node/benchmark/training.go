@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"math"
 	"os"
-	"runtime"
 	"time"
 
 	"github.com/starling-network/starling/client/job"
+	"github.com/starling-network/starling/compute/kernel"
 	"github.com/starling-network/starling/compute/model"
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
@@ -189,7 +189,7 @@ func roundCost(ctx context.Context) ([]tensor.Shape, Round, error) {
 	if err != nil {
 		return nil, r, err
 	}
-	cores := runtime.GOMAXPROCS(0)
+	cores := kernel.Cores
 	t, err := Train(ctx, preset, cores, 2)
 	if err != nil {
 		return nil, r, err

@@ -24,7 +24,7 @@ func processor(context.Context, Options) Finding {
 	if model == "" {
 		model = runtime.GOARCH + " processor"
 	}
-	f := Finding{Level: OK, Text: fmt.Sprintf("%s, %d threads, kernels %s", model, runtime.GOMAXPROCS(0), kernel.Active())}
+	f := Finding{Level: OK, Text: fmt.Sprintf("%s, %d threads, kernels %s", model, kernel.Cores, kernel.Active())}
 	switch {
 	case kernel.Active() != kernel.Best():
 		f.Level, f.Fix = Warn, fmt.Sprintf("unset STARLING_KERNELS: the kernels %s run here and are faster", kernel.Best())
