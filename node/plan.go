@@ -47,12 +47,29 @@ func PlanJob(ctx context.Context, j *job.Job, network string) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
+	p, err := b.plan()
+	if err != nil {
+		return nil, err
+	}
+	if err := p.tryStep(b); err != nil {
+		return nil, err
+	}
+	if network == "" {
+		p.Seconds = p.StepTime * float64(b.Spec.Steps) * float64(b.Spec.Rounds) * float64(b.Spec.Units) * (1 + float64(auditPPM(j.Strategy.Verification))/1e6)
+		return p, nil
+	}
+	p.Quote, err = b.quote(ctx, network)
+	return p, err
+}
+
+// plan is what a job will take as far as nothing has to be tried or asked for it.
+func (b *Blueprint) plan() (*Plan, error) {
 	o, err := b.order()
 	if err != nil {
 		return nil, err
 	}
 	_, most := market.Quote(o.Terms, embeddedPrice, o.Verifiers)
-	s := b.Spec
+	j, s := b.Job, b.Spec
 	p := &Plan{
 		ID: b.JobID(), Name: j.Name, Parameters: b.Model.Parameters(), Tokens: b.tokens(j.Training.MaxSteps), Steps: j.Training.MaxSteps,
 		Rounds: int(s.Rounds), Workers: j.Strategy.Workers.Target, Flops: b.UnitFlops() * uint64(s.Units) * uint64(s.Rounds),
@@ -61,17 +78,7 @@ func PlanJob(ctx context.Context, j *job.Job, network string) (*Plan, error) {
 	for _, n := range j.Notes {
 		p.Notes = append(p.Notes, n.Place+": "+n.Text)
 	}
-	if p.Received, err = b.traffic(); err != nil {
-		return nil, err
-	}
-	if err := p.tryStep(b); err != nil {
-		return nil, err
-	}
-	if network == "" {
-		p.Seconds = p.StepTime * float64(s.Steps) * float64(s.Rounds) * float64(s.Units) * (1 + float64(o.Terms.AuditPPM)/1e6)
-		return p, nil
-	}
-	p.Quote, err = b.quote(ctx, network)
+	p.Received, err = b.traffic()
 	return p, err
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/starling-network/starling/client"
 	"github.com/starling-network/starling/client/job"
 	"github.com/starling-network/starling/node/disk"
+	"github.com/starling-network/starling/node/runs"
 	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/run"
 )
@@ -29,6 +30,7 @@ type TrainOptions struct {
 	Version   string   // of the binary
 	Progress  func(Progress)
 	Say       func(text string) // news worth a line of its own
+	Shown     func(runs.Live)   // gets what this process knows of the run beside its files, once
 
 	disk disk.Share // of every party of an embedded network; zero: an equal part of the free disk
 }

@@ -22,6 +22,7 @@ type WebOptions struct {
 	Tokens  string           // file of bearer tokens; "": none are needed
 	Hosts   []string         // names by which the server is reached, beside the loopback's
 	Network string           // HTTP interface of a validator; "": no network is shown
+	Data    string           // folder that the files of submitted jobs name theirs in; "": no job can be submitted
 	Version string           // of the binary
 	Log     *slog.Logger     // nil: nowhere
 	Opened  func(url string) // when it answers
@@ -33,7 +34,8 @@ const DefaultWeb = "127.0.0.1:7300"
 // ErrOpenToAll is returned for a server that strangers could reach and that asks for no token.
 var ErrOpenToAll = errors.New("a server beyond the loopback needs tokens")
 
-// ServeWeb shows the runs of a folder, or the run in it, until the context ends.
+// ServeWeb shows the runs of a folder, or the run in it, until the context ends. Into a folder of runs it trains what is
+// submitted to it, if the options say where the data of that is.
 func ServeWeb(ctx context.Context, dir string, o WebOptions) error {
 	lib, err := runs.Open(dir)
 	if err != nil {
@@ -52,7 +54,25 @@ func ServeWeb(ctx context.Context, dir string, o WebOptions) error {
 	if err != nil {
 		return err
 	}
-	return o.serve(ctx, l, c)
+	if o.Data == "" || lib.Single() {
+		return o.serve(ctx, l, c)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	jobs, err := newLauncher(ctx, lib, dir, o)
+	if err != nil {
+		return errors.Join(err, l.Close())
+	}
+	c.Launcher = jobs
+	stopped := make(chan struct{})
+	go func() {
+		defer close(stopped)
+		jobs.run()
+	}()
+	err = o.serve(ctx, l, c)
+	cancel() // also when the server ended by itself
+	<-stopped
+	return err
 }
 
 // listen opens the address, if it may be opened.
@@ -105,6 +125,10 @@ type dashboard struct {
 func openDashboard(ctx context.Context, opt TrainOptions, job string, w *watch) *dashboard {
 	d := &dashboard{view: &chainView{}, detach: func() {}, cancel: func() {}, done: make(chan error, 1)}
 	d.done <- nil
+	live := &liveRun{job: job, view: d.view, watch: w}
+	if opt.Shown != nil {
+		opt.Shown(live)
+	}
 	if opt.Web == "" {
 		return d
 	}
@@ -115,7 +139,7 @@ func openDashboard(ctx context.Context, opt TrainOptions, job string, w *watch) 
 	}
 	lib, err := runs.One(opt.Dir)
 	if err == nil {
-		d.detach, err = lib.Attach(opt.Dir, &liveRun{job: job, view: d.view, watch: w})
+		d.detach, err = lib.Attach(opt.Dir, live)
 	}
 	o := WebOptions{Listen: opt.Web, Version: opt.Version, Opened: func(url string) { say("dashboard: " + url) }}
 	var l net.Listener

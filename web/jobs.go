@@ -320,7 +320,7 @@ func (s *Server) models(r *http.Request) (any, error) {
 	return l, nil
 }
 
-var errNoLauncher = fail(http.StatusNotImplemented, "SUBMISSION_OFF", "this server shows runs and starts none", "run starling train JOB.yaml")
+var errNoLauncher = fail(http.StatusNotImplemented, "SUBMISSION_OFF", "this server shows runs and starts none", "run starling train JOB.yaml, or starling web over a folder of runs, without --read-only")
 
 func (s *Server) plan(r *http.Request) (any, error) {
 	if s.Launcher == nil {

@@ -8,8 +8,10 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/starling-network/starling/client/api"
 )
@@ -20,8 +22,10 @@ type route struct {
 	scope        string // that a token needs; "": none
 	summary      string
 	params       []param
-	body, answer any // a value of the type; nil: none
-	status       int // of an answer; 0: 200
+	body, answer any                     // a value of the type; nil: none
+	status       int                     // of an answer; 0: 200
+	place        func(answer any) string // of what the request made, for the header Location; nil: it made nothing
+	patience     time.Duration           // with a request that takes long to answer; 0: writePatience
 	handle       func(*Server, *http.Request) (any, error)
 	stream       func(*Server, http.ResponseWriter, *http.Request) error // in place of handle
 }
@@ -38,8 +42,9 @@ func init() {
 	routes = []route{
 		{method: "GET", path: "/v1/jobs", scope: ScopeRead, summary: "List runs, the latest first", answer: api.JobList{}, handle: (*Server).listJobs,
 			params: append([]param{{"state", "string", "only those in a state"}, {"kind", "string", "only runs, simulations or network"}}, pageParams...)},
-		{method: "POST", path: "/v1/jobs", scope: ScopeSubmit, summary: "Submit a job. With an Idempotency-Key header, the same key gives the same job", body: api.Submission{}, answer: api.Job{}, status: http.StatusAccepted, handle: (*Server).submit},
-		{method: "POST", path: "/v1/plans", scope: ScopeSubmit, summary: "Say what a job would be and cost", body: api.Spec{}, answer: api.Plan{}, handle: (*Server).plan},
+		{method: "POST", path: "/v1/jobs", scope: ScopeSubmit, summary: "Submit a job. With an Idempotency-Key header, the same key gives the same job", body: api.Submission{}, answer: api.Job{}, status: http.StatusAccepted,
+			place: func(answer any) string { return "/v1/jobs/" + url.PathEscape(answer.(api.Job).ID) }, handle: (*Server).submit},
+		{method: "POST", path: "/v1/plans", scope: ScopeSubmit, summary: "Say what a job would be and cost", body: api.Spec{}, answer: api.Plan{}, patience: planPatience, handle: (*Server).plan},
 		{method: "GET", path: "/v1/jobs/{id}", scope: ScopeRead, summary: "A run and its totals so far", answer: api.Job{}, handle: (*Server).job},
 		{method: "POST", path: "/v1/jobs/{id}/cancel", scope: ScopeSubmit, summary: "Stop a job that was submitted here; what was attested stays", answer: api.Job{}, handle: (*Server).cancel},
 		{method: "GET", path: "/v1/jobs/{id}/metrics", scope: ScopeRead, summary: "The series of a run, thinned for drawing", answer: api.Metrics{}, handle: (*Server).metrics,
@@ -80,6 +85,10 @@ func init() {
 func (s *Server) route(r route) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
 		err := s.Tokens.allow(q, r.scope)
+		if err == nil && r.patience > 0 {
+			rc, end := http.NewResponseController(w), time.Now().Add(r.patience)
+			_, _ = rc.SetReadDeadline(end), rc.SetWriteDeadline(end) // a recorder has none
+		}
 		if err == nil && r.stream != nil {
 			err = r.stream(s, w, q)
 		} else if err == nil {
@@ -87,6 +96,9 @@ func (s *Server) route(r route) http.Handler {
 			if v, err = r.handle(s, q); err == nil && r.status != 0 {
 				w.Header().Set("Content-Type", "application/json")
 				w.Header().Set("Cache-Control", "no-store")
+				if r.place != nil {
+					w.Header().Set("Location", r.place(v))
+				}
 				w.WriteHeader(r.status)
 				_ = encode(w, v) // the reader is gone
 				return

@@ -59,8 +59,10 @@ type Network interface {
 // Launcher starts jobs.
 type Launcher interface {
 	Plan(ctx context.Context, spec api.Spec) (api.Plan, error)
-	// Submit returns the run of a job; the same key, if it is not empty, gives the same run.
+	// Submit returns the run of a job, which need not have begun; the same key, if it is not empty, gives the same run, and
+	// has one that stopped go on.
 	Submit(ctx context.Context, key string, s api.Submission) (id string, err error)
+	// Cancel stops a run, or fails with ErrNotFound. One that has stopped may be cancelled again.
 	Cancel(ctx context.Context, id string) error
 }
 
@@ -131,6 +133,7 @@ const (
 	headerPatience = 5 * time.Second
 	bodyPatience   = 20 * time.Second
 	writePatience  = 20 * time.Second
+	planPatience   = 5 * time.Minute // data is read and tokenized for it
 	idlePatience   = 2 * time.Minute
 	maxHeader      = 16 << 10
 	maxBody        = 1 << 20

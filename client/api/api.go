@@ -268,11 +268,11 @@ type Spec struct {
 	Overrides []string `json:"set,omitempty"` // KEY=VALUE, applied in order
 }
 
-// Submission asks for a job. The same Idempotency-Key gives the same job.
+// Submission asks for a job. The same Idempotency-Key gives the same job, and has one that stopped go on.
 type Submission struct {
 	Spec
 	Name string `json:"name,omitempty"` // of its folder; the job's name, made unique, if empty
-	Plan string `json:"plan,omitempty"` // identifier of a plan: refused if the job is another by now
+	Plan string `json:"plan,omitempty"` // identifier of a plan: the job fails if it is another by then
 }
 
 // Plan is what a job would be, and cost.
@@ -284,7 +284,10 @@ type Plan struct {
 	Workers    int      `json:"workers"`
 	Tokens     uint64   `json:"tokens"`
 	Flops      uint64   `json:"flops"`
-	CostUzen   uint64   `json:"cost_uzen"` // at most
+	Parameters int      `json:"parameters"`
+	DiskBytes  int64    `json:"disk_bytes"`  // of one worker's blobs, at most
+	RoundBytes int64    `json:"round_bytes"` // that a worker receives in a round
+	CostUzen   uint64   `json:"cost_uzen"`   // at most
 	BudgetUzen uint64   `json:"budget_uzen"`
 	Facts      []Fact   `json:"facts"`
 	Notes      []string `json:"notes"` // settings that have no effect

@@ -54,8 +54,36 @@ func (j *Job) Files() ([]File, error) {
 	return files, nil
 }
 
-// checkFiles looks for every file that the job names.
-func (j *Job) checkFiles() error {
+// Confine refuses a job that names a file outside of the folder of the job file: for a file that somebody else wrote. It goes
+// by the names alone, so that nobody learns from it what exists; a link inside of the folder leads where its owner wants.
+func (j *Job) Confine() error {
+	var problems []*Error
+	check := func(key, name string) {
+		path := filepath.FromSlash(path.Clean(filepath.ToSlash(name)))
+		if filepath.IsAbs(path) {
+			if below, err := filepath.Rel(j.Dir(), path); err == nil {
+				path = below
+			}
+		}
+		if !filepath.IsLocal(path) {
+			problems = append(problems, j.Problem(key, CodeOutside, fmt.Sprintf("%s: %q lies outside of the folder of the job file", key, clip(name)),
+				"whoever runs the job gives it the files of one folder alone", "name a file in it, by its path from there"))
+		}
+	}
+	if base := j.Model.BaseModel; base != "" {
+		check("model.base_model", base)
+	}
+	if t := j.Model.Tokenizer; t.Kind == TokenizerFile {
+		check("model.tokenizer", t.Path)
+	}
+	for i, set := range j.Datasets {
+		check(fmt.Sprintf("datasets.%d.path", i), set.Path)
+	}
+	return list(problems)
+}
+
+// CheckFiles looks for every file that the job names. The error is an *ErrorList.
+func (j *Job) CheckFiles() error {
 	var problems []*Error
 	if base := j.Model.BaseModel; base != "" {
 		if info, err := os.Stat(filepath.Join(j.BaseModelPath(), "config.json")); err != nil || info.IsDir() {

@@ -48,7 +48,7 @@ func Load(path string, overrides ...string) (*Job, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := j.checkFiles(); err != nil {
+	if err := j.CheckFiles(); err != nil {
 		return nil, err
 	}
 	return j, nil

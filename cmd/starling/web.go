@@ -15,12 +15,17 @@ import (
 
 func (c *cli) web() *cobra.Command {
 	var o node.WebOptions
+	var readOnly bool
 	cmd := &cobra.Command{
 		Use:   "web [DIR]",
 		Short: "Show runs and networks in a browser, and to programs",
 		Long: `Serve the dashboard and the REST API: the runs and simulations below a folder (out, unless another is
 given), finished or being written, or the one run that the folder is; and, with --network, the network of
 a validator. Nothing is fetched from anywhere else.
+
+What is submitted to a folder of runs (POST /v1/jobs) is trained here, one job after another, each in a folder of
+its own; job files name their data below the folder of --data, and nothing else. --read-only shows, and trains
+nothing. A job that the end of the server stopped goes on when it is submitted again with the same key.
 
 The server answers this machine alone. Beyond it, tokens are needed: --token-file names a file that only its
 owner can read, with a token a line and its scopes, read or read,submit. docs/api.md has the API,
@@ -40,6 +45,9 @@ docs/dashboard.md the pages.`,
 			if len(args) > 0 {
 				dir = args[0]
 			}
+			if readOnly {
+				o.Data = ""
+			}
 			o.Version = binaryVersion()
 			o.Log = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
 			o.Opened = func(url string) { fmt.Fprintf(os.Stderr, "dashboard: %s\n", url) }
@@ -49,6 +57,8 @@ docs/dashboard.md the pages.`,
 	f := cmd.Flags()
 	f.StringVar(&o.Listen, "listen", node.DefaultWeb, "host:port to answer at; a free port if this one is taken")
 	f.StringVar(&o.Network, "network", "", "HTTP interface of a validator, to show its network")
+	f.StringVar(&o.Data, "data", ".", "folder of the data that submitted jobs may name")
+	f.BoolVar(&readOnly, "read-only", false, "train nothing that is submitted")
 	f.StringVar(&o.Tokens, "token-file", "", "file of bearer tokens; needed beyond the loopback")
 	f.StringSliceVar(&o.Hosts, "host", nil, "name by which the server is reached, beside addresses and the loopback's (repeatable)")
 	return cmd

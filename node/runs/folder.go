@@ -45,15 +45,27 @@ type about struct {
 	run     runFile
 	job     *job.Job // nil: it cannot be read
 	summary *summary
-	virtual bool // a simulation
+	asked   *Submitted // nil: it was not submitted to a server
+	virtual bool       // a simulation
 	started time.Time
 }
 
 // runFile is the part of run.json that is shown.
 type runFile struct {
 	ID        string   `json:"id"`
+	JobFile   string   `json:"job_file"`
 	Overrides []string `json:"overrides"`
 	Finished  bool     `json:"finished"`
+}
+
+// Submitted says, in the folder of a job that was submitted to a server, what was asked for, and how it ended where the files
+// of a run do not tell.
+type Submitted struct {
+	Key    string      `json:"key,omitempty"` // SHA-256 of the Idempotency-Key
+	Spec   string      `json:"spec"`          // SHA-256 of what it stands for
+	Set    []string    `json:"set,omitempty"` // changes to the job file
+	State  string      `json:"state,omitempty"`
+	Reason *api.Reason `json:"reason,omitempty"`
 }
 
 // summary is the part of summary.json, or simulation.json, that is shown.
@@ -85,7 +97,9 @@ type summary struct {
 func (f *folder) beside(live Live) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.live = live
+	if live != f.live {
+		f.live, f.looked = live, time.Time{}
+	}
 }
 
 // history is what the folder tells, looked at anew if the last look is old.
@@ -151,7 +165,7 @@ func (f *folder) look() (changed bool) {
 // look reads the small files again if one of them is another than before.
 func (a *about) look(dir string) (changed bool) {
 	var stamp strings.Builder
-	for _, name := range []string{fileRun, fileJob, fileSummary, fileSimulation} {
+	for _, name := range []string{fileRun, fileJob, fileSummary, fileSimulation, FileSubmitted} {
 		if info, err := os.Stat(filepath.Join(dir, name)); err == nil {
 			fmt.Fprint(&stamp, name, info.Size(), info.ModTime().UnixNano(), ";")
 		}
@@ -161,6 +175,14 @@ func (a *about) look(dir string) (changed bool) {
 	}
 	*a = about{stamp: stamp.String()}
 	_ = readJSON(filepath.Join(dir, fileRun), &a.run)
+	var s Submitted
+	if readJSON(filepath.Join(dir, FileSubmitted), &s) == nil {
+		a.asked = &s
+	}
+	overrides := a.run.Overrides
+	if a.run.ID == "" && a.asked != nil {
+		overrides = a.asked.Set
+	}
 	for _, name := range []string{fileSummary, fileSimulation} {
 		var s summary
 		if readJSON(filepath.Join(dir, name), &s) == nil {
@@ -171,7 +193,7 @@ func (a *about) look(dir string) (changed bool) {
 	path := filepath.Join(dir, fileJob)
 	if source, err := os.ReadFile(path); err == nil {
 		a.started = modified(path)
-		if j, err := job.Parse(source, path, a.run.Overrides...); err == nil {
+		if j, err := job.Parse(source, path, overrides...); err == nil {
 			a.job = j
 		}
 	}
@@ -213,8 +235,9 @@ func (f *folder) job(h *web.History) api.Job {
 	if s := a.summary; s != nil {
 		conclude(&j, s, a.virtual)
 	}
+	var p Progress
 	if f.live != nil {
-		p := f.live.Progress()
+		p = f.live.Progress()
 		j.Phase, j.SecondsLeft, j.PaidUzen = p.Phase, p.SecondsLeft, max(j.PaidUzen, p.PaidUzen)
 		if p.Workers > 0 {
 			j.Workers = p.Workers
@@ -225,5 +248,11 @@ func (f *folder) job(h *web.History) api.Job {
 	}
 	j.Spark = f.spark.values
 	j.State, j.Reason = f.state(h, &j)
+	if j.State == "running" && p.Queued {
+		j.State = "queued"
+	}
+	if f.live != nil && j.State != "done" && p.Why != nil {
+		j.Reason = p.Why
+	}
 	return j
 }

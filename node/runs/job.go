@@ -1,6 +1,7 @@
 package runs
 
 import (
+	"cmp"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -108,7 +109,10 @@ const quiet = 2 * time.Minute
 // state says where a run is, and why.
 func (f *folder) state(h *web.History, j *api.Job) (string, *api.Reason) {
 	a := &f.about
-	resume := fmt.Sprintf("starling train %s --dir %s --resume", filepath.Join(f.path, fileJob), f.path)
+	resume := fmt.Sprintf("starling train %s --dir %s --resume", cmp.Or(a.run.JobFile, filepath.Join(f.path, fileJob)), f.path)
+	if a.asked != nil {
+		resume = "submit it again with the same Idempotency-Key: it goes on from there"
+	}
 	switch {
 	case a.virtual && a.summary.Halted != "":
 		return "halted", &api.Reason{Code: a.summary.Halted, Text: "the simulated run ended before its last round: " + strings.ReplaceAll(a.summary.Halted, "_", " ")}
@@ -124,6 +128,10 @@ func (f *folder) state(h *web.History, j *api.Job) (string, *api.Reason) {
 		return "running", &api.Reason{Code: "training", Text: fmt.Sprintf("another process trains round %d of %d", min(j.Round+1, j.Rounds), j.Rounds)}
 	case a.summary != nil: // and it is not marked as finished, though nobody is about to do that
 		return "halted", halted(h)
+	case a.asked != nil && a.asked.State != "":
+		return a.asked.State, a.asked.Reason
+	case a.run.ID == "":
+		return "stopped", &api.Reason{Code: "stopped", Text: "the server ended before the job began", Next: resume}
 	}
 	return "stopped", &api.Reason{Code: "stopped", Text: fmt.Sprintf("no process trains it; %d of %d rounds are attested", j.Round, j.Rounds), Next: resume}
 }

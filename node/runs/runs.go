@@ -36,6 +36,9 @@ const (
 	fileDisputes   = "disputes.jsonl"
 	fileSamples    = "samples.jsonl"
 	fileLog        = "starling.log"
+
+	// FileSubmitted holds a Submitted.
+	FileSubmitted = "submitted.json"
 )
 
 // ErrNoRuns is returned for a folder in which nobody has trained.
@@ -51,6 +54,8 @@ type Live interface {
 
 // Progress is how far a run is.
 type Progress struct {
+	Queued      bool        // it has not begun
+	Why         *api.Reason // that it is as it is; nil: the phase says it
 	Phase       string
 	Workers     int
 	PaidUzen    uint64
@@ -100,8 +105,11 @@ func One(path string) (*Library, error) {
 	return &Library{root: root, single: true, folders: map[string]*folder{}, live: map[string]Live{}}, nil
 }
 
+// Single reports whether the folder is a run itself, and not one of runs.
+func (l *Library) Single() bool { return l.single }
+
 func isRun(dir string) bool {
-	for _, name := range []string{fileRun, fileSimulation} {
+	for _, name := range []string{fileRun, fileSimulation, FileSubmitted} {
 		if info, err := os.Stat(filepath.Join(dir, name)); err == nil && info.Mode().IsRegular() {
 			return true
 		}

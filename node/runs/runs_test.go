@@ -271,3 +271,46 @@ func BenchmarkDecodeMetric(b *testing.B) {
 		}
 	}
 }
+
+// A job that was submitted is there before it begins, and says how it ended where its files do not.
+func TestSubmittedJobIsShown(t *testing.T) {
+	root := t.TempDir()
+	dir := filepath.Join(root, "tiny")
+	write(t, dir, map[string]string{FileSubmitted: `{"spec": "ab", "set": ["training.max_steps=8"]}`, fileJob: jobFile})
+	l, err := Open(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown := func(state, code string) api.Job {
+		t.Helper()
+		j := history(t, l, "tiny").Job
+		if j.State != state || j.Reason == nil || j.Reason.Code != code {
+			t.Errorf("%s %+v, wanted %s %s", j.State, j.Reason, state, code)
+		}
+		return j
+	}
+	if j := shown("stopped", "stopped"); j.Steps != 8 || !strings.Contains(j.Reason.Next, "same Idempotency-Key") {
+		t.Errorf("%+v %+v", j, j.Reason)
+	}
+	detach, err := l.Attach(dir, waits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown("queued", "busy")
+	write(t, dir, map[string]string{FileSubmitted: `{"spec": "ab", "state": "failed", "reason": {"code": "DISK_FULL", "text": "no room"}}`})
+	shown("queued", "busy") // it goes on, whatever was before
+	detach()
+	shown("failed", "DISK_FULL")
+	write(t, dir, map[string]string{fileRun: `{"format": 1, "id": "job-1", "finished": true}`})
+	if j := history(t, l, "tiny").Job; j.State != "done" || j.Reason != nil {
+		t.Errorf("%s %+v", j.State, j.Reason)
+	}
+}
+
+// waits is Live for a job whose turn has not come.
+type waits struct{}
+
+func (waits) Progress() Progress { return Progress{Queued: true, Why: &api.Reason{Code: "busy"}} }
+func (waits) Books(context.Context) ([]api.Receipt, []api.Dispute, error) {
+	return nil, nil, errors.New("none yet")
+}

@@ -47,6 +47,9 @@ class Plan:
     workers: int = 0
     tokens: int = 0
     flops: int = 0
+    parameters: int = 0
+    disk_bytes: int = 0
+    round_bytes: int = 0
     cost_uzen: int = 0
     budget_uzen: int = 0
     facts: List[Dict[str, str]] = field(default_factory=list)

@@ -174,6 +174,6 @@ def _problem(e: urllib.error.HTTPError) -> Tuple[StarlingError, float]:
     kind = NotSupported if e.code == 501 else StarlingError
     detail = str(body.get("detail") or f"the server answered {e.code} {e.reason}")
     for p in body.get("problems") or []:
-        detail += f"\n  {p.get('place', '')} {p.get('what', '')}: {p.get('why', '')}".rstrip(": ")
+        detail += f"\n  {p.get('place', '')} {p.get('what', '')}: {p.get('why', '')}".rstrip(": ") + f"; {p.get('fix', '')}".rstrip("; ")
     return kind(detail, code=str(body.get("code", "")), fix=str(body.get("fix", "")), status=e.code,
                 request_id=str(body.get("request_id", "")), retryable=retryable), retry

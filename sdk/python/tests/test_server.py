@@ -1,16 +1,26 @@
-"""Against a real server, whose URL STARLING_TEST_URL has: `go test ./sdk/python` starts one. It trains nothing: a job that is
-submitted to it writes its files at once."""
+"""Against a real server, whose URL STARLING_TEST_URL has: `go test ./sdk/python` starts one, which trains what is submitted."""
 
 import asyncio
 import os
 import tempfile
 import unittest
-from pathlib import Path
 
 import starling
 
 URL = os.environ.get("STARLING_TEST_URL", "")
-JOB = "name: tiny\n"
+JOB = """apiVersion: starling/v1
+kind: TrainingJob
+name: tiny
+model:
+  architecture: gpt2
+  config: {n_layer: 1, n_embd: 16, n_head: 2, n_positions: 64}
+  tokenizer: byte-level
+datasets: [{path: text.txt, format: text}]
+val_set_size: 0.1
+sequence_len: 32
+training: {max_steps: 4, global_batch_size: 6, learning_rate: 1.0e-2, warmup_steps: 2}
+strategy: {sync_steps: 4, workers: 3}
+"""
 
 
 @unittest.skipUnless(URL, "STARLING_TEST_URL names no server; run `go test ./sdk/python`")
@@ -20,10 +30,12 @@ class ServerTest(unittest.TestCase):
 
     def test_train(self):
         job = self.client().train(JOB, max_budget=7, training__max_steps=8)
-        self.assertEqual(job.info.state, "done")
+        self.assertEqual((job.info.state, job.info.step, job.info.budget_uzen), ("done", 8, 7_000_000))
         metrics = job.metrics()
         self.assertEqual([m.step for m in metrics if m.kind == "step"], list(range(1, 9)))
-        self.assertEqual([m.eval_loss for m in metrics if m.kind == "round"], [5.5, 4.5, 4.0])
+        losses = [m.eval_loss for m in metrics if m.kind == "round"]
+        self.assertEqual(len(losses), 3)
+        self.assertLess(losses[-1], losses[0])
         page = job._repr_html_()
         self.assertIn("<polyline", page)
         self.assertIn("done", page)
@@ -31,23 +43,35 @@ class ServerTest(unittest.TestCase):
     def test_plan_submit_stream(self):
         client = self.client()
         plan = client.plan(JOB, max_budget=7)
-        self.assertEqual((plan.name, plan.cost), ("tiny", 2.5))
-        job = client.submit(JOB, max_budget=7, plan=plan, key="k1")
-        self.assertEqual(client.submit(JOB, max_budget=7, key="k1").id, job.id)
-        self.assertEqual(len(list(job.stream())), 11)
+        self.assertEqual((plan.name, plan.steps, plan.rounds, plan.workers), ("tiny", 4, 1, 3))
+        self.assertTrue(0 < plan.cost <= 7)
+        job = client.submit(JOB, max_budget=7, plan=plan, key="k1", name="planned")
+        self.assertEqual((job.id, client.submit(JOB, max_budget=7, key="k1").id), ("planned", "planned"))
+        self.assertEqual([m.step for m in job.stream()], [0, 1, 2, 3, 4, 4])
         self.assertIn(job.id, [j.id for j in client.jobs()])
-        self.assertEqual(client.job(job.id).refresh().info.eval_loss, 4.0)
-        self.assertEqual(len(client.job(job.id).metrics()), 11)
+        again = client.job(job.id).refresh()
+        self.assertEqual((again.info.job, again.info.state, len(again.metrics())), (plan.id, "done", 6))
+        with self.assertRaises(starling.StarlingError) as e:
+            again.cancel()
+        self.assertEqual((e.exception.code, e.exception.status), ("JOB_OVER", 409))
+
+    def test_cancel(self):
+        job = self.client().submit(JOB, max_budget=7, training__max_steps=4000)
+        self.assertIn(job.info.state, ("queued", "running"))
+        self.assertEqual(job.cancel().info.state, "stopped")
+        with self.assertRaises(starling.JobFailed) as e:
+            job.wait()
+        self.assertEqual(e.exception.code, "cancelled")
 
     def test_async(self):
         async def main():
             client = starling.AsyncClient(URL, os.environ["STARLING_TEST_TOKEN"])
-            job = await client.submit(JOB, 7)
+            job = await client.submit(JOB, 7, key="k1", name="planned")
             steps = [m.step async for m in job.stream()]
             return job, steps
 
         job, steps = asyncio.run(main())
-        self.assertEqual((job.info.state, len(steps)), ("done", 11))
+        self.assertEqual((job.info.state, steps), ("done", [0, 1, 2, 3, 4, 4]))
 
     def test_errors(self):
         with self.assertRaises(starling.StarlingError) as e:
@@ -58,10 +82,11 @@ class ServerTest(unittest.TestCase):
             starling.Client(URL, "wrong" * 5).jobs()
         self.assertEqual(e.exception.code, "TOKEN_UNKNOWN")
         with self.assertRaises(starling.StarlingError) as e:
-            self.client().submit("name: broken\n")
+            self.client().submit(JOB, 7, training__max_step=3)
         self.assertEqual(e.exception.code, "JOB_INVALID")
+        self.assertIn("max_steps", str(e.exception))
         with tempfile.TemporaryDirectory() as folder, self.assertRaises(starling.NotSupported):
-            self.client().submit(JOB, 7).wait().export(folder)
+            self.client().submit(JOB, 7, key="unfinished").cancel().export(folder)
 
 
 if __name__ == "__main__":
