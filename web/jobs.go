@@ -299,6 +299,7 @@ func (s *Server) models(r *http.Request) (any, error) {
 			continue
 		}
 		files, err := s.Runs.Files(r.Context(), j.ID)
+		files = slices.DeleteFunc(files, func(f api.File) bool { return f.Kind != "model" })
 		if err != nil || len(files) == 0 {
 			continue // it went away, or has none yet
 		}

@@ -27,10 +27,11 @@ func openAPI(routes []route, version string) ([]byte, error) {
 	}
 	paths := object{}
 	for _, r := range routes {
-		at, ok := paths[r.path].(object)
+		path := strings.ReplaceAll(r.path, "...}", "}")
+		at, ok := paths[path].(object)
 		if !ok {
 			at = object{}
-			paths[r.path] = at
+			paths[path] = at
 		}
 		at[strings.ToLower(r.method)] = d.operation(r)
 	}
@@ -46,7 +47,7 @@ func openAPI(routes []route, version string) ([]byte, error) {
 	}, "", " ")
 }
 
-var pathParam = regexp.MustCompile(`\{(\w+)\}`)
+var pathParam = regexp.MustCompile(`\{(\w+)(?:\.\.\.)?\}`)
 
 type describer struct {
 	schemas object
@@ -127,6 +128,8 @@ func (d *describer) operation(r route) object {
 			d.schema(reflect.TypeOf(r.answer))
 			good["description"] = "Events whose data is an Update"
 		}
+	case strings.HasSuffix(r.path, "...}"):
+		good["content"] = object{"application/octet-stream": object{}}
 	case r.stream != nil:
 		good["content"] = object{"text/plain": object{"schema": object{"type": "string"}}}
 	case r.answer != nil:

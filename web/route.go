@@ -61,6 +61,8 @@ func init() {
 		{method: "GET", path: "/v1/jobs/{id}/cost", scope: ScopeRead, summary: "What a run has cost", answer: api.Cost{}, handle: (*Server).cost},
 		{method: "GET", path: "/v1/jobs/{id}/logs", scope: ScopeRead, summary: "Lines of a run's log", answer: api.Log{}, handle: (*Server).logs,
 			params: []param{{"from", "integer", "offset in bytes; negative: from the end; -16384 unless given"}, {"limit", "integer", "bytes, at most 262144"}}},
+		{method: "GET", path: "/v1/jobs/{id}/files", scope: ScopeRead, summary: "The files of a run", answer: api.Files{}, handle: (*Server).files},
+		{method: "GET", path: "/v1/jobs/{id}/files/{name...}", scope: ScopeRead, summary: "A file of a run; ranges of it on demand", stream: (*Server).file},
 		{method: "GET", path: "/v1/jobs/{id}/events", scope: ScopeRead, summary: "Stream of what is new in a run; Last-Event-ID resumes it", answer: api.Update{}, stream: (*Server).jobEvents},
 		{method: "GET", path: "/v1/events", scope: ScopeRead, summary: "Stream of runs that change, and of the network", stream: (*Server).allEvents},
 		{method: "GET", path: "/v1/models", scope: ScopeRead, summary: "The models that finished runs left", answer: api.Models{}, handle: (*Server).models},

@@ -10,6 +10,7 @@ package web
 import (
 	"context"
 	"errors"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -31,8 +32,10 @@ type Runs interface {
 	History(ctx context.Context, id string) (*History, error)
 	// Log returns at most limit bytes of whole lines of a run's log from an offset; a negative offset counts from the end.
 	Log(ctx context.Context, id string, from int64, limit int) (api.Log, error)
-	// Files of the model that a run left; none while it is not over.
+	// Files of a run: those of the model that it left, none while it is not over, then others.
 	Files(ctx context.Context, id string) ([]api.File, error)
+	// Open opens one of these files.
+	Open(ctx context.Context, id, name string) (io.ReadSeekCloser, api.File, error)
 }
 
 // History is what is known of a run at one moment. Nobody changes it.

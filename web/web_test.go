@@ -53,7 +53,18 @@ func (s *shelf) Log(_ context.Context, id string, from int64, limit int) (api.Lo
 }
 
 func (s *shelf) Files(context.Context, string) ([]api.File, error) {
-	return []api.File{{Name: "model.safetensors", Bytes: 12}}, nil
+	return []api.File{{Name: "model.safetensors", Kind: "model", Bytes: 12}, {Name: "report.html", Kind: "record", Bytes: 3}}, nil
+}
+
+type content struct{ *strings.Reader }
+
+func (content) Close() error { return nil }
+
+func (s *shelf) Open(_ context.Context, id, name string) (io.ReadSeekCloser, api.File, error) {
+	if id != "first" || name != "adapter/config.json" {
+		return nil, api.File{}, ErrNotFound
+	}
+	return content{strings.NewReader("0123456789")}, api.File{Name: name, Bytes: 10, Modified: time.Unix(1000, 5)}, nil
 }
 
 func (s *shelf) put(id string, change func(h *History)) {
@@ -282,6 +293,39 @@ func TestThinKeepsSpikes(t *testing.T) {
 	}
 }
 
+func TestFilesInParts(t *testing.T) {
+	const path = "/v1/jobs/first/files/adapter/config.json"
+	s := server(t, Config{})
+	code, h, body := get(t, s, path)
+	tag := h.Get("ETag")
+	if code != 200 || body != "0123456789" || tag == "" || h.Get("Content-Type") != "application/json" || h.Get("Content-Disposition") != `attachment; filename="config.json"` {
+		t.Errorf("%d %s %v", code, body, h)
+	}
+	for name, c := range map[string]struct {
+		edit []func(*http.Request)
+		code int
+		body string
+	}{
+		"a part":             {[]func(*http.Request){header("Range", "bytes=2-4")}, 206, "234"},
+		"the end":            {[]func(*http.Request){header("Range", "bytes=-3")}, 206, "789"},
+		"behind the end":     {[]func(*http.Request){header("Range", "bytes=10-")}, 416, ""},
+		"a part of the same": {[]func(*http.Request){header("Range", "bytes=8-"), header("If-Range", tag)}, 206, "89"},
+		"a part of another":  {[]func(*http.Request){header("Range", "bytes=8-"), header("If-Range", `"other"`)}, 200, "0123456789"},
+		"what one has":       {[]func(*http.Request){header("If-None-Match", tag)}, 304, ""},
+		"the head":           {[]func(*http.Request){func(r *http.Request) { r.Method = "HEAD" }}, 200, ""},
+	} {
+		if code, _, body := get(t, s, path, c.edit...); code != c.code || code < 400 && body != c.body {
+			t.Errorf("%s: %d %q", name, code, body)
+		}
+	}
+	if _, _, list := get(t, s, "/v1/jobs/first/files"); !strings.Contains(list, `"kind":"record"`) {
+		t.Error(list)
+	}
+	if _, _, models := get(t, s, "/v1/models"); strings.Contains(models, "report.html") {
+		t.Error(models)
+	}
+}
+
 func TestETag(t *testing.T) {
 	s := server(t, Config{})
 	_, h, _ := get(t, s, "/v1/jobs/first")
@@ -332,6 +376,8 @@ func TestStrangers(t *testing.T) {
 		"streams without a token":   {closed, "/v1/events", nil, 401, "TOKEN_NEEDED"},
 		"unknown run":               {open, "/v1/jobs/third", nil, 404, "NOT_FOUND"},
 		"traversal":                 {open, "/v1/jobs/..%2F..%2Fetc", nil, 404, "NOT_FOUND"},
+		"traversal in files":        {open, "/v1/jobs/first/files/..%2F..%2Fetc%2Fpasswd", nil, 404, "NOT_FOUND"},
+		"files without a token":     {closed, "/v1/jobs/first/files/model.safetensors", nil, 401, "TOKEN_NEEDED"},
 		"traversal in pages":        {open, "/static/..%2f..%2fgo.mod", nil, 404, "NOT_FOUND"},
 		"no such page":              {open, "/app.exe", nil, 404, "NOT_FOUND"},
 		"unknown operation":         {open, "/v1/rockets", nil, 404, "NOT_FOUND"},

@@ -308,10 +308,17 @@ type Model struct {
 	Contribute []Member `json:"contributors"` // who was paid for work on it
 }
 
-// File is a file of a model.
+// File is a file of a run.
 type File struct {
-	Name  string `json:"name"`
-	Bytes int64  `json:"bytes"`
+	Name     string    `json:"name"` // with slashes, below the folder of the run
+	Kind     string    `json:"kind"` // model, record, or blob: of checkpoints and updates, by content
+	Bytes    int64     `json:"bytes"`
+	Modified time.Time `json:"modified"`
+}
+
+// Files are those of a run that others may have.
+type Files struct {
+	Files []File `json:"files"`
 }
 
 // Models are those of the finished runs.

@@ -234,28 +234,6 @@ func (l *Library) Log(_ context.Context, id string, from int64, limit int) (api.
 	return tail(filepath.Join(f.path, fileLog), from, limit)
 }
 
-// modelFiles are the files of a model that other programs read.
-var modelFiles = []string{"model.safetensors", "model.gguf", "config.json", "generation_config.json", "tokenizer.json", "tokenizer_config.json",
-	"adapter/adapter_model.safetensors", "adapter/adapter_config.json", "README.md"}
-
-// Files implements web.Runs.
-func (l *Library) Files(_ context.Context, id string) ([]api.File, error) {
-	f, err := l.one(id)
-	if err != nil {
-		return nil, err
-	}
-	files := []api.File{}
-	for _, name := range modelFiles {
-		if info, err := os.Stat(filepath.Join(f.path, filepath.FromSlash(name))); err == nil && info.Mode().IsRegular() {
-			files = append(files, api.File{Name: name, Bytes: info.Size()})
-		}
-	}
-	if len(files) > 0 && files[0].Name != modelFiles[0] {
-		return []api.File{}, nil // not a model by itself
-	}
-	return files, nil
-}
-
 // tail reads whole lines of a file from an offset; a negative one counts from its end. The first line is left out where it
 // was cut.
 func tail(path string, from int64, limit int) (api.Log, error) {

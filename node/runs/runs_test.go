@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"os"
 	"path/filepath"
@@ -151,8 +152,44 @@ func TestRunIsFollowed(t *testing.T) {
 	if h.Job.State != "done" || h.Job.Audits.Failed != 1 || len(h.Receipts) != 2 || h.Receipts[0].Dispute == nil || *h.Receipts[0].Dispute != 0 || h.Receipts[0].Round != 2 || h.Receipts[0].Role != "worker" {
 		t.Errorf("%+v\n%+v", h.Job, h.Receipts)
 	}
-	if files, err := l.Files(t.Context(), "tiny"); err != nil || len(files) != 2 || files[0].Bytes != 10 {
+	testFiles(t, l, dir)
+}
+
+// testFiles looks at what others may have of a run, and at what they may not.
+func testFiles(t *testing.T, l *Library, dir string) {
+	t.Helper()
+	for path, text := range map[string]string{"blobs/bafkabc": "blob", "blobs/bafkabc.leaves": "x", "network/worker-0/key": "secret", ".lock": ""} {
+		write(t, filepath.Dir(filepath.Join(dir, path)), map[string]string{filepath.Base(path): text})
+	}
+	write(t, filepath.Dir(dir), map[string]string{"secret": "secret"})
+	if err := errors.Join(os.Symlink("../secret", filepath.Join(dir, fileLog)), os.Symlink("../network/worker-0/key", filepath.Join(dir, "blobs", "bafklink")),
+		os.Symlink("network/worker-0/key", filepath.Join(dir, "report.html"))); err != nil {
+		t.Fatal(err)
+	}
+	files, err := l.Files(t.Context(), "tiny")
+	if err != nil || len(files) < 7 || files[0].Name != "model.safetensors" || files[0].Bytes != 10 || files[0].Kind != "model" || files[1].Kind != "model" || files[2].Kind != "record" {
 		t.Errorf("%v %v", files, err)
+	}
+	listed := map[string]bool{}
+	for _, f := range files {
+		listed[f.Name] = true
+		r, about, err := l.Open(t.Context(), "tiny", f.Name)
+		if err != nil {
+			t.Error(f.Name, err)
+			continue
+		}
+		if text, err := io.ReadAll(r); err != nil || int64(len(text)) != about.Bytes || about != f || strings.Contains(string(text), "secret") {
+			t.Errorf("%s: %q %v", f.Name, text, err)
+		}
+		_ = r.Close()
+	}
+	for _, name := range []string{fileLog, "report.html", "blobs/bafklink", "blobs/bafkabc.leaves", "network/worker-0/key", ".lock", "../secret", "blobs/../network/worker-0/key", "/etc/passwd", "blobs", "", "run.json"} {
+		if _, _, err := l.Open(t.Context(), "tiny", name); !errors.Is(err, web.ErrNotFound) || listed[name] {
+			t.Errorf("%q: %v", name, err)
+		}
+	}
+	if !listed["blobs/bafkabc"] || !listed[fileMetrics] {
+		t.Errorf("%v", listed)
 	}
 }
 

@@ -128,30 +128,26 @@ class Server:
                     fields[name] = fields[name] + "\n" + value.lstrip(" ") if name == "data" and "data" in fields else value.lstrip(" ")
 
     def export(self, id: str, target: Path, files: Optional[List[str]]) -> List[Path]:
-        """Downloads the files of a model, each under its own name, and none that is half."""
-        for model in self.ask("GET", "/v1/models")["models"] or []:
-            if model["id"] == id:
-                break
-        else:
+        """Downloads the files of the model, or those of the run that are named, each under its own name, and none that is half."""
+        base = f"/v1/jobs/{urllib.parse.quote(id, safe='')}/files"
+        listed = self.ask("GET", base)["files"]
+        wanted = [f for f in listed if (f["kind"] == "model" if files is None else f["name"] in files)]
+        if files is None and not wanted:
             raise NotSupported(f"{id} has left no model here", code="NO_MODEL", fix="wait() for it to be done")
         out: List[Path] = []
-        for f in model["files"]:
+        for f in wanted:
             path = target / f["name"]
-            if files is not None and f["name"] not in files:
-                continue
             if target.resolve() not in path.resolve().parents:
                 raise StarlingError(f"the server names a file {f['name']!r}, outside of the folder", code="BAD_NAME")
             path.parent.mkdir(parents=True, exist_ok=True)
             part = path.with_name(path.name + ".part")
-            url = f"/v1/jobs/{urllib.parse.quote(id, safe='')}/files/{urllib.parse.quote(f['name'])}"
+            url = f"{base}/{urllib.parse.quote(f['name'])}"
             try:
                 with urllib.request.urlopen(self._request("GET", url), timeout=self.timeout) as r, open(part, "wb") as w:
                     shutil.copyfileobj(r, w)
             except urllib.error.HTTPError as e:
                 part.unlink(missing_ok=True)
                 error, _ = _problem(e)
-                if error.status == 404:
-                    raise NotSupported("the server does not hand out files", code="NO_FILES", fix="pull the model from `starling model serve`, or copy its folder") from None
                 raise error from None
             part.replace(path)
             out.append(path)

@@ -89,13 +89,13 @@ class RetryTest(unittest.TestCase):
         self.assertIn("it is gone", str(e.exception))
 
     def test_export(self):
-        model = {"models": [{"id": "a", "files": [{"name": "config.json"}, {"name": "adapter/x.json"}]}]}
-        Broken.answers = [(200, {}, json.dumps({"id": "a"})), (200, {}, json.dumps(model)), (200, {}, "{}"), (200, {}, "[1]")]
+        listed = {"files": [{"name": "config.json", "kind": "model"}, {"name": "adapter/x.json", "kind": "model"}, {"name": "report.html", "kind": "record"}]}
+        Broken.answers = [(200, {}, json.dumps({"id": "a"})), (200, {}, json.dumps(listed)), (200, {}, "{}"), (200, {}, "[1]")]
         with tempfile.TemporaryDirectory() as folder:
             paths = self.client.job("a").export(folder)
             self.assertEqual([p.read_text() for p in paths], ["{}", "[1]"])
-            model["models"][0]["files"] = [{"name": "../evil"}]
-            Broken.answers = [(200, {}, json.dumps({"id": "a"})), (200, {}, json.dumps(model))]
+            listed["files"] = [{"name": "../evil", "kind": "model"}]
+            Broken.answers = [(200, {}, json.dumps({"id": "a"})), (200, {}, json.dumps(listed))]
             with self.assertRaises(starling.StarlingError):
                 self.client.job("a").export(folder)
 

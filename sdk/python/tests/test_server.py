@@ -36,6 +36,11 @@ class ServerTest(unittest.TestCase):
         losses = [m.eval_loss for m in metrics if m.kind == "round"]
         self.assertEqual(len(losses), 3)
         self.assertLess(losses[-1], losses[0])
+        with tempfile.TemporaryDirectory() as folder:
+            paths = job.export(folder) + job.export(folder, files=["report.html", "metrics.jsonl"])
+            self.assertTrue({"model.safetensors", "config.json", "report.html", "metrics.jsonl"} <= {p.name for p in paths})
+            with open(os.path.join(folder, "metrics.jsonl"), encoding="utf-8") as f:
+                self.assertEqual(len(f.readlines()), len(metrics))
         page = job._repr_html_()
         self.assertIn("<polyline", page)
         self.assertIn("done", page)

@@ -1,0 +1,107 @@
+package runs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"regexp"
+	"slices"
+
+	"github.com/starling-network/starling/client/api"
+	"github.com/starling-network/starling/web"
+)
+
+// Files of a run that others may have, by kind. A run has more, such as the keys of its network: what is not named here is
+// nobody's.
+var (
+	modelFiles = []string{"model.safetensors", "model.gguf", "config.json", "generation_config.json", "tokenizer.json", "tokenizer_config.json",
+		"adapter/adapter_model.safetensors", "adapter/adapter_config.json", "README.md"}
+	recordFiles = []string{fileJob, fileSummary, fileSimulation, fileMetrics, fileLineage, fileReceipts, fileDisputes, fileSamples, fileLog, "report.html", "trainer_state.json"}
+)
+
+const (
+	dirBlobs = "blobs"
+	maxBlobs = 10_000 // that are listed
+)
+
+// blobName is the path of a blob by its CID; a store has other files beside them.
+var blobName = regexp.MustCompile(`^` + dirBlobs + `/[a-z2-7]{1,100}$`)
+
+// Files implements web.Runs.
+func (l *Library) Files(_ context.Context, id string) ([]api.File, error) {
+	root, err := l.rootOf(id)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	files := []api.File{}
+	add := func(kind string, names ...string) {
+		for _, name := range names {
+			if info, err := root.Lstat(name); err == nil && info.Mode().IsRegular() {
+				files = append(files, file(name, kind, info))
+			}
+		}
+	}
+	if add("model", modelFiles...); len(files) > 0 && files[0].Name != modelFiles[0] {
+		files = files[:0] // not a model by itself
+	}
+	add("record", recordFiles...)
+	entries, _ := fs.ReadDir(root.FS(), dirBlobs) // there may be none
+	for _, e := range entries[:min(len(entries), maxBlobs)] {
+		if name := dirBlobs + "/" + e.Name(); blobName.MatchString(name) {
+			add("blob", name)
+		}
+	}
+	return files, nil
+}
+
+func file(name, kind string, info fs.FileInfo) api.File {
+	return api.File{Name: name, Kind: kind, Bytes: info.Size(), Modified: info.ModTime().UTC()}
+}
+
+// Open implements web.Runs. It opens no link.
+func (l *Library) Open(_ context.Context, id, name string) (io.ReadSeekCloser, api.File, error) {
+	kind := ""
+	switch {
+	case slices.Contains(modelFiles, name):
+		kind = "model"
+	case slices.Contains(recordFiles, name):
+		kind = "record"
+	case blobName.MatchString(name):
+		kind = "blob"
+	}
+	gone := fmt.Errorf("%w: file of run %s", web.ErrNotFound, id)
+	if kind == "" {
+		return nil, api.File{}, gone
+	}
+	root, err := l.rootOf(id)
+	if err != nil {
+		return nil, api.File{}, err
+	}
+	defer root.Close()
+	named, err := root.Lstat(name)
+	if err != nil || !named.Mode().IsRegular() { // what it opens does not make it wait
+		return nil, api.File{}, gone
+	}
+	f, err := root.Open(name)
+	if err != nil {
+		return nil, api.File{}, gone
+	}
+	info, err := f.Stat()
+	if err != nil || !os.SameFile(named, info) {
+		return nil, api.File{}, errors.Join(gone, f.Close())
+	}
+	return f, file(name, kind, info), nil
+}
+
+// rootOf opens the folder of a run.
+func (l *Library) rootOf(id string) (*os.Root, error) {
+	f, err := l.one(id)
+	if err != nil {
+		return nil, err
+	}
+	return os.OpenRoot(f.path)
+}
