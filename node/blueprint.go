@@ -84,21 +84,30 @@ func blueprint(j *job.Job, base *folder.Model, tok *tokenizer.Tokenizer, corpus 
 	if err := b.begin(base); err != nil {
 		return nil, err
 	}
-	b.Spec = b.spec()
-	if err := b.Spec.Check(); err != nil {
-		return nil, problem(j, "training", job.CodeBadValue, "the job cannot be run as it is", err, "change the value that is named")
-	}
-	if err := outer.Check(b.Spec.Exchange); err != nil {
-		return nil, problem(j, "strategy", job.CodeBadValue, "the strategy cannot be run as it is", err, "change the value that is named")
-	}
-	if err := b.slice(); err != nil {
+	if err := b.plan(); err != nil {
 		return nil, err
 	}
+	return b, nil
+}
+
+// plan makes the work specification of a job whose model and first checkpoint are there.
+func (b *Blueprint) plan() error {
+	j := b.Job
+	b.Spec = b.spec()
+	if err := b.Spec.Check(); err != nil {
+		return problem(j, "training", job.CodeBadValue, "the job cannot be run as it is", err, "change the value that is named")
+	}
+	if err := outer.Check(b.Spec.Exchange); err != nil {
+		return problem(j, "strategy", job.CodeBadValue, "the strategy cannot be run as it is", err, "change the value that is named")
+	}
+	if err := b.slice(); err != nil {
+		return err
+	}
 	if err := referee.Check(b.Spec, b.Step, b.Manifest); err != nil {
-		return nil, problem(j, "model", job.CodeUnsupported, "a dispute about this job could not be decided", err,
+		return problem(j, "model", job.CodeUnsupported, "a dispute about this job could not be decided", err,
 			"make the rows of the tensor that is named shorter: vocab_size below about 190000 for a loss, sequence_len or the width of the heads for attention")
 	}
-	return b, nil
+	return nil
 }
 
 func problem(j *job.Job, path, code, what string, why error, fix string) error {

@@ -84,13 +84,17 @@ func (b *Blueprint) plan() (*Plan, error) {
 
 // traffic is how many bytes a worker receives in a round.
 func (b *Blueprint) traffic() (int64, error) {
+	t, err := slice.TrafficOf(b.Spec.Exchange.Codec, b.shapes(), int(b.Spec.Units), int(b.Slices))
+	return t.Total(), err
+}
+
+// shapes of the parameters that are trained.
+func (b *Blueprint) shapes() (shapes []tensor.Shape) {
 	inputs := b.Step.InputShapes()
-	var shapes []tensor.Shape
 	for _, name := range train.Params(b.Step) {
 		shapes = append(shapes, inputs[train.Param+name])
 	}
-	t, err := slice.TrafficOf(b.Spec.Exchange.Codec, shapes, int(b.Spec.Units), int(b.Slices))
-	return t.Total(), err
+	return shapes
 }
 
 // tryStep takes two inner steps, of which the second counts: the first makes what later ones use again.

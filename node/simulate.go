@@ -85,17 +85,14 @@ func Simulate(ctx context.Context, opt SimulateOptions) (*Simulation, error) {
 		Machines: map[string]sim.Machine{},
 	}
 	order.Verifiers = uint32(c.Verifiers)
-	machine := func(i int) sim.Machine {
-		speed := opt.Gflops[i%len(opt.Gflops)]
-		return sim.Machine{Link: opt.Links[i%len(opt.Links)], Unit: time.Duration(float64(b.UnitFlops()) / speed)}
-	}
-	c.Link, c.Unit = machine(0).Link, machine(0).Unit
+	first := b.machine(opt, 0)
+	c.Link, c.Unit = first.Link, first.Unit
 	names := c.Names()
 	for i, name := range names {
 		if i < c.Workers {
-			c.Machines[name] = machine(i)
+			c.Machines[name] = b.machine(opt, i)
 		} else {
-			c.Machines[name] = machine(0)
+			c.Machines[name] = first
 		}
 	}
 	for name := range opt.Acts {
@@ -120,6 +117,12 @@ func Simulate(ctx context.Context, opt SimulateOptions) (*Simulation, error) {
 		return nil, err
 	}
 	return watch.result(ctx, b, w, digest)
+}
+
+// machine is that of a worker, counted from 0.
+func (b *Blueprint) machine(opt SimulateOptions, worker int) sim.Machine {
+	speed := opt.Gflops[worker%len(opt.Gflops)]
+	return sim.Machine{Link: opt.Links[worker%len(opt.Links)], Unit: time.Duration(float64(b.UnitFlops()) / speed)}
 }
 
 func known(name string, names []string) error {

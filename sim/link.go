@@ -19,10 +19,13 @@ type Link struct {
 // again is how long it takes to notice that a message was lost.
 const again = time.Second
 
+// sendings is how often a message is sent at most, before it is taken to arrive.
+const sendings = 10
+
 // delay is how long a short message is under way. What is lost is sent again: links are slow, not forgetful.
 func (l Link) delay(random *rand.Rand, bytes int) time.Duration {
 	d := l.Latency + time.Duration(random.Float64()*float64(l.Latency)) + over(bytes, l.Up)
-	for range 10 {
+	for range sendings {
 		if random.Float64() >= l.Loss {
 			break
 		}

@@ -32,6 +32,8 @@ type simFlags struct {
 	crashes, cuts []string
 	dir, events   string
 	threads       int
+	advise        bool
+	price         float64
 }
 
 func (c *cli) sim() *cobra.Command {
@@ -50,11 +52,15 @@ up=20,down=100,latency=50ms,loss=0.01. Several links, or several speeds, go to t
 Parties are worker-0, worker-1 ... and verifier-0 ...; what those who break the rules can do is
 ` + strings.Join(adversary.Names(), ", ") + `.
 
+--advise plays nothing and ranks strategies for the job by formulas, in seconds: bytes, time, utilisation, tokens a second, what
+is carried from round to round, cost, and what is known of their price in loss, with a line of --set for the best.
+
 --sweep plays the job once for each value, and for each combination of several sweeps.
 With --dir, each simulation leaves simulation.json, report.html, rounds.csv, metrics.jsonl,
 receipts.jsonl and lineage.jsonl, the same bytes for the same seed.`,
 		Example: `  starling sim examples/quickstart.yaml
   starling sim job.yaml --link bad --gflops 20,20,5 --dir out/sim
+  starling sim job.yaml --advise --link up=20,down=100 --gflops 2000,500
   starling sim job.yaml --sweep strategy.sync_steps=5,10,20,40 -o json
   starling sim job.yaml --act worker-1=skips --crash worker-2@60s+30s --cut worker-0/worker-3@10s+2m`,
 		Args: exactly("JOB.yaml"),
@@ -72,6 +78,8 @@ receipts.jsonl and lineage.jsonl, the same bytes for the same seed.`,
 	fl.StringArrayVar(&f.acts, "act", nil, "who breaks the rules, and how: PARTY=ACT (repeatable)")
 	fl.StringArrayVar(&f.crashes, "crash", nil, "who crashes, when, and for how long: PARTY@30s+20s (repeatable)")
 	fl.StringArrayVar(&f.cuts, "cut", nil, "which two cannot reach each other: PARTY/PARTY@30s+20s (repeatable)")
+	fl.BoolVar(&f.advise, "advise", false, "rank strategies for these links and speeds, and play nothing")
+	fl.Float64Var(&f.price, "price", 0.02, "with --advise: how much more loss than that of data-parallel training the best may have")
 	fl.StringVar(&f.dir, "dir", "", "folder for the results")
 	fl.StringVar(&f.events, "events", "", "file for a line about everything that happens")
 	fl.IntVar(&f.threads, "threads", kernel.Cores, "threads of the mathematics; results do not depend on it")
@@ -88,6 +96,9 @@ func (c *cli) runSim(cmd *cobra.Command, path string, f simFlags) error {
 	opt, err := f.options()
 	if err != nil {
 		return usage(cmd, err)
+	}
+	if f.advise {
+		return c.advise(cmd, path, f, opt)
 	}
 	settings, err := sweeps(f.sweep)
 	if err != nil {

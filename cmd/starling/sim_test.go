@@ -82,3 +82,16 @@ func TestSimulationFolders(t *testing.T) {
 		t.Errorf("a folder with a run: %v", err)
 	}
 }
+
+// What has no meaning for advice is refused, and not ignored.
+func TestAdviceGoesWithItsFlags(t *testing.T) {
+	for _, more := range [][]string{{"--sweep", "seed=1,2"}, {"--dir", t.TempDir()}, {"--crash", "worker-0@1s+1s"}, {"--price", "-1"}} {
+		c := &cli{}
+		cmd := c.sim()
+		cmd.SetArgs(append([]string{"../../examples/quickstart.yaml", "--advise"}, more...))
+		cmd.SilenceErrors, cmd.SilenceUsage = true, true
+		if err := cmd.Execute(); terminal.ExitCode(err) != terminal.ExitUsage {
+			t.Errorf("%v: %v", more, err)
+		}
+	}
+}

@@ -10,30 +10,6 @@ import (
 	"github.com/starling-network/starling/sim"
 )
 
-// Round is what a round of a job consists of, for a worker among equals.
-type Round struct {
-	Workers, Verifiers int
-	Inner              time.Duration // in inner steps
-	Finish             time.Duration // computing the state roots of a unit and its update
-	Combine            time.Duration // computing the next checkpoint of all updates
-	Update             int64         // bytes of the update of a unit
-	Link               sim.Link      // of everybody
-	Block              time.Duration // from block to block
-}
-
-// Overhead is how long a round takes beside its inner steps. A worker sends its update to every other member, one after the
-// other. What is decided on the chain, that all have committed and what all attest, waits for half the time between two
-// blocks; and six messages go one way, at their slowest: the last commitment and the news of its block, the question for an
-// update and the answer, the attestation and the news of its block.
-func (r Round) Overhead() time.Duration {
-	bytes := float64(r.Workers+r.Verifiers-1) * float64(r.Update)
-	fetch := time.Duration(bytes / min(r.Link.Up, r.Link.Down) * float64(time.Second))
-	return r.Finish + fetch + r.Combine + r.Block + 6*2*r.Link.Latency
-}
-
-// Utilisation is the share of its time that a worker is in inner steps.
-func (r Round) Utilisation() float64 { return r.Inner.Seconds() / (r.Inner + r.Overhead()).Seconds() }
-
 // failure is how a worker fails while rounds are played: in every so many rounds it crashes and is back after a while.
 type failure struct {
 	every uint32
@@ -46,10 +22,10 @@ type played struct {
 	received    float64 // bytes of a worker in a round
 }
 
-// play plays rounds under virtual time, with the protocol and the roles as they are, reduced in so many slices, and measures
+// play plays rounds of a kind under virtual time, with the protocol and the roles as they are, reduced in so many slices, and measures
 // from the end of the first to that of the last. A small model stands for the one that is meant: its units take as long, and
 // its links are slower as its updates are shorter.
-func (r Round) play(ctx context.Context, rounds uint32, slices uint32, fails failure) (p played, small *sim.Job, err error) {
+func play(ctx context.Context, r sim.Round, rounds uint32, slices uint32, fails failure) (p played, small *sim.Job, err error) {
 	small, err = sim.NewJob(sim.Size{Rounds: rounds, Units: uint32(r.Workers), Steps: 10, Segment: 3})
 	if err != nil {
 		return p, nil, err

@@ -4,20 +4,22 @@ import (
 	"math"
 	"testing"
 	"time"
+
+	"github.com/starling-network/starling/sim"
 )
 
 // Under virtual time, with the protocol and the roles as they are, rounds take as long as the formula says: when a unit takes
 // minutes, and when the exchange is most of it; and a worker that fails costs little more than it is away for.
 func TestRound(t *testing.T) {
-	long := Round{Workers: 8, Verifiers: 1, Inner: 480 * time.Second, Finish: time.Second, Combine: 2 * time.Second, Update: 11e6, Link: roundLink, Block: 5 * time.Second}
+	long := sim.Round{Workers: 8, Verifiers: 1, Inner: 480 * time.Second, Finish: time.Second, Combine: 2 * time.Second, Update: 11e6, Link: roundLink, Block: 5 * time.Second}
 	short := long
 	short.Inner, short.Update, short.Block = 30*time.Second, 5.5e6, 2*time.Second
 	few := short
 	few.Workers, few.Inner = 4, 10*time.Second
 	whole := long
 	whole.Block = time.Second
-	for _, r := range []Round{few, short, whole} {
-		p, _, err := r.play(t.Context(), 2, 0, failure{})
+	for _, r := range []sim.Round{few, short, whole} {
+		p, _, err := play(t.Context(), r, 2, 0, failure{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -27,7 +29,7 @@ func TestRound(t *testing.T) {
 		}
 	}
 	// It loses what it did since the last draft, too, and is waited for.
-	p, _, err := long.play(t.Context(), 7, 0, roundFails)
+	p, _, err := play(t.Context(), long, 7, 0, roundFails)
 	if err != nil {
 		t.Fatal(err)
 	}

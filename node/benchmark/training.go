@@ -73,7 +73,7 @@ func (r *NetworkResult) training(ctx context.Context, rounds uint32) error {
 	return r.traffic(ctx, shapes)
 }
 
-func (r *NetworkResult) utilisation(ctx context.Context, base Round, shapes []tensor.Shape, rounds uint32) error {
+func (r *NetworkResult) utilisation(ctx context.Context, base sim.Round, shapes []tensor.Shape, rounds uint32) error {
 	for _, x := range []struct {
 		batch int
 		codec string
@@ -94,7 +94,7 @@ func (r *NetworkResult) utilisation(ctx context.Context, base Round, shapes []te
 			UpdateMB: rounded(float64(m.Update)/1e6, 2), Formula: rounded(m.Utilisation(), 4),
 		}
 		if x.play {
-			p, _, err := m.play(ctx, plainRounds, 0, failure{})
+			p, _, err := play(ctx, m, plainRounds, 0, failure{})
 			if err != nil {
 				return err
 			}
@@ -103,7 +103,7 @@ func (r *NetworkResult) utilisation(ctx context.Context, base Round, shapes []te
 		r.Rounds = append(r.Rounds, row)
 	}
 	base.Block = 5 * time.Second // which it is not the better for, and quicker played
-	failing, _, err := base.play(ctx, rounds, 0, roundFails)
+	failing, _, err := play(ctx, base, rounds, 0, roundFails)
 	if err != nil {
 		return err
 	}
@@ -158,8 +158,8 @@ func (r *NetworkResult) traffic(ctx context.Context, shapes []tensor.Shape) erro
 
 // playedTraffic plays rounds in slices, and returns what a worker receives in one, of what the sizes say.
 func playedTraffic(ctx context.Context, workers, slices int) (float64, error) {
-	r := Round{Workers: workers, Verifiers: 1, Inner: 20 * time.Second, Update: 1e6, Link: roundLink, Block: time.Second}
-	p, small, err := r.play(ctx, plainRounds, uint32(slices), failure{})
+	r := sim.Round{Workers: workers, Verifiers: 1, Inner: 20 * time.Second, Update: 1e6, Link: roundLink, Block: time.Second}
+	p, small, err := play(ctx, r, plainRounds, uint32(slices), failure{})
 	if err != nil {
 		return 0, err
 	}
@@ -183,8 +183,8 @@ func updateBytes(name string, shapes []tensor.Shape) (int64, error) {
 
 // roundCost measures what a round costs on this machine, in processor time: the steps spread evenly over all cores, the
 // rest as if on one of them.
-func roundCost(ctx context.Context) ([]tensor.Shape, Round, error) {
-	r := Round{Workers: roundWorkers, Verifiers: 1, Link: roundLink, Block: time.Second}
+func roundCost(ctx context.Context) ([]tensor.Shape, sim.Round, error) {
+	r := sim.Round{Workers: roundWorkers, Verifiers: 1, Link: roundLink, Block: time.Second}
 	preset, err := PresetNamed(roundPreset)
 	if err != nil {
 		return nil, r, err

@@ -73,42 +73,50 @@ func (d *draft) shuffled(ids []string) []string {
 	return order
 }
 
-// shares splits the units over workers in proportion to how fast each is, by the largest remainder. Who is not yet
-// measured counts as the mean of those who are; a tie goes to who comes first. A worker that gets nothing is held to be
-// half as slow the next time, so that it is measured again one day.
+// shares splits the units over workers by Shares. Who is not yet measured counts as the mean of those who are. A worker that
+// gets nothing is held to be half as slow the next time, so that it is measured again one day.
 func (d *draft) shares(workers []string) []uint32 {
-	const one = 1 << 40 // the weight of a worker is one over its blocks for a unit
-	weights, total := make([]uint64, len(workers)), uint64(0)
+	blocks := make([]uint32, len(workers))
 	usual := d.usualSpeed(workers)
 	for i, id := range workers {
 		m, _ := d.Member(id)
-		blocks := m.Speed
-		if blocks == 0 {
-			blocks = usual
+		if blocks[i] = m.Speed; m.Speed == 0 {
+			blocks[i] = usual
 		}
-		weights[i] = one / uint64(blocks)
+	}
+	shares := Shares(d.Terms.Units, blocks)
+	for i, id := range workers {
+		if shares[i] == 0 {
+			d.change(id, func(m *Member) { m.Speed /= 2 })
+		}
+	}
+	return shares
+}
+
+// Shares splits units over workers in proportion to how fast each is, by the largest remainder; a tie goes to who comes
+// first. blocks is how many blocks a unit takes each of them, at least 1.
+func Shares(units uint32, blocks []uint32) []uint32 {
+	const one = 1 << 40 // the weight of a worker is one over its blocks for a unit
+	weights, total := make([]uint64, len(blocks)), uint64(0)
+	for i, n := range blocks {
+		weights[i] = one / uint64(n)
 		total += weights[i]
 	}
-	shares, rests := make([]uint32, len(workers)), make([]uint64, len(workers))
-	left := d.Terms.Units
+	shares, rests := make([]uint32, len(blocks)), make([]uint64, len(blocks))
+	left := units
 	for i, w := range weights {
-		high, low := bits.Mul64(uint64(d.Terms.Units), w)
+		high, low := bits.Mul64(uint64(units), w)
 		whole, rest := bits.Div64(high, low, total)
 		shares[i], rests[i] = uint32(whole), rest
 		left -= uint32(whole)
 	}
-	byRest := make([]int, len(workers))
+	byRest := make([]int, len(blocks))
 	for i := range byRest {
 		byRest[i] = i
 	}
 	slices.SortStableFunc(byRest, func(a, b int) int { return cmp.Compare(rests[b], rests[a]) })
 	for _, i := range byRest[:left] {
 		shares[i]++
-	}
-	for i, id := range workers {
-		if shares[i] == 0 {
-			d.change(id, func(m *Member) { m.Speed /= 2 })
-		}
 	}
 	return shares
 }

@@ -1,0 +1,94 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/starling-network/starling/client/job"
+	"github.com/starling-network/starling/cmd/starling/terminal"
+	"github.com/starling-network/starling/node"
+)
+
+// advise ranks strategies for a job, and plays nothing.
+func (c *cli) advise(cmd *cobra.Command, path string, f simFlags, opt node.SimulateOptions) error {
+	if len(f.sweep)+len(f.acts)+len(f.crashes)+len(f.cuts) > 0 || f.dir != "" || f.events != "" {
+		return usage(cmd, errors.New("--advise plays nothing: it goes with --set, --link, --gflops, --verifiers, --block-time and --price"))
+	}
+	if !(f.price >= 0) {
+		return usage(cmd, fmt.Errorf("--price %v: it is a share, such as 0.02", f.price))
+	}
+	a, err := node.Advise(cmd.Context(), node.AdviseOptions{
+		Network: opt, MostPrice: f.price,
+		Load: func(overrides ...string) (*job.Job, error) { return job.Load(path, slices.Concat(f.set, overrides)...) },
+	})
+	if err != nil {
+		return trainError(err)
+	}
+	if c.form.Machine() {
+		return c.form.Print(os.Stdout, a)
+	}
+	return printAdvice(a)
+}
+
+func printAdvice(a *node.Advice) error {
+	fmt.Printf("%s parameters, %d workers\n\n", terminal.Number(float64(a.Parameters)), a.Workers)
+	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "STRATEGY\tSTEPS\tUPDATE\tRECEIVED\tROUND\tINNER STEPS\tTOKENS/S\tTIME\tSTATE\tZEN AT MOST\tLOSS\tWAITS")
+	var sources []string
+	for _, x := range a.Candidates {
+		if x.RoundSeconds == 0 {
+			continue
+		}
+		loss := "unknown"
+		if x.Price != nil {
+			i := slices.Index(sources, x.Price.Source)
+			if i < 0 {
+				i, sources = len(sources), append(sources, x.Price.Source)
+			}
+			loss = fmt.Sprintf("%+.1f %% [%d]", 100*x.Price.Loss, i+1)
+		}
+		name := x.Name
+		if x.Refused != "" {
+			name, loss = "("+name+")", ""
+		}
+		fmt.Fprintf(w, "%s\t%d\t%s\t%s\t%s\t%.1f %%\t%s\t%s\t%s\t%s\t%s\t%s\n", name, x.SyncSteps, terminal.Bytes(uint64(x.UpdateBytes)),
+			terminal.Bytes(uint64(x.ReceivedBytes)), span(x.RoundSeconds), 100*x.Utilisation, terminal.Number(x.TokensPerSec), span(x.Seconds),
+			terminal.Bytes(uint64(x.StateBytes)), terminal.Zen(x.MostUzen), loss, x.Waits)
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	fmt.Println()
+	for i, s := range sources {
+		fmt.Printf("[%d] %s\n", i+1, s)
+	}
+	for _, x := range a.Candidates {
+		if x.Refused != "" {
+			fmt.Printf("not %s in rounds of %d steps: %s\n", x.Name, x.SyncSteps, x.Refused)
+		}
+	}
+	best := a.Candidates[0]
+	if best.Refused != "" {
+		return nil
+	}
+	switch {
+	case best.Price == nil:
+		fmt.Println("nobody measured what any of these costs in loss, in so few rounds of so many steps: the first is the fastest")
+	case best.Price.Loss > a.MostPrice:
+		fmt.Printf("none is known to cost at most %.1f %% of loss: the first costs the least; more rounds (training.max_steps) cost less\n", 100*a.MostPrice)
+	default:
+		fmt.Printf("the first trains the most tokens a second (3 %% are no difference) of those known to cost at most %.1f %% of loss\n", 100*a.MostPrice)
+	}
+	fmt.Println("\n" + a.Line)
+	return nil
+}
+
+func span(seconds float64) string {
+	return terminal.Span(time.Duration(seconds * float64(time.Second)))
+}

@@ -1,0 +1,358 @@
+package node
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/starling-network/starling/client/job"
+	"github.com/starling-network/starling/compute/train"
+	"github.com/starling-network/starling/exchange/outer"
+	"github.com/starling-network/starling/exchange/slice"
+	"github.com/starling-network/starling/network/blob"
+	"github.com/starling-network/starling/protocol/market"
+	"github.com/starling-network/starling/role/engine"
+	"github.com/starling-network/starling/sim"
+)
+
+// AdviseOptions say for what job, on what network, strategies are ranked.
+type AdviseOptions struct {
+	Load      func(overrides ...string) (*job.Job, error) // the job, with settings as of --set
+	Network   SimulateOptions                             // links, speeds, verifiers and the time between blocks of it
+	MostPrice float64                                     // in loss that the winner may have: 0.02 is 2 %
+}
+
+// Advice ranks strategies for a job, the best first.
+type Advice struct {
+	Parameters int         `json:"parameters"`
+	Workers    int         `json:"workers"`
+	MostPrice  float64     `json:"most_price"`
+	Candidates []Candidate `json:"candidates"`
+	Set        []string    `json:"set"`  // settings of the best; none if no candidate can be run
+	Line       string      `json:"line"` // the same, to paste
+}
+
+// Candidate is a strategy, and what the formulas say of it. Bytes are those of one worker in one round, without what verifiers
+// fetch of carried state when they audit.
+type Candidate struct {
+	Name          string   `json:"name"`
+	SyncSteps     int      `json:"sync_steps"`
+	Rounds        int      `json:"rounds"`
+	Refused       string   `json:"refused,omitempty"` // why jobs cannot run it; nothing but the name and the settings is known then
+	UpdateBytes   int64    `json:"update_bytes"`
+	SentBytes     int64    `json:"sent_bytes"`
+	ReceivedBytes int64    `json:"received_bytes"`
+	RoundSeconds  float64  `json:"round_seconds"` // without waiting for audits
+	InnerSeconds  float64  `json:"inner_seconds"` // of it
+	StartSeconds  float64  `json:"start_seconds"` // until all have the job
+	AuditSeconds  float64  `json:"audit_seconds"` // that training waits for audits, in all
+	Seconds       float64  `json:"seconds"`       // of the run
+	Utilisation   float64  `json:"utilisation"`
+	TokensPerSec  float64  `json:"tokens_per_second"`
+	StateBytes    int64    `json:"state_bytes"` // carried from round to round by a worker: of the outer optimizer, and of error feedback
+	MostUzen      uint64   `json:"most_uzen"`
+	Fits          bool     `json:"fits"` // the exchange is less than a tenth of a round
+	Waits         string   `json:"waits"`
+	Price         *Price   `json:"price"` // in loss; null if nobody has measured it
+	Set           []string `json:"set"`
+}
+
+// recipe is a strategy that jobs can name.
+type recipe struct {
+	name, method, outer, compression string
+	sparse                           bool
+	codec                            string // as in prices
+}
+
+var recipes = []recipe{
+	{"diloco int8", "diloco", "{name: nesterov, lr: 0.7, momentum: 0.9}", "{quantize: int8}", false, "int8"},
+	{"diloco fp4", "diloco", "{name: nesterov, lr: 0.7, momentum: 0.9}", "{quantize: fp4}", false, "fp4"},
+	{"diloco float32", "diloco", "{name: nesterov, lr: 0.7, momentum: 0.9}", "{quantize: none}", false, "float32"},
+	{"diloco sign with feedback", "diloco", "{name: nesterov, lr: 0.7, momentum: 0.9}", "{quantize: sign, error_feedback: true}", false, "sign"},
+	{"sparseloco 256 of 4096, int8", "sparseloco", "{name: sgd, lr: 1}", "{topk_ratio: 0.0625, quantize: int8, error_feedback: true}", true, "top256"},
+	{"sparseloco 64 of 4096, int2", "sparseloco", "{name: sgd, lr: 1}", "{topk_ratio: 0.0156, quantize: int2, error_feedback: true}", true, "top64"},
+}
+
+// dataParallel is what strategies are compared with.
+var dataParallel = recipe{"data parallel", "fedavg", "{name: sgd, lr: 1}", "{quantize: none}", false, ""}
+
+// whyNotParallel is why no job is trained so.
+const whyNotParallel = "a unit begins with moments of zero, so that AdamW of one step is the sign of the gradient, and no data-parallel training"
+
+// roundLengths are inner steps of a round that are tried beside the job's own, where they divide the run.
+var roundLengths = []int{10, 20, 50, 100, 200, 500}
+
+// Advise ranks strategies for a job by what the formulas of sim say, and starts nothing. The best trains the most tokens a second of
+// those whose price in loss is known and allowed; 3 % more of them are no difference, and then the lower price counts, then fewer bytes.
+func Advise(ctx context.Context, opt AdviseOptions) (*Advice, error) {
+	own, err := opt.Load()
+	if err != nil {
+		return nil, err
+	}
+	b, err := NewBlueprint(own)
+	if err != nil {
+		return nil, err
+	}
+	t := &tally{Store: blob.NewMemory()}
+	task := &train.Task{Spec: b.Spec, Step: b.Step, Corpus: b.Corpus, Frozen: b.Frozen}
+	if _, _, _, err := engine.Ship(ctx, t, b.JobID(), task, b.Genesis); err != nil {
+		return nil, err
+	}
+	shipped := t.bytes - b.outerBytes() // candidates have other states
+	a := &Advice{Parameters: b.Model.Parameters(), Workers: own.Strategy.Workers.Target, MostPrice: opt.MostPrice}
+	all := []Candidate{b.candidate(opt, dataParallel, 1, shipped)}
+	for _, steps := range b.roundLengths() {
+		for _, r := range recipes {
+			if err := ctx.Err(); err != nil {
+				return nil, err
+			}
+			all = append(all, b.candidate(opt, r, steps, shipped))
+		}
+	}
+	a.Candidates = a.rank(all)
+	if best := a.Candidates[0]; best.Refused == "" {
+		a.Set = best.Set
+		for _, s := range best.Set {
+			a.Line += fmt.Sprintf(" --set '%s'", s)
+		}
+		a.Line = a.Line[1:]
+	}
+	return a, nil
+}
+
+// alike is how much more tokens a second are no difference: the formulas are no better.
+const alike = 1.03
+
+// rank puts the best first.
+func (a *Advice) rank(all []Candidate) []Candidate {
+	class := func(c Candidate) int {
+		switch {
+		case c.Refused != "":
+			return 3
+		case c.Price == nil:
+			return 2
+		case c.Price.Loss > a.MostPrice:
+			return 1
+		}
+		return 0
+	}
+	loss := func(c Candidate) float64 {
+		if c.Price == nil {
+			return 0
+		}
+		return c.Price.Loss
+	}
+	slices.SortStableFunc(all, func(x, y Candidate) int {
+		byPrice := 0
+		if class(x) == 1 { // none of these is cheap enough
+			byPrice = cmp.Compare(loss(x), loss(y))
+		}
+		return cmp.Or(cmp.Compare(class(x), class(y)), byPrice, cmp.Compare(y.TokensPerSec, x.TokensPerSec))
+	})
+	if class(all[0]) == 1 {
+		return all
+	}
+	first := all[:0:0]
+	for _, c := range all {
+		if class(c) == class(all[0]) && c.TokensPerSec*alike >= all[0].TokensPerSec {
+			first = append(first, c)
+		}
+	}
+	slices.SortStableFunc(first, func(x, y Candidate) int {
+		return cmp.Or(cmp.Compare(loss(x), loss(y)), cmp.Compare(x.ReceivedBytes, y.ReceivedBytes))
+	})
+	return append(first, all[len(first):]...)
+}
+
+// tally counts the bytes that are put into a store.
+type tally struct {
+	blob.Store
+	bytes int64
+}
+
+func (t *tally) Put(ctx context.Context, data []byte) (blob.CID, error) {
+	t.bytes += int64(len(data))
+	return t.Store.Put(ctx, data)
+}
+
+// roundLengths are the lengths of rounds to try, rising.
+func (b *Blueprint) roundLengths() []int {
+	own := b.Job.Strategy.SyncSteps
+	list := []int{own}
+	for _, n := range roundLengths {
+		if n != own && b.Job.Training.MaxSteps%n == 0 {
+			list = append(list, n)
+		}
+	}
+	slices.Sort(list)
+	return list
+}
+
+// settings make a job use the strategy, and keep the steps at which something else happens multiples of its rounds.
+func (r recipe) settings(j *job.Job, steps int) []string {
+	set := []string{
+		fmt.Sprintf("strategy.sync_steps=%d", steps), "strategy.method=" + r.method,
+		"strategy.outer_optimizer=" + r.outer, "strategy.compression=" + r.compression,
+	}
+	switch {
+	case r.sparse:
+		set = append(set, "strategy.aggregation.rule=contributor_mean")
+	case j.Strategy.Aggregation.Rule == "contributor_mean":
+		set = append(set, "strategy.aggregation.rule=mean")
+	}
+	for key, every := range map[string]int{"checkpoint.every_steps": j.Checkpoint.EverySteps, "eval.every_steps": j.Eval.EverySteps} {
+		if j.Given(key) && every%steps != 0 {
+			set = append(set, fmt.Sprintf("%s=%d", key, (every+steps-1)/steps*steps))
+		}
+	}
+	slices.Sort(set[4:])
+	return set
+}
+
+// candidate says what a strategy comes to, or why the job cannot have it.
+func (b *Blueprint) candidate(opt AdviseOptions, r recipe, steps int, shipped int64) Candidate {
+	c := Candidate{Name: r.name, SyncSteps: steps, Rounds: b.Job.Training.MaxSteps / steps, Set: r.settings(b.Job, steps)}
+	rule := b.Job.Strategy.Aggregation.Rule
+	if r.sparse && rule != "mean" && rule != "contributor_mean" {
+		c.Refused = "the job asks for the rule " + rule + ", to which what an update leaves out is a vote for zero"
+		return c
+	}
+	j, err := opt.Load(c.Set...)
+	if err == nil {
+		err = b.weigh(&c, j, opt.Network, shipped)
+	}
+	if err != nil {
+		c.Refused = reason(err)
+		return c
+	}
+	c.Price = priceOf(r.codec, b.Model.Parameters(), steps, c.Rounds)
+	if r == dataParallel {
+		c.Refused = whyNotParallel
+	}
+	return c
+}
+
+// reason is why the first thing that is wrong with a job is wrong.
+func reason(err error) string {
+	if list, ok := err.(*job.ErrorList); ok && len(list.Errors) > 0 {
+		return list.Errors[0].What + ": " + list.Errors[0].Why
+	}
+	return err.Error()
+}
+
+// under is the blueprint of a job that has another strategy and is otherwise the same.
+func (b *Blueprint) under(j *job.Job) (*Blueprint, error) {
+	other := *b
+	other.Job, other.Slices = j, 0
+	o, err := outer.Of(other.exchange())
+	if err != nil {
+		return nil, err
+	}
+	genesis := *b.Genesis
+	genesis.Outer = train.Zeros(genesis.Params, o.State())
+	other.Genesis = &genesis
+	return &other, other.plan()
+}
+
+// weigh fills in what the formulas say of a job that has another strategy than the blueprint's.
+func (b *Blueprint) weigh(c *Candidate, j *job.Job, n SimulateOptions, shipped int64) error {
+	b, err := b.under(j)
+	if err != nil {
+		return err
+	}
+	order, err := b.order()
+	if err != nil {
+		return err
+	}
+	_, c.MostUzen = market.Quote(order.Terms, embeddedPrice, order.Verifiers)
+	whole, err := slice.TrafficOf(b.Spec.Exchange.Codec, b.shapes(), 2, 0) // of the one other worker
+	if err != nil {
+		return err
+	}
+	course, err := b.course(n, whole.Updates)
+	if err != nil {
+		return err
+	}
+	c.StateBytes = b.outerBytes()
+	course.Job = shipped + c.StateBytes
+	round := &course.Round
+	c.UpdateBytes, c.ReceivedBytes = round.Update, int64(round.Workers-1)*round.Update
+	c.SentBytes = c.ReceivedBytes + int64(round.Verifiers)*round.Update
+	if round.Sliced > 0 {
+		c.SentBytes, c.ReceivedBytes = round.Sliced, round.Sliced
+	}
+	f := course.Forecast()
+	if b.Spec.Exchange.Feedback > 0 {
+		c.StateBytes += b.parameterBytes()
+	}
+	took := f.Inner + f.Exchange + f.Chain
+	c.RoundSeconds, c.InnerSeconds, c.StartSeconds, c.AuditSeconds = took.Seconds(), f.Inner.Seconds(), f.Start.Seconds(), f.Audits.Seconds()
+	c.Seconds, c.Utilisation = f.Total.Seconds(), f.Utilisation
+	c.TokensPerSec = float64(b.tokens(b.Job.Training.MaxSteps)) / c.Seconds
+	c.Fits = 10*f.Exchange < took
+	c.Waits = waits(f, c.Rounds)
+	return nil
+}
+
+// parameterBytes is the size of the parameters that are trained.
+func (b *Blueprint) parameterBytes() (n int64) {
+	for _, s := range b.shapes() {
+		n += int64(s.Bytes())
+	}
+	return n
+}
+
+// outerBytes is the size of the state of the outer optimizer of a planned job.
+func (b *Blueprint) outerBytes() int64 {
+	return int64(len(b.Genesis.Outer)) * b.parameterBytes()
+}
+
+// waits names what most of the time goes to beside inner steps.
+func waits(f sim.Forecast, rounds int) string {
+	parts := []struct {
+		name string
+		took time.Duration
+	}{
+		{"the exchange of updates", time.Duration(rounds) * f.Exchange}, {"blocks and messages", time.Duration(rounds) * f.Chain},
+		{"audits", f.Audits}, {"the job at the start", f.Start},
+	}
+	most := slices.MaxFunc(parts, func(x, y struct {
+		name string
+		took time.Duration
+	}) int {
+		return cmp.Compare(x.took, y.took)
+	})
+	return fmt.Sprintf("%.0f %% for %s", 100*most.took.Seconds()/f.Total.Seconds(), most.name)
+}
+
+// course is the run of a planned job on a network, as Simulate plays it. A round waits for the slowest link.
+func (b *Blueprint) course(n SimulateOptions, update int64) (sim.Course, error) {
+	order, err := b.order()
+	if err != nil {
+		return sim.Course{}, err
+	}
+	workers, segments := int(b.Spec.Units), float64(b.Spec.Segments())
+	c := sim.Course{
+		Round:  sim.Round{Workers: workers, Verifiers: int(order.Verifiers) + n.Verifiers, Update: update, Link: n.Links[0], Block: n.BlockTime},
+		Rounds: int(b.Spec.Rounds), AuditPPM: order.Terms.AuditPPM, Audited: 1, Window: int(order.Terms.Window),
+		Challenge: int(order.Terms.Deadlines.Challenge), Carry: int(order.Terms.Carry),
+	}
+	if order.Terms.Drawn {
+		c.Audited = (segments + 1) / (2 * segments)
+	}
+	if b.Slices > 0 {
+		if c.Round.Sliced, err = b.traffic(); err != nil {
+			return c, err
+		}
+	}
+	for i := range workers {
+		m := b.machine(n, i)
+		c.Units = append(c.Units, m.Unit)
+		l := &c.Round.Link
+		l.Up, l.Down, l.Latency, l.Loss = min(l.Up, m.Link.Up), min(l.Down, m.Link.Down), max(l.Latency, m.Link.Latency), max(l.Loss, m.Link.Loss)
+	}
+	c.Check = b.machine(n, 0).Unit
+	return c, nil
+}

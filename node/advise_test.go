@@ -1,0 +1,112 @@
+package node
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/starling-network/starling/client/job"
+	"github.com/starling-network/starling/sim"
+)
+
+// slow is a network on which a unit of smallJob takes as long as its exchange.
+var slow = SimulateOptions{
+	Seed: 1, Links: []sim.Link{{Latency: time.Second / 10, Up: 6000, Down: 9000}}, Gflops: []float64{0.0003},
+	Verifiers: 2, Validators: 1, BlockTime: time.Second, Threads: 1,
+}
+
+func advise(t *testing.T, n SimulateOptions, set ...string) (*Advice, func(...string) (*job.Job, error)) {
+	t.Helper()
+	path := smallJob(t).Path
+	load := func(more ...string) (*job.Job, error) { return job.Load(path, slices.Concat(set, more)...) }
+	a, err := Advise(t.Context(), AdviseOptions{Load: load, Network: n, MostPrice: 0.02})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a, load
+}
+
+// What is advised is what a simulation of the same settings comes to.
+func TestAdviceIsWhatASimulationShows(t *testing.T) {
+	a, load := advise(t, slow, "training.max_steps=32", "strategy.verification.fraction=0.1")
+	for _, name := range []string{"diloco int8", "sparseloco 64 of 4096, int2"} {
+		i := slices.IndexFunc(a.Candidates, func(c Candidate) bool { return c.Name == name && c.SyncSteps == 4 })
+		c := a.Candidates[i]
+		j, err := load(c.Set...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		opt := slow
+		opt.Job = j
+		s, err := Simulate(t.Context(), opt)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Logf("%s: %.4f of the time in inner steps and %.0f s advised, %.4f and %.0f s played", name, c.Utilisation, c.Seconds, s.Utilisation, s.Seconds)
+		if math.Abs(c.Utilisation-s.Utilisation) > 0.03 {
+			t.Errorf("%s: more than 3 points apart", name)
+		}
+		if c.Name != "diloco int8" {
+			continue // verifiers fetch what is carried, too
+		}
+		sent := float64(s.BytesUp) / float64(c.Rounds*a.Workers)
+		if ratio := sent / float64(c.SentBytes); ratio < 0.97 || ratio > 1.03 {
+			t.Errorf("%s: a worker sends %.0f bytes in a round, %d were advised", name, sent, c.SentBytes)
+		}
+	}
+}
+
+// The line of the best is a job, and fits the other keys of the file; the worse the link, the shorter its updates.
+func TestAdviceForLinks(t *testing.T) {
+	set := []string{"training.max_steps=4000", "checkpoint.every_steps=12", "strategy.verification.mode=none"}
+	fast, load := advise(t, SimulateOptions{Links: []sim.Link{sim.Profiles["lan"]}, Gflops: []float64{0.001}, BlockTime: time.Second}, set...)
+	j, err := load(fast.Set...)
+	if err != nil || j.Checkpoint.EverySteps%j.Strategy.SyncSteps != 0 {
+		t.Fatalf("%v: %v", fast.Set, err)
+	}
+	best := fast.Candidates[0]
+	if best.Price == nil || best.Price.Loss > 0.02 || !best.Fits || fast.Line != "--set '"+strings.Join(fast.Set, "' --set '")+"'" {
+		t.Errorf("best on a fast link: %+v\n%s", best, fast.Line)
+	}
+	poor, _ := advise(t, SimulateOptions{Links: []sim.Link{{Up: 100, Down: 100}}, Gflops: []float64{0.001}, BlockTime: time.Second}, set...)
+	if worse := poor.Candidates[0]; worse.UpdateBytes >= best.UpdateBytes || worse.Utilisation >= best.Utilisation {
+		t.Errorf("best on a poor link: %+v\nand on a fast one: %+v", worse, best)
+	}
+}
+
+// What a job cannot have is listed with the reason.
+func TestAdviceRefuses(t *testing.T) {
+	for name, c := range map[string]struct{ set, refused, why string }{
+		"data parallel":  {"seed=1", "data parallel", whyNotParallel},
+		"a robust rule":  {"strategy.aggregation.rule=median", "sparseloco 64 of 4096, int2", "median"},
+		"tolerant work":  {"training.numerics=tolerant", "diloco sign with feedback", "nobody could check it"},
+		"a small budget": {"budget.max_cost=0.000001", "diloco int8", ErrBudget.Error()},
+	} {
+		a, _ := advise(t, slow, c.set)
+		for _, x := range a.Candidates {
+			if refused := strings.Contains(x.Refused, c.why); x.Name == c.refused && !refused {
+				t.Errorf("%s: %s with rounds of %d steps: %q", name, x.Name, x.SyncSteps, x.Refused)
+			}
+		}
+	}
+}
+
+// A price is that of a strategy that had it no easier.
+func TestPrices(t *testing.T) {
+	for _, c := range []struct {
+		codec                     string
+		parameters, steps, rounds int
+		loss                      float64 // negative: nobody measured it
+	}{
+		{"int8", 1e6, 20, 200, 0.004}, {"int8", 1e6, 21, 200, 0.052}, {"int8", 1e6, 20, 199, 0.052}, {"int8", 1000, 20, 1000, 0.004},
+		{"int8", 1e6, 20, 10, -1}, {"int8", 1e6, 200, 1000, -1}, {"sign", 1e6, 1, 1000, -1},
+		{"fp4", 50e6, 30, 1000, 0.026}, {"fp4", 2e9, 100, 1000, 0.016}, {"fp4", 2e9, 101, 1000, -1}, {"float32", 50e6, 500, 16, 0.062},
+	} {
+		p := priceOf(c.codec, c.parameters, c.steps, c.rounds)
+		if got := (p == nil) == (c.loss < 0) && (p == nil || p.Loss == c.loss && p.Source != ""); !got {
+			t.Errorf("%+v: %+v", c, p)
+		}
+	}
+}

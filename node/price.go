@@ -1,0 +1,79 @@
+package node
+
+import "fmt"
+
+// Price is what a strategy costs in loss, as somebody measured it.
+type Price struct {
+	Loss   float64 `json:"loss"`   // how much higher it is than that of data-parallel training on as many tokens: 0.02 is 2 %
+	Source string  `json:"source"` // on what, and by whom
+}
+
+// measured is a strategy whose loss was compared with data-parallel training on as many tokens.
+type measured struct {
+	codec         string
+	parameters    float64
+	steps, rounds int // of a round; and of the run, at least
+	loss          float64
+	workers       int
+	source        string
+}
+
+// Sources of prices.
+const (
+	streaming  = "Douillard et al. 2025 (arXiv 2501.18512), C4"
+	forgather  = "the Forgather sweep, FineWeb-Edu"
+	calibrated = "docs/strategies.md, tiny Shakespeare, one seed"
+)
+
+// published is for how many rounds at least the runs of papers went on that do not say it.
+const published = 100
+
+// smallest is the smallest model that somebody measured: it stands for those that are smaller.
+const smallest = 0.2e6
+
+// prices are what is known. In all of them the moments of the inner optimizer last from round to round, which they do not here.
+var prices = []measured{
+	{"fp4", 35e6, 30, published, 0.026, 4, streaming}, {"fp4", 35e6, 100, published, 0.037, 4, streaming},
+	{"fp4", 100e6, 30, published, 0.019, 4, streaming}, {"fp4", 100e6, 100, published, 0.031, 4, streaming},
+	{"fp4", 300e6, 30, published, 0.014, 4, streaming}, {"fp4", 300e6, 100, published, 0.025, 4, streaming},
+	{"fp4", 1e9, 30, published, 0.004, 4, streaming}, {"fp4", 1e9, 100, published, 0.016, 4, streaming},
+	{"float32", 35e6, 30, published, 0.009, 2, streaming}, {"float32", 100e6, 30, published, 0.006, 2, streaming},
+	{"float32", 300e6, 30, published, 0.004, 2, streaming}, {"float32", 1e9, 30, published, 0, 2, streaming},
+	{"float32", 34.4e6, 500, 16, 0.062, 2, forgather},
+	{"float32", 0.2e6, 50, 20, 0.084, 4, calibrated}, {"int8", 0.2e6, 50, 20, 0.083, 4, calibrated},
+	{"float32", 0.2e6, 20, 200, 0, 4, calibrated}, {"float32", 0.2e6, 50, 80, 0.055, 4, calibrated},
+	{"int8", 0.2e6, 20, 200, 0.004, 4, calibrated}, {"int8", 0.2e6, 50, 80, 0.052, 4, calibrated}, {"int8", 0.2e6, 100, 40, 0.103, 4, calibrated},
+	{"fp4", 0.2e6, 20, 200, 0.008, 4, calibrated}, {"fp4", 0.2e6, 50, 80, 0.057, 4, calibrated},
+	{"top64", 0.2e6, 20, 200, 0.038, 4, calibrated}, {"top256", 0.2e6, 20, 200, 0.017, 4, calibrated},
+}
+
+// priceOf is what a strategy was measured to cost where it had it no easier: in rounds that were as long or longer, and no more
+// of them, of a model no larger, since a larger one loses less. Of several the nearest in size counts, then in the length of
+// rounds, then in their number. Nil: nobody measured that.
+func priceOf(codec string, parameters, steps, rounds int) *Price {
+	var best *measured
+	closer := func(a, b *measured) bool {
+		switch {
+		case a.parameters != b.parameters:
+			return a.parameters > b.parameters
+		case a.steps != b.steps:
+			return a.steps < b.steps
+		}
+		return a.rounds > b.rounds
+	}
+	for i := range prices {
+		m := &prices[i]
+		harder := m.steps >= steps && m.rounds <= rounds && m.parameters <= max(float64(parameters), smallest)
+		if m.codec == codec && harder && (best == nil || closer(m, best)) {
+			best = m
+		}
+	}
+	if best == nil {
+		return nil
+	}
+	return &Price{Loss: best.loss, Source: best.String()}
+}
+
+func (m measured) String() string {
+	return fmt.Sprintf("%g M parameters, %d workers, rounds of %d steps: %s", m.parameters/1e6, m.workers, m.steps, m.source)
+}

@@ -1,0 +1,141 @@
+package sim
+
+import (
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/starling-network/starling/protocol/audit"
+	"github.com/starling-network/starling/protocol/run"
+)
+
+// Course is what a run consists of whose rounds are all alike, but for the audits.
+type Course struct {
+	Round     Round           // without Inner
+	Units     []time.Duration // that a unit takes each worker; there are as many units
+	Check     time.Duration   // that a unit takes a verifier
+	Rounds    int
+	Job       int64   // bytes that every member gets from the consumer first
+	AuditPPM  uint32  // floor of the audit rate
+	Audited   float64 // part of a unit that an audit executes, on average
+	Window    int     // rounds that may be open
+	Challenge int     // blocks from the last audit of a round until it is final
+	Carry     int     // rounds that become final together; 0: each by itself
+}
+
+// Forecast is how long the parts of a run take. Total is from the match to the last attestation.
+type Forecast struct {
+	Start                  time.Duration // until all members have the job
+	Inner, Exchange, Chain time.Duration // of a round
+	Audits                 time.Duration // that training waits for audits, in all
+	Total                  time.Duration
+	Utilisation            float64 // share of the time of all workers that goes into their units
+}
+
+// Blocks that an audit takes beside executing the unit: until it is drawn, and until its seal is opened.
+const (
+	drawBlocks = 1
+	sealBlocks = 3
+)
+
+// forecastRounds is how many rounds of a long run are followed; the others are taken to be as the last half of these.
+const forecastRounds = 1000
+
+// Forecast says how a course will go, without playing it: rounds take what Round says, the longest share of the units of one
+// worker is waited for, and audits go to the verifiers one after the other.
+func (c Course) Forecast() Forecast {
+	shares := c.shares()
+	r := c.Round
+	f := Forecast{Exchange: r.Exchange(), Chain: r.Chain()}
+	var together time.Duration // of all workers, in a round
+	for i, n := range shares {
+		f.Inner = max(f.Inner, time.Duration(n)*c.Units[i])
+		together += time.Duration(n) * c.Units[i]
+	}
+	members := int64(r.Workers + r.Verifiers)
+	f.Start = over(int(c.Job*members), r.Link.Up) + r.Block + 2*r.Link.slowest(r.Workers)
+	plain := f.Start + time.Duration(c.Rounds)*(f.Inner+r.Overhead())
+	f.Total = plain
+	if c.AuditPPM > 0 {
+		const draws = 4 // of which the mean counts
+		f.Total = 0
+		for seed := range uint64(draws) {
+			f.Total += c.follow(f, shares, rand.New(rand.NewPCG(seed, 0))) / draws
+		}
+	}
+	f.Audits = max(0, f.Total-plain)
+	f.Utilisation = (time.Duration(c.Rounds) * together).Seconds() / (float64(r.Workers) * f.Total.Seconds())
+	return f
+}
+
+// shares are how many units each worker gets once its speed is known, in whole blocks.
+func (c Course) shares() []uint32 {
+	blocks := make([]uint32, len(c.Units))
+	for i, d := range c.Units {
+		blocks[i] = uint32(max(1, min(int64(d/c.Round.Block), 1<<30)))
+	}
+	return run.Shares(uint32(len(c.Units)), blocks)
+}
+
+// follow lets the rounds pass, and returns when the last is attested.
+func (c Course) follow(f Forecast, shares []uint32, random *rand.Rand) time.Duration {
+	type verdict struct {
+		at     time.Duration
+		worker int
+	}
+	var (
+		rounds = min(c.Rounds, forecastRounds)
+		passed = make([]uint32, len(shares))
+		free   = make([]time.Duration, max(1, c.Round.Verifiers)) // of verifiers
+		due    []verdict                                          // audits that are not over, by time
+		final  = make([]time.Duration, rounds)
+		ends   = make([]time.Duration, rounds)
+		now    = f.Start
+	)
+	for r := range rounds {
+		now = max(now, c.room(r, final))
+		now += f.Inner + c.Round.Finish
+		drawn := now + drawBlocks*c.Round.Block
+		for len(due) > 0 && due[0].at <= drawn {
+			passed[due[0].worker]++
+			due = due[1:]
+		}
+		last := drawn
+		for w, n := range shares {
+			for range n {
+				if random.Float64()*audit.Certain >= float64(audit.Rate(c.AuditPPM, passed[w])) {
+					continue
+				}
+				v := random.IntN(len(free))
+				free[v] = max(free[v], drawn) + time.Duration(c.Audited*float64(c.Check))
+				at := free[v] + sealBlocks*c.Round.Block
+				due = append(due, verdict{at, w})
+				last = max(last, at)
+			}
+		}
+		slices.SortStableFunc(due, func(a, b verdict) int { return int(a.at - b.at) })
+		now += f.Exchange + f.Chain + c.Round.Combine
+		ends[r] = now
+		final[r] = max(last, now) + time.Duration(c.Challenge)*c.Round.Block
+		if r > 0 {
+			final[r] = max(final[r], final[r-1])
+		}
+	}
+	if rest := c.Rounds - rounds; rest > 0 {
+		half := rounds / 2
+		now += time.Duration(rest) * (ends[rounds-1] - ends[half-1]) / time.Duration(rounds-half)
+	}
+	return now
+}
+
+// room is when a round may begin: when fewer than Window are open.
+func (c Course) room(r int, final []time.Duration) time.Duration {
+	before := r - c.Window
+	if before < 0 {
+		return 0
+	}
+	if c.Carry > 0 {
+		before = before/c.Carry*c.Carry + c.Carry - 1
+	}
+	return final[min(before, r-1)]
+}

@@ -1,0 +1,60 @@
+package sim
+
+import (
+	"math"
+	"time"
+)
+
+// Round is what a round of a job consists of, for a worker among equals.
+type Round struct {
+	Workers, Verifiers int
+	Inner              time.Duration // in inner steps
+	Finish             time.Duration // computing the state roots of a unit and its update
+	Combine            time.Duration // computing the next checkpoint of all updates
+	Update             int64         // bytes of the update of a unit
+	Sliced             int64         // bytes that a worker receives in a round that is reduced in slices; 0: it is not
+	Link               Link          // of everybody
+	Block              time.Duration // from block to block
+}
+
+// Overhead is how long a round takes beside its inner steps: Finish, Combine, and what it waits for.
+func (r Round) Overhead() time.Duration { return r.Finish + r.Exchange() + r.Combine + r.Chain() }
+
+// Exchange is how long updates are under way: a worker sends its own to every other member, one after the other, and gets at
+// most so many at a time, each a question and an answer.
+func (r Round) Exchange() time.Duration {
+	others := r.Workers + r.Verifiers - 1
+	bytes := float64(others) * float64(r.Update)
+	if r.Sliced > 0 {
+		bytes = float64(r.Sliced)
+	}
+	move := time.Duration(bytes / min(r.Link.Up, r.Link.Down) * float64(time.Second))
+	turns := (others+atOnce-1)/atOnce - 1 // those beside the one that Chain counts
+	return max(move, time.Duration(turns)*3*r.Link.Latency)
+}
+
+// Chain is how long what is decided on the chain takes, and its news. That all have committed and what all attest waits for half
+// the time between two blocks, each; and six messages go one way, at their slowest: the last commitment and the news of its
+// block, the question for an update and the answer, the attestation and the news of its block. That slices agree is one more
+// decision, with four messages of its own.
+func (r Round) Chain() time.Duration {
+	decisions, messages := time.Duration(2), time.Duration(6)
+	if r.Sliced > 0 {
+		decisions, messages = 3, 10
+	}
+	return decisions*r.Block/2 + messages*r.Link.slowest(r.Workers)
+}
+
+// Utilisation is the share of its time that a worker is in inner steps.
+func (r Round) Utilisation() float64 { return r.Inner.Seconds() / (r.Inner + r.Overhead()).Seconds() }
+
+// slowest is about how long the slowest of n messages is under way: twice the latency, and as often again as the unluckiest of
+// them is lost.
+func (l Link) slowest(n int) time.Duration {
+	d, lost := 2*l.Latency, l.Loss
+	for range sendings {
+		d += time.Duration((1 - math.Pow(1-lost, float64(n))) * float64(again))
+		lost *= l.Loss
+	}
+	return d
+}
