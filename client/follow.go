@@ -164,6 +164,13 @@ func (c *Client) tell(ctx context.Context, b *cmttypes.Block, results []*abci.Ex
 		return
 	}
 	f.last = b.Height
+	for ch := range f.watchers { // before who waits for a transaction in it hears that it is there
+		select {
+		case <-ch:
+		default:
+		}
+		ch <- Block{Height: b.Height, Time: b.Time}
+	}
 	again := false
 	for i, tx := range b.Txs {
 		hash := [32]byte(tx.Hash())
@@ -193,13 +200,6 @@ func (c *Client) tell(ctx context.Context, b *cmttypes.Block, results []*abci.Ex
 			f.sending = false
 			f.mu.Unlock()
 		}()
-	}
-	for ch := range f.watchers {
-		select {
-		case <-ch:
-		default:
-		}
-		ch <- Block{Height: b.Height, Time: b.Time}
 	}
 }
 

@@ -328,6 +328,20 @@ func (p *Pending) Want(height int64, actions ...Action) []Action {
 // Done forgets an action that ended.
 func (p *Pending) Done(a Action) { delete(p.under, a.Key()) }
 
+// Settle forgets an action that is in a block after the one at a height, which is the latest that is known. It is not asked for
+// again before a newer one is: what it did does not show yet.
+func (p *Pending) Settle(a Action, height int64) {
+	p.Done(a)
+	p.hold(a, height+1)
+}
+
+func (p *Pending) hold(a Action, until int64) {
+	if p.until == nil { // it was not asked for here
+		p.under, p.until = map[string]Action{}, map[string]int64{}
+	}
+	p.until[a.Key()] = until
+}
+
 // Stop returns orders to stop the executions of units that are under way and of no use after a block: what they are about
 // is another attempt by now, or over. A member on trial executes its exam. A worker that is late goes on while it has no other
 // unit: it may still be the first to commit.
@@ -358,8 +372,5 @@ func (p *Pending) Stop(s run.State, id string) (stops []Action) {
 // Rest forgets an action that failed at a height and lets it rest.
 func (p *Pending) Rest(a Action, height int64) {
 	p.Done(a)
-	if p.until == nil { // it was not asked for here
-		p.under, p.until = map[string]Action{}, map[string]int64{}
-	}
-	p.until[a.Key()] = height + retryAfter
+	p.hold(a, height+retryAfter)
 }

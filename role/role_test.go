@@ -16,6 +16,13 @@ func TestPending(t *testing.T) {
 	if got := p.Want(13, train); len(got) != 0 {
 		t.Errorf("it is asked for twice: %v", got)
 	}
+	p.Settle(train, 13)
+	if got := p.Want(13, train); len(got) != 0 {
+		t.Errorf("it is asked for again before a block shows what it did: %v", got)
+	}
+	if got := p.Want(14, train); len(got) != 1 {
+		t.Errorf("it is not asked for again: %v", got)
+	}
 	p.Done(train)
 	if got := p.Want(13, train); len(got) != 1 {
 		t.Errorf("it is not asked for after it ended: %v", got)

@@ -134,7 +134,7 @@ func (b blobs) Each(n int, do func(i int)) {
 		return
 	}
 	p, next, working := b.process, 0, min(n, atOnce)
-	_ = p.world.clock.wait(func(wake func()) { // killed with the process, as the calls are
+	err := p.world.clock.wait(func(wake func()) {
 		for range working {
 			p.spawn(func(context.Context) {
 				for next < n {
@@ -148,4 +148,7 @@ func (b blobs) Each(n int, do func(i int)) {
 			})
 		}
 	})
+	if err != nil {
+		panic(err) // killed with the process, as the calls are: there is nothing to go on with
+	}
 }

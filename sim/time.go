@@ -3,7 +3,9 @@ package sim
 import (
 	"container/heap"
 	"errors"
+	"fmt"
 	"iter"
+	"runtime/debug"
 	"time"
 )
 
@@ -72,6 +74,11 @@ func (c *clock) start(f func()) *routine {
 	r := &routine{clock: c}
 	r.next, r.stop = iter.Pull(func(yield func(struct{}) bool) {
 		r.yield = yield
+		defer func() {
+			if v := recover(); v != nil && v != errKilled {
+				panic(fmt.Sprintf("%v\n%s", v, debug.Stack())) // the stack of a coroutine is not that of who resumes it
+			}
+		}()
 		f()
 		r.ended = true
 	})

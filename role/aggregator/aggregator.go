@@ -66,7 +66,7 @@ func (g *Aggregator) Note(e role.Event) {
 		g.pending.Done(e.Action)
 		g.reduced[e.Action.Part] = e.CID
 	case role.Finished:
-		g.pending.Done(e.Action)
+		g.pending.Settle(e.Action, g.height)
 		if a, ok := e.Action.(role.Probe); ok {
 			g.probed[a.Work] = true
 		}

@@ -151,5 +151,5 @@ func (r *Registrant) Ended(a role.Action, results []canon.Digest, err error) {
 	case Ask:
 		r.asked = r.height
 	}
-	r.pending.Done(a)
+	r.pending.Settle(a, r.height)
 }

@@ -74,6 +74,28 @@ func TestWrongWorkIsChallengedAndPressed(t *testing.T) {
 	}
 }
 
+// A challenge is not repeated when something else ends before the block that shows it: if the fault was planted, and has been
+// shown by then, the second challenge is a false one.
+func TestChallengesOnce(t *testing.T) {
+	v := ready(t)
+	s := auditing()
+	other := s.Units[0]
+	other.Index = 1
+	s.Units = append(s.Units, other)
+	checks := v.Step(role.Block{Height: 2, Run: s})
+	if len(checks) != 2 {
+		t.Fatalf("wants %v for two audits", checks)
+	}
+	challenge := v.Step(role.Checked{Action: checks[0].(role.Check), Differ: 2})
+	if len(challenge) != 1 {
+		t.Fatalf("wants %v for wrong work", challenge)
+	}
+	v.Step(role.Finished{Action: challenge[0]})
+	if got := v.Step(role.Checked{Action: checks[1].(role.Check), Right: true}); len(got) != 1 || got[0].Key() == challenge[0].Key() {
+		t.Errorf("wants %v when the other check has ended", got)
+	}
+}
+
 // An answer that did not reach the chain is sent again, without computing again.
 func TestAnswerIsRepeated(t *testing.T) {
 	v := ready(t)
