@@ -59,6 +59,11 @@ func (c *Client) UpdateAddresses(ctx context.Context, peerID string, addresses [
 	return c.send(ctx, &registrypb.MsgUpdateAddresses{Sender: c.Address(), PeerId: peerID, Addresses: addresses})
 }
 
+// Unstake says how much of the account's stake, in uzen, is to leave it, in place of what was said before.
+func (c *Client) Unstake(ctx context.Context, amount uint64) error {
+	return c.send(ctx, &registrypb.MsgUnstake{Sender: c.Address(), Amount: amount})
+}
+
 // Heartbeat says that the account, which committed to a tier, is there.
 func (c *Client) Heartbeat(ctx context.Context) error {
 	return c.send(ctx, &registrypb.MsgHeartbeat{Sender: c.Address()})

@@ -50,6 +50,8 @@ func TestRefusals(t *testing.T) {
 	n.enlist("w0", run.Worker, 1)
 	n.enlist("w1", run.Worker, 1)
 	n.enlist("v0", run.Verifier, 1)
+	n.refused(n.clients["v0"].Unstake(ctx, 2*stake), registry.ErrUnstake, "registry", 15)
+	n.refused(stranger.Unstake(ctx, 1), chainregistry.ErrUnknown, "registry", 5)
 	before := n.until(consumer, "job", func(s run.State) bool { return s.Phase == run.Train })
 	other := "w0"
 	if before.Units[0].Worker == n.clients["w0"].Address() {

@@ -1,6 +1,7 @@
 package node
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
@@ -37,6 +38,8 @@ type Account struct {
 	Transactions uint64 `json:"transactions"` // that it has made
 	Stake        uint64 `json:"stake_uzen"`
 	Slashed      uint64 `json:"slashed_uzen"`
+	Leaving      uint64 `json:"leaving_uzen"`        // of the stake
+	LeavesAt     int64  `json:"leaves_at,omitempty"` // height from which it is paid out, if the account has no part in a run
 	Jailed       bool   `json:"jailed"`
 }
 
@@ -65,7 +68,7 @@ func ReadAccount(ctx context.Context, network, address string) (*Account, error)
 	case err != nil:
 		return nil, err
 	}
-	a.Stake, a.Slashed, a.Jailed = p.Stake, p.Slashed, p.Jailed
+	a.Stake, a.Slashed, a.Jailed, a.Leaving, a.LeavesAt = p.Stake, p.Slashed, p.Jailed, p.Leaving, p.LeavesAt
 	return a, nil
 }
 
@@ -90,4 +93,16 @@ func AddStake(ctx context.Context, c *client.Client, amount uint64) error {
 	}
 	p.Stake = amount
 	return c.Register(ctx, p)
+}
+
+// Unstake lets an amount of the stake of an account leave it; all of it if the amount is 0.
+func Unstake(ctx context.Context, c *client.Client, amount uint64) error {
+	p, err := c.Participant(ctx, c.Address())
+	if errors.Is(err, client.ErrNotFound) {
+		return ErrNotRegistered
+	}
+	if err != nil {
+		return err
+	}
+	return c.Unstake(ctx, cmp.Or(amount, p.Stake))
 }

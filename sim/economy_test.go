@@ -99,6 +99,8 @@ type economy struct {
 	at      int64 // height of the upgrade
 	applied int64
 	other   *app.App // began with the state that was exported, and executes the same blocks since
+	left    uint64   // to the liar, of its stake, which it takes back
+	had     uint64   // by the liar before
 	made    uint64   // by emission
 	due     uint64   // that the citizen's shares have earned
 }
@@ -106,7 +108,7 @@ type economy struct {
 // acts of the story. Each is tried after every block until it is over.
 var acts = []func(e *economy) (over bool){
 	(*economy).proposeRules, (*economy).voteForRules, (*economy).measured, (*economy).proposeChange, (*economy).voteForChange, (*economy).report,
-	(*economy).migrate, (*economy).convicted, (*economy).sell, (*economy).share, (*economy).earn, (*economy).claimed, (*economy).leave, (*economy).comeBack,
+	(*economy).migrate, (*economy).convicted, (*economy).repaid, (*economy).sell, (*economy).share, (*economy).earn, (*economy).claimed, (*economy).leave, (*economy).comeBack,
 	(*economy).settled, (*economy).matched,
 }
 
@@ -206,7 +208,7 @@ var governance = authtypes.NewModuleAddress(govtypes.ModuleName).String()
 // rules of the registry in the story: short epochs, and classes for the machines of a simulation.
 func rules() registry.Params {
 	p := registry.DefaultParams()
-	p.EpochBlocks, p.BeatBlocks, p.ProcessorRate, p.Witnesses = 60, 5, 500_000_000, 1
+	p.EpochBlocks, p.BeatBlocks, p.ProcessorRate, p.Witnesses, p.UnstakeBlocks = 60, 5, 500_000_000, 1, 3
 	for i, rate := range []uint64{1_500_000_000, 1_000_000_000, 500_000_000, 400_000_000} {
 		p.Classes[i].Rate = rate
 	}
@@ -283,6 +285,7 @@ func (e *economy) proposeChange() bool {
 	if _, begun := e.run(); !begun || !slices.ContainsFunc(e.receipts(), paid) {
 		return false
 	}
+	e.let("verifier-0", func(ctx context.Context, c client.Member) error { return c.Unstake(ctx, takenBack) })
 	p := market.DefaultParams()
 	e.at = e.w.Height() + 14
 	e.w.send(e.t, keyOf(citizen),
@@ -345,6 +348,9 @@ func (e *economy) migrate() bool {
 func (e *economy) convicted() bool {
 	s, _ := e.run()
 	if s.Phase != run.Done && s.Phase != run.Halted {
+		if p := e.participant("verifier-0"); p.Leaving != takenBack {
+			e.t.Errorf("of the stake of who works in a run %d uzen are to leave, not %d", p.Leaving, takenBack)
+		}
 		return false
 	}
 	if root := must(e.first.Root(6))(e.t); s.Phase != run.Done || s.Base.Root != root {
@@ -364,6 +370,22 @@ func (e *economy) convicted() bool {
 	}
 	if !fees[market.FeePPM] || !fees[newFee] {
 		e.t.Errorf("fees of %v ppm were taken", fees)
+	}
+	e.left, e.had = e.participant(liar).Stake, must(e.w.Chain().Balance(e.t.Context(), keyOf(liar).Address()))(e.t)
+	e.let(liar, func(ctx context.Context, c client.Member) error { return c.Unstake(ctx, e.left) })
+	return true
+}
+
+// takenBack is what somebody asks back of its stake while it works in a run, in uzen.
+const takenBack = 1_000_000
+
+// repaid waits until stakes have left: what a conviction left of one, and a part of that of somebody whose run is over.
+func (e *economy) repaid() bool {
+	if e.participant(liar).Stake > 0 || e.participant("verifier-0").Leaving > 0 {
+		return false
+	}
+	if has := must(e.w.Chain().Balance(e.t.Context(), keyOf(liar).Address()))(e.t); has != e.had+e.left {
+		e.t.Errorf("who took %d uzen of its stake back had %d, and has %d", e.left, e.had, has)
 	}
 	return true
 }

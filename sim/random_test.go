@@ -128,6 +128,8 @@ func (x *chaos) operation(ctx context.Context, c *client.Client) error {
 			Roles: []run.Role{x.role()}, PeerID: "peer", Stake: x.amount() + x.Uint64N(2)*50_000_000, Pool: pick(x, []string{"", x.account()}), Tier: registry.Tier(x.IntN(4)),
 			Hardware: registry.Hardware{Kind: registry.Kind(x.IntN(4)), Memory: x.Uint64N(64 << 10), Upload: x.Uint64N(100_000), Region: pick(x, []string{"eu", "us"}), Domain: strconv.Itoa(x.IntN(5))},
 		})
+	case 10:
+		return c.Unstake(ctx, x.amount())
 	case 11:
 		return pick(x, []func() error{
 			func() error { return c.Offer(ctx, x.role(), x.Uint64N(1500), x.Uint32N(4)) },
@@ -161,7 +163,7 @@ func (x *chaos) operation(ctx context.Context, c *client.Client) error {
 // propose proposes other rules, or to spend of the community pool.
 func (x *chaos) propose(submit func(sdk.Msg) error, me string) error {
 	p := registry.DefaultParams()
-	p.EpochBlocks, p.BeatBlocks, p.MeasureBlocks = 5*x.Int64N(6), 1+x.Int64N(5), 1+x.Int64N(10)
+	p.EpochBlocks, p.BeatBlocks, p.MeasureBlocks, p.UnstakeBlocks = 5*x.Int64N(6), 1+x.Int64N(5), 1+x.Int64N(10), 1+x.Int64N(20)
 	rules := []sdk.Msg{
 		&registrypb.MsgUpdateParams{Authority: governance, Params: registrypb.FromParams(p)},
 		&rewardpb.MsgUpdateParams{Authority: governance, Params: rewardpb.Params{PerEpoch: x.amount(), Halving: x.Uint32N(3), BasePpm: 300_000, WorkPpm: x.Uint32N(900_000), BandwidthPpm: 100_000}},

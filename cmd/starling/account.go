@@ -74,7 +74,8 @@ func (c *cli) accountShow() *cobra.Command {
 		Short: "Show the coins and the stake of an account",
 		Long: `Show the coins and the stake of an account: of an address, or of the key of a folder.
 
-With -o json: {"address","exists","balance_uzen","transactions","stake_uzen","slashed_uzen","jailed"}.`,
+With -o json: {"address","exists","balance_uzen","transactions","stake_uzen","slashed_uzen",
+"leaving_uzen","leaves_at","jailed"}.`,
 		Example: `  starling account show --home net/worker-0
   starling account show starling1qx... --network http://127.0.0.1:26601 -o json`,
 		Args: mostOne("ADDRESS"),
@@ -98,6 +99,9 @@ With -o json: {"address","exists","balance_uzen","transactions","stake_uzen","sl
 			}
 			fmt.Fprintf(w, "coins\t%s ZEN\n", terminal.Zen(a.Balance))
 			fmt.Fprintf(w, "stake\t%s ZEN, %s slashed\n", terminal.Zen(a.Stake), terminal.Zen(a.Slashed))
+			if a.Leaving > 0 {
+				fmt.Fprintf(w, "leaving\t%s ZEN of the stake, after block %d and when it has no part in a run\n", terminal.Zen(a.Leaving), a.LeavesAt)
+			}
 			if a.Jailed {
 				fmt.Fprintln(w, "state\tjailed: it is given no work")
 			}

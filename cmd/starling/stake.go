@@ -14,8 +14,36 @@ import (
 )
 
 func (c *cli) stake() *cobra.Command {
-	return group("stake", "Add to the stake behind one's work", `Add to the coins that answer for the work of an account. They bound how much work it is leased at a time, and a
-conviction takes half of them. docs/market.md has the rules.`, c.stakeAdd())
+	return group("stake", "Change the stake behind one's work", `Add to the coins that answer for the work of an account, or take some back. They bound how much work it is leased
+at a time, and a conviction takes half of them. docs/market.md has the rules.`, c.stakeAdd(), c.stakeRemove())
+}
+
+func (c *cli) stakeRemove() *cobra.Command {
+	var t target
+	cmd := &cobra.Command{
+		Use:   "remove ZEN|all --home DIR",
+		Short: "Take a part of the stake back",
+		Long: `Ask for a part of the stake back, or for all of it. It stands behind no more work from the next block on, and answers
+for what was done until it is paid out: 20,000 blocks later, unless governance changed that, and not while
+the account has a part in a run. Asked again, it is the last amount that counts, from then on. Who commits to a
+tier keeps the stake of the tier.
+
+With -o json: what starling account show prints.`,
+		Example: `  starling stake remove 10 --home net/worker-0
+  starling stake remove all --home net/worker-0`,
+		Args: exactly("ZEN"),
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			var amount uint64 // all
+			if args[0] != "all" {
+				if amount, err = wantAmount(cmd, args[0]); err != nil {
+					return err
+				}
+			}
+			return c.restake(cmd, &t, func(ctx context.Context, cl *client.Client) error { return node.Unstake(ctx, cl, amount) })
+		},
+	}
+	t.flags(cmd)
+	return cmd
 }
 
 func (c *cli) stakeAdd() *cobra.Command {
@@ -66,5 +94,8 @@ func (c *cli) restake(cmd *cobra.Command, t *target, change func(context.Context
 		return c.form.Print(os.Stdout, a)
 	}
 	fmt.Printf("the stake is %s ZEN\n", terminal.Zen(a.Stake))
+	if a.Leaving > 0 {
+		fmt.Printf("of it %s ZEN leave after block %d, when the account has no part in a run\n", terminal.Zen(a.Leaving), a.LeavesAt)
+	}
 	return nil
 }

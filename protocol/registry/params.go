@@ -27,6 +27,8 @@ type Params struct {
 	ClusterRTT    uint32 `cbor:"13,keyasint"` // milliseconds between any two of a cluster, at most
 	ClusterSize   uint32 `cbor:"14,keyasint"` // participants of a cluster, at most
 	StickyPPM     uint32 `cbor:"15,keyasint"` // by how much closer who is in one cluster already counts
+
+	UnstakeBlocks int64 `cbor:"16,keyasint"` // for which a stake that leaves still answers for what was done
 }
 
 const gib = 1 << 10 // MiB
@@ -49,6 +51,7 @@ func DefaultParams() Params {
 		},
 		EpochBlocks: 3600, BeatBlocks: 15, DowntimePPM: 10_000, BandwidthPPM: 5_000, Witnesses: 3,
 		MeasureBlocks: 120, ClusterRTT: 30, ClusterSize: 64, StickyPPM: 200_000,
+		UnstakeBlocks: 20_000,
 	}
 }
 
@@ -66,6 +69,8 @@ func (p Params) Validate() error {
 		return bad("epochs of %d blocks with windows of %d: wanted a whole number of windows", p.EpochBlocks, p.BeatBlocks)
 	case p.DowntimePPM > million || p.BandwidthPPM > million || p.StickyPPM > million || p.CoverPPM > 100*million:
 		return bad("a part of more than the whole")
+	case p.UnstakeBlocks < 1 || p.UnstakeBlocks > run.MaxBlocks:
+		return bad("a stake that leaves in %d blocks", p.UnstakeBlocks)
 	case p.Witnesses < 1 || p.ClusterSize < 1 || p.MeasureBlocks < 1 || p.MeasureBlocks > run.MaxBlocks:
 		return bad("%d witnesses, clusters of %d, measurements of %d blocks: wanted at least one", p.Witnesses, p.ClusterSize, p.MeasureBlocks)
 	}

@@ -30,6 +30,7 @@ var (
 	ErrInvalid  = errors.New("registry: invalid registration")
 	ErrStake    = errors.New("registry: stake too small")
 	ErrOverflow = errors.New("registry: amount too large")
+	ErrUnstake  = errors.New("registry: the stake cannot leave")
 	ErrTier     = errors.New("registry: the hardware is below what the tier asks")
 	ErrBeat     = errors.New("registry: the participant was there in this window already")
 	ErrMeasure  = errors.New("registry: not a move of this measurement")
@@ -58,6 +59,9 @@ type Participant struct {
 	Attested bool     `cbor:"16,keyasint"` // its hardware is attested, as governance says
 	Latency  uint32   `cbor:"17,keyasint"` // milliseconds, median of what its peers measured in the last epoch; 0: not measured
 	Cluster  string   `cbor:"18,keyasint"` // account that comes first among those close to it; none: nobody is known to be
+
+	Leaving  uint64 `cbor:"19,keyasint,omitempty"` // uzen of the stake that leave it
+	LeavesAt int64  `cbor:"20,keyasint,omitempty"` // height from which they may be paid out
 }
 
 // Register checks a registration and dates it. Stake must already be held by the caller; what is found out about a
@@ -67,8 +71,8 @@ func Register(p Participant, params Params, height int64) (Participant, error) {
 		return Participant{}, err
 	}
 	for _, r := range p.Roles {
-		if least := params.MinStake(r); p.Stake < least {
-			return Participant{}, fmt.Errorf("%w: %d uzen, role %d needs at least %d: stake more", ErrStake, p.Stake, r, least)
+		if least := params.MinStake(r); p.Firm() < least {
+			return Participant{}, fmt.Errorf("%w: %d uzen, role %d needs at least %d: stake more", ErrStake, p.Firm(), r, least)
 		}
 	}
 	if err := p.commits(params); err != nil {
@@ -140,7 +144,7 @@ func (p Participant) Has(r run.Role) bool { return slices.Contains(p.Roles, r) }
 
 // Eligible reports whether the participant may be matched in a role: it takes it, is not jailed, and has the stake.
 func (p Participant) Eligible(r run.Role, params Params) bool {
-	return p.Has(r) && !p.Jailed && p.Stake >= params.MinStake(r)
+	return p.Has(r) && !p.Jailed && p.Firm() >= params.MinStake(r)
 }
 
 // Cover is the price of the work that a stake may stand behind, beside work that is leased already; both in uzen.
@@ -148,7 +152,7 @@ func (p Participant) Cover(params Params, leased uint64) uint64 {
 	if params.CoverPPM == 0 {
 		return math.MaxUint64
 	}
-	high, low := bits.Mul64(p.Stake, million)
+	high, low := bits.Mul64(p.Firm(), million)
 	if high >= uint64(params.CoverPPM) {
 		return math.MaxUint64
 	}
@@ -178,7 +182,35 @@ func (p Participant) Take(amount uint64) Participant {
 	amount = min(amount, p.Stake)
 	p.Stake -= amount
 	p.Slashed += amount
+	p.Leaving = min(p.Leaving, p.Stake)
 	return p
+}
+
+// Firm is the part of the stake that stays, in uzen: work is leased against it alone. All of the stake answers for what was done.
+func (p Participant) Firm() uint64 { return p.Stake - p.Leaving }
+
+// Unstake says how much of the stake is to leave it, in uzen, in place of what was said before. It leaves Params.UnstakeBlocks
+// later, and not while the participant has a part in a run. Who commits to a tier keeps the stake of the tier.
+func (p Participant) Unstake(amount uint64, params Params, height int64) (Participant, error) {
+	if amount > p.Stake {
+		return p, fmt.Errorf("%w: %d uzen of a stake of %d", ErrUnstake, amount, p.Stake)
+	}
+	p.Leaving, p.LeavesAt = amount, 0
+	if amount == 0 {
+		return p, nil
+	}
+	p.LeavesAt = height + params.UnstakeBlocks
+	if err := p.commits(params); err != nil {
+		return p, fmt.Errorf("%w: %w", ErrUnstake, err)
+	}
+	return p, nil
+}
+
+// Release pays out what leaves the stake, and returns how much that is.
+func (p Participant) Release() (Participant, uint64) {
+	amount := p.Leaving
+	p.Stake, p.Leaving, p.LeavesAt = p.Stake-amount, 0, 0
+	return p, amount
 }
 
 // Jail bars the participant from being matched, and takes its history.

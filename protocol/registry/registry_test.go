@@ -117,3 +117,33 @@ func TestStake(t *testing.T) {
 		t.Errorf("took more than there was: %+v", left)
 	}
 }
+
+// What leaves a stake covers no work from then on, answers for what was done all the same, and is never more than there is.
+func TestUnstake(t *testing.T) {
+	params := DefaultParams()
+	p, err := Register(Participant{ID: "a", Roles: []run.Role{run.Worker}, PeerID: "peer", Stake: 10_000_000}, params, 5)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.Unstake(10_000_001, params, 7); !errors.Is(err, ErrUnstake) {
+		t.Errorf("more than there is: %v", err)
+	}
+	left, err := p.Unstake(9_500_000, params, 7)
+	if err != nil || left.Firm() != 500_000 || left.LeavesAt != 7+params.UnstakeBlocks || left.Eligible(run.Worker, params) || left.Cover(params, 0)*20 != p.Cover(params, 0) {
+		t.Errorf("%+v (%v)", left, err)
+	}
+	if again, err := left.Unstake(0, params, 8); err != nil || again.Leaving != 0 || again.LeavesAt != 0 || !again.Eligible(run.Worker, params) {
+		t.Errorf("nothing leaves any more: %+v (%v)", again, err)
+	}
+	slashed, taken := left.Slash(500_000)
+	if taken != 5_000_000 || slashed.Stake != 5_000_000 || slashed.Leaving != 5_000_000 || slashed.Firm() != 0 {
+		t.Errorf("half was slashed: %+v", slashed)
+	}
+	if paid, amount := slashed.Release(); amount != 5_000_000 || paid.Stake != 0 || paid.Leaving != 0 || paid.Slashed != 5_000_000 {
+		t.Errorf("%d are paid out: %+v", amount, paid)
+	}
+	p.Hardware, p.Tier = Hardware{Memory: 64 * gib, Upload: 1_000_000}, Bronze
+	if _, err := p.Unstake(1, params, 7); !errors.Is(err, ErrUnstake) || !errors.Is(err, ErrStake) {
+		t.Errorf("below the stake of a tier: %v", err)
+	}
+}

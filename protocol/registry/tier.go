@@ -66,8 +66,8 @@ func (p Participant) commits(params Params) error {
 		return fmt.Errorf("%w: %d MiB of memory, %s needs %d", ErrTier, p.Hardware.Memory, p.Tier, r.Memory)
 	case p.Hardware.Upload < r.Upload:
 		return fmt.Errorf("%w: %d kbit/s promised, %s needs %d", ErrTier, p.Hardware.Upload, p.Tier, r.Upload)
-	case p.Stake < r.Stake:
-		return fmt.Errorf("%w: %d uzen, %s needs %d", ErrStake, p.Stake, p.Tier, r.Stake)
+	case p.Firm() < r.Stake:
+		return fmt.Errorf("%w: %d uzen, %s needs %d", ErrStake, p.Firm(), p.Tier, r.Stake)
 	}
 	return nil
 }

@@ -153,8 +153,8 @@ func Explain(v View) []Reason {
 
 // offering says why the offer of a participant in a role is not matched, with so many live runs.
 func (v View) offering(role run.Role, live int) []Reason {
-	if least := v.Stakes.MinStake(role); v.Participant.Stake < least {
-		return []Reason{{Code: StakeTooSmall, Kind: Blocked, Text: textf("the stake of %d uzen is below the %d that a %s needs", v.Participant.Stake, least, role),
+	if least := v.Stakes.MinStake(role); v.Participant.Firm() < least {
+		return []Reason{{Code: StakeTooSmall, Kind: Blocked, Text: textf("the stake of %d uzen, without what leaves it, is below the %d that a %s needs", v.Participant.Firm(), least, role),
 			Do: "stake more: starling stake add"}}
 	}
 	at := slices.IndexFunc(v.Offers, func(o market.Offer) bool { return o.ID == v.Who && o.Role == role })

@@ -48,6 +48,7 @@ var Refusals = &adapter.Refusals{Space: Name, List: []adapter.Refusal{
 	{Code: 12, Rule: ErrMeasured, Fix: "Wait until the measurement that goes on has ended."},
 	{Code: 13, Rule: ErrNoTier, Fix: "Register with a tier first; who commits to none need not say that it is there."},
 	{Code: 14, Rule: runpb.ErrDigest, Fix: "Send the 32 bytes of a SHA-256 digest."},
+	{Code: 15, Rule: registry.ErrUnstake, Fix: "Ask for no more than what is staked, and end a commitment to a tier first."},
 }}
 
 // Bank moves coins.
@@ -66,6 +67,11 @@ type Beacon interface {
 	At(ctx context.Context, height int64) (canon.Digest, error)
 }
 
+// Runs know who has a part in one: who works in it, or may have to answer for what it did there.
+type Runs interface {
+	Part(ctx context.Context, id string) (bool, error)
+}
+
 // Keeper reads and writes the participants, their uptime and what is measured of them.
 type Keeper struct {
 	Schema collections.Schema
@@ -75,14 +81,19 @@ type Keeper struct {
 	bank      Bank
 	pool      Pool
 	beacon    Beacon
+	runs      Runs
 
 	participants collections.Map[string, registry.Participant]
 	params       collections.Item[registry.Params]
 	uptimes      collections.Map[string, registry.Uptime] // of who commits to a tier
 	measurements collections.Map[string, registry.Measurement]
+	leaving      collections.KeySet[collections.Pair[int64, string]] // whose stake leaves, by height
 }
 
-// NewKeeper returns a keeper over a store of its own.
+// Connect gives the keeper the module that has the runs, which itself needs the keeper.
+func (k *Keeper) Connect(runs Runs) { k.runs = runs }
+
+// NewKeeper returns a keeper over a store of its own. Connect completes it.
 func NewKeeper(s store.KVStoreService, account sdk.AccAddress, authority string, bank Bank, pool Pool, beacon Beacon) (*Keeper, error) {
 	b := collections.NewSchemaBuilder(s)
 	id := collections.StringKey
@@ -92,6 +103,7 @@ func NewKeeper(s store.KVStoreService, account sdk.AccAddress, authority string,
 		params:       collections.NewItem(b, collections.NewPrefix(1), "params", adapter.Record[registry.Params]()),
 		uptimes:      collections.NewMap(b, collections.NewPrefix(2), "uptimes", id, adapter.Record[registry.Uptime]()),
 		measurements: collections.NewMap(b, collections.NewPrefix(3), "measurements", id, adapter.Record[registry.Measurement]()),
+		leaving:      collections.NewKeySet(b, collections.NewPrefix(4), "leaving", collections.PairKeyCodec(collections.Int64Key, id)),
 	}
 	var err error
 	k.Schema, err = b.Build()

@@ -109,8 +109,8 @@ func (k *Keeper) end(ctx context.Context, id string, out registry.Outcome) error
 	return errors.Join(err, now.EventManager().EmitTypedEvent(&registrypb.EventMeasured{Participant: id, Rate: out.Rate, Why: out.Why}))
 }
 
-// EndBlock moves the measurements on.
-func (k *Keeper) EndBlock(ctx context.Context) error {
+// measure moves the measurements on.
+func (k *Keeper) measure(ctx context.Context) error {
 	it, err := k.measurements.Iterate(ctx, nil)
 	if err != nil {
 		return err

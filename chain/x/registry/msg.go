@@ -21,7 +21,7 @@ func (k *Keeper) Register(ctx context.Context, m *registrypb.MsgRegister) (*regi
 	}
 	known := err == nil
 	p := registry.Participant{
-		ID: m.Sender, Addrs: m.Addresses, PeerID: m.PeerId, Device: m.Device, Stake: old.Stake,
+		ID: m.Sender, Addrs: m.Addresses, PeerID: m.PeerId, Device: m.Device, Stake: old.Stake, Leaving: old.Leaving, LeavesAt: old.LeavesAt,
 		Hardware: m.Hardware.Rule(), Tier: m.Tier.Rule(), Pool: m.Pool,
 	}
 	params, err := k.Params(ctx)

@@ -90,5 +90,10 @@ func (m Module) RegisterServices(r grpc.ServiceRegistrar) error {
 	return nil
 }
 
-// EndBlock moves measurements on.
-func (m Module) EndBlock(ctx context.Context) error { return m.keeper.EndBlock(ctx) }
+// EndBlock pays out stakes that leave, and moves measurements on.
+func (m Module) EndBlock(ctx context.Context) error {
+	if err := m.keeper.release(ctx); err != nil {
+		return err
+	}
+	return m.keeper.measure(ctx)
+}

@@ -150,6 +150,24 @@ func (k *Keeper) issue(ctx context.Context, r reward.Receipt) error {
 	})
 }
 
+// Part reports whether an account has a part in a run that is not over: it works there, or may have to answer for what it did.
+func (k *Keeper) Part(ctx context.Context, id string) (bool, error) {
+	jobs, err := k.Running(ctx)
+	if err != nil {
+		return false, err
+	}
+	for _, job := range jobs {
+		s, err := k.State(ctx, job)
+		if err != nil {
+			return false, err
+		}
+		if !s.Gone(id) || s.Liable(id) {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
 // EndBlock ticks every active run, each on its own: a fault in one stops nothing else.
 func (k *Keeper) EndBlock(ctx context.Context) error {
 	jobs, err := k.Running(ctx)

@@ -53,7 +53,7 @@ func (p Params) Rule() registry.Params {
 	r := registry.Params{
 		WorkerStake: p.WorkerStake, VerifierStake: p.VerifierStake, CoverPPM: p.CoverPpm, ProcessorRate: p.ProcessorRate,
 		EpochBlocks: p.EpochBlocks, BeatBlocks: p.BeatBlocks, DowntimePPM: p.DowntimePpm, BandwidthPPM: p.BandwidthPpm, Witnesses: p.Witnesses,
-		MeasureBlocks: p.MeasureBlocks, ClusterRTT: p.ClusterRtt, ClusterSize: p.ClusterSize, StickyPPM: p.StickyPpm,
+		MeasureBlocks: p.MeasureBlocks, ClusterRTT: p.ClusterRtt, ClusterSize: p.ClusterSize, StickyPPM: p.StickyPpm, UnstakeBlocks: p.UnstakeBlocks,
 	}
 	for _, c := range p.Classes {
 		r.Classes = append(r.Classes, registry.ClassRule{
@@ -73,7 +73,7 @@ func FromParams(r registry.Params) Params {
 	p := Params{
 		WorkerStake: r.WorkerStake, VerifierStake: r.VerifierStake, CoverPpm: r.CoverPPM, ProcessorRate: r.ProcessorRate,
 		EpochBlocks: r.EpochBlocks, BeatBlocks: r.BeatBlocks, DowntimePpm: r.DowntimePPM, BandwidthPpm: r.BandwidthPPM, Witnesses: r.Witnesses,
-		MeasureBlocks: r.MeasureBlocks, ClusterRtt: r.ClusterRTT, ClusterSize: r.ClusterSize, StickyPpm: r.StickyPPM,
+		MeasureBlocks: r.MeasureBlocks, ClusterRtt: r.ClusterRTT, ClusterSize: r.ClusterSize, StickyPpm: r.StickyPPM, UnstakeBlocks: r.UnstakeBlocks,
 	}
 	for _, c := range r.Classes {
 		p.Classes = append(p.Classes, ClassRule{

@@ -1,0 +1,93 @@
+package registry
+
+import (
+	"context"
+
+	"cosmossdk.io/collections"
+	sdk "github.com/cosmos/cosmos-sdk/types"
+
+	"github.com/starling-network/starling/chain/adapter"
+	"github.com/starling-network/starling/chain/x/registry/registrypb"
+)
+
+// Unstake implements registrypb.MsgServer.
+func (k *Keeper) Unstake(ctx context.Context, m *registrypb.MsgUnstake) (*registrypb.MsgUnstakeResponse, error) {
+	old, err := k.Get(ctx, m.Sender)
+	if err != nil {
+		return nil, Refusals.Wrap(err)
+	}
+	params, err := k.Params(ctx)
+	if err != nil {
+		return nil, err
+	}
+	p, err := old.Unstake(m.Amount, params, sdk.UnwrapSDKContext(ctx).BlockHeight())
+	if err != nil {
+		return nil, Refusals.Wrap(err)
+	}
+	if old.LeavesAt > 0 {
+		if err := k.leaving.Remove(ctx, collections.Join(old.LeavesAt, p.ID)); err != nil {
+			return nil, err
+		}
+	}
+	if p.LeavesAt > 0 {
+		if err := k.leaving.Set(ctx, collections.Join(p.LeavesAt, p.ID)); err != nil {
+			return nil, err
+		}
+	}
+	return &registrypb.MsgUnstakeResponse{Height: p.LeavesAt}, k.set(ctx, p)
+}
+
+// Limits of what a block does about stakes that leave.
+const (
+	maxReleased = 100 // that it looks at
+	postponed   = 60  // blocks until it looks again at one whose owner has a part in a run
+)
+
+// release pays out the stakes whose time has come, but not of those who have a part in a run: they wait until it is over for them.
+func (k *Keeper) release(ctx context.Context) error {
+	height := sdk.UnwrapSDKContext(ctx).BlockHeight()
+	it, err := k.leaving.Iterate(ctx, collections.NewPrefixUntilPairRange[int64, string](height))
+	if err != nil {
+		return err
+	}
+	due, err := it.Keys()
+	if err != nil {
+		return err
+	}
+	for _, key := range due[:min(len(due), maxReleased)] {
+		if err := k.leaving.Remove(ctx, key); err != nil {
+			return err
+		}
+		if err := k.payOut(ctx, key.K2(), height); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (k *Keeper) payOut(ctx context.Context, id string, height int64) error {
+	p, err := k.Get(ctx, id)
+	if err != nil {
+		return err
+	}
+	part, err := k.runs.Part(ctx, id)
+	if err != nil {
+		return err
+	}
+	if part {
+		p.LeavesAt = height + postponed
+		if err := k.leaving.Set(ctx, collections.Join(p.LeavesAt, id)); err != nil {
+			return err
+		}
+		return k.participants.Set(ctx, id, p)
+	}
+	p, amount := p.Release()
+	if err := k.set(ctx, p); err != nil || amount == 0 {
+		return err
+	}
+	to, err := sdk.AccAddressFromBech32(id)
+	if err != nil {
+		return err
+	}
+	return k.bank.SendCoinsFromModuleToAccount(ctx, Name, to, adapter.Coins(amount))
+}
