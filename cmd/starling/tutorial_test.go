@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -25,7 +26,7 @@ func blocks(t *testing.T, page string) string {
 	return script.String()
 }
 
-// onPath makes the test binary the program starling of a child.
+// onPath makes the test binary the program starling of a child, and this repository's client its Python's.
 func onPath(t *testing.T) []string {
 	t.Helper()
 	self, err := os.Executable()
@@ -37,7 +38,11 @@ func onPath(t *testing.T) []string {
 	if err := os.WriteFile(filepath.Join(dir, "starling"), []byte(program), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	return append(os.Environ(), "PATH="+dir+":"+os.Getenv("PATH"))
+	sdk, err := filepath.Abs(filepath.Join("..", "..", "sdk", "python"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return append(os.Environ(), "PYTHONPATH="+sdk, "PYTHONDONTWRITEBYTECODE=1", "STARLING_TOKEN=", "PATH="+dir+":"+os.Getenv("PATH"))
 }
 
 // played is what the commands of a page left.
@@ -47,9 +52,11 @@ type played struct {
 	env []string
 }
 
-// play runs a tutorial as it stands, in an empty folder.
+// play runs a tutorial as it stands, in an empty folder. Tutorials wait for blocks more than they compute: they are played beside
+// each other.
 func play(t *testing.T, page string, programs ...string) played {
 	t.Helper()
+	t.Parallel()
 	for _, program := range append(programs, "bash") {
 		if _, err := exec.LookPath(program); err != nil {
 			t.Skip("the tutorial needs " + program)
@@ -149,5 +156,79 @@ func TestProvideTutorial(t *testing.T) {
 	h := history.Transactions
 	if n := len(h); n < 3 || h[n-1].Received != 125_000_000 || h[n-2].Spent != 100_000_000 || len(h[n-2].Messages) != 2 {
 		t.Errorf("it was not given coins and then staked, with its offer in the same transaction: %+v", h)
+	}
+}
+
+func TestTrainTutorial(t *testing.T) {
+	p := play(t, "train.md")
+	var plan struct{ ID string }
+	var honest, liar struct {
+		Job          string
+		StateRoot    string  `json:"state_root"`
+		First        float64 `json:"first_eval_loss"`
+		Final        float64 `json:"final_eval_loss"`
+		SlashedUzen  uint64  `json:"slashed_uzen"`
+		PaidUzen     uint64  `json:"paid_uzen"`
+		RefundedUzen uint64  `json:"refunded_uzen"`
+	}
+	p.decode("plan.json", &plan)
+	p.decode("honest.json", &honest)
+	p.decode("liar.json", &liar)
+	if plan.ID != honest.Job || honest.Final >= honest.First || honest.PaidUzen == 0 || honest.SlashedUzen != 0 {
+		t.Errorf("plan %s, honest %+v", plan.ID, honest)
+	}
+	if liar.StateRoot != honest.StateRoot || liar.SlashedUzen == 0 {
+		t.Errorf("with a liar %+v", liar)
+	}
+	for name, want := range map[string]string{"verified.json": honest.StateRoot, "receipts.json": `"kind":"slash"`, "out/tiny/report.html": "<html"} {
+		if !strings.Contains(p.read(name), want) {
+			t.Errorf("%s does not say %s", name, want)
+		}
+	}
+}
+
+func TestResearchTutorial(t *testing.T) {
+	p := play(t, "research.md", "awk")
+	type result struct {
+		StateRoot string  `json:"state_root"`
+		Loss      float64 `json:"final_eval_loss"`
+		BytesUp   uint64  `json:"bytes_up"`
+		Seconds   float64
+		Slashed   uint64 `json:"slashed_uzen"`
+	}
+	var sweep struct{ Simulations []result }
+	var trouble, again result
+	p.decode("sweep.json", &sweep)
+	p.decode("trouble.json", &trouble)
+	p.decode("again.json", &again)
+	lines := strings.Split(strings.TrimSpace(p.read("sweep.csv")), "\n")
+	if len(sweep.Simulations) != 3 || len(lines) != 3 {
+		t.Fatalf("%+v\n%v", sweep, lines)
+	}
+	for i, s := range sweep.Simulations { // what the tutorial adds up is what the simulation says
+		want := fmt.Sprintf("%03d,%d,%.8g,%g,%d", i, 8>>i, s.Loss, s.Seconds, s.BytesUp)
+		if lines[i] != want {
+			t.Errorf("%s, wanted %s", lines[i], want)
+		}
+	}
+	if trouble != again || trouble.Slashed == 0 || trouble.StateRoot != sweep.Simulations[2].StateRoot {
+		t.Errorf("%+v\n%+v", trouble, again)
+	}
+}
+
+func TestPythonTutorial(t *testing.T) {
+	p := play(t, "python.md", "python3")
+	first, again := p.read("first.txt"), p.read("again.txt")
+	if !strings.Contains(first, "step 8: ") || !strings.Contains(first, "\ndone ") || again != first {
+		t.Errorf("%s\nand again\n%s", first, again)
+	}
+	if second := p.read("second.txt"); !strings.Contains(second, "long stopped cancelled") || !strings.Contains(second, "did you mean max_steps?") {
+		t.Error(second)
+	}
+	if entries, err := os.ReadDir(filepath.Join(p.dir, "out")); err != nil || len(entries) != 2 {
+		t.Errorf("%v %v", entries, err)
+	}
+	if p.read("model/model.safetensors") != p.read("out/tiny/model.safetensors") {
+		t.Error("the model that was exported is another")
 	}
 }
