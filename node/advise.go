@@ -253,7 +253,7 @@ func (b *Blueprint) under(j *job.Job) (*Blueprint, error) {
 	genesis := *b.Genesis
 	genesis.Outer = train.Zeros(genesis.Params, o.State())
 	other.Genesis = &genesis
-	return &other, other.plan()
+	return &other, other.specify()
 }
 
 // weigh fills in what the formulas say of a job that has another strategy than the blueprint's.

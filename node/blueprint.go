@@ -84,14 +84,14 @@ func blueprint(j *job.Job, base *folder.Model, tok *tokenizer.Tokenizer, corpus 
 	if err := b.begin(base); err != nil {
 		return nil, err
 	}
-	if err := b.plan(); err != nil {
+	if err := b.specify(); err != nil {
 		return nil, err
 	}
 	return b, nil
 }
 
-// plan makes the work specification of a job whose model and first checkpoint are there.
-func (b *Blueprint) plan() error {
+// specify makes the work specification of a job whose model and first checkpoint are there.
+func (b *Blueprint) specify() error {
 	j := b.Job
 	b.Spec = b.spec()
 	if err := b.Spec.Check(); err != nil {
