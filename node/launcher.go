@@ -242,7 +242,7 @@ func (l *launcher) train(t *task) {
 	switch {
 	case err == nil || l.ctx.Err() != nil:
 	case t.ctx.Err() != nil:
-		t.asked.State, t.asked.Reason = "stopped", cancelled()
+		t.cancelled()
 	default:
 		why := l.reason(err)
 		t.asked.State, t.asked.Reason = "failed", &why
@@ -251,8 +251,9 @@ func (l *launcher) train(t *task) {
 	l.end(t)
 }
 
-func cancelled() *api.Reason {
-	return &api.Reason{Code: "cancelled", Text: "it was cancelled; what was attested stays", Next: "submit it again with the same Idempotency-Key: it goes on from there"}
+// cancelled says that somebody did not want it any more.
+func (t *task) cancelled() {
+	t.asked.State, t.asked.Reason = "stopped", &api.Reason{Code: "cancelled", Text: "it was cancelled; what was attested stays", Next: t.asked.Again()}
 }
 
 // end writes down how a task ended before anybody can see that it did.
@@ -283,7 +284,7 @@ func (l *launcher) Cancel(ctx context.Context, id string) error {
 	case t == nil:
 		return l.idle(ctx, id)
 	case at >= 0:
-		t.asked.State, t.asked.Reason = "stopped", cancelled()
+		t.cancelled()
 		l.end(t)
 		return nil
 	}

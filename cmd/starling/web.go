@@ -68,7 +68,7 @@ docs/dashboard.md the pages.`,
 func webError(cmd *cobra.Command, err error) error {
 	switch {
 	case errors.Is(err, runs.ErrNoRuns):
-		return terminal.WithExit(&terminal.Problem{Code: "NOT_A_RUN", What: err.Error(), Fix: "give a folder of runs, such as the one that starling train writes to"}, terminal.ExitNotFound)
+		return terminal.WithExit(&terminal.Problem{Code: "NOT_A_RUN", What: err.Error(), Fix: "give a folder of runs, such as the one that starling train writes to, or make one (mkdir) for jobs that are submitted"}, terminal.ExitNotFound)
 	case errors.Is(err, node.ErrOpenToAll):
 		return terminal.WithExit(&terminal.Problem{Code: "WEB_NEEDS_TOKENS", What: err.Error(), Fix: "give --token-file, or listen on 127.0.0.1"}, terminal.ExitAuth)
 	case cmd.Context().Err() != nil:

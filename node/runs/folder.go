@@ -68,6 +68,14 @@ type Submitted struct {
 	Reason *api.Reason `json:"reason,omitempty"`
 }
 
+// Again says how a job that stopped comes to its end.
+func (s *Submitted) Again() string {
+	if s.Key == "" {
+		return "submit it again: it begins anew, and with an Idempotency-Key could have gone on"
+	}
+	return "submit it again with the same Idempotency-Key: it goes on from there"
+}
+
 // summary is the part of summary.json, or simulation.json, that is shown.
 type summary struct {
 	Job           string          `json:"job"`

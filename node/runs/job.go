@@ -111,7 +111,7 @@ func (f *folder) state(h *web.History, j *api.Job) (string, *api.Reason) {
 	a := &f.about
 	resume := fmt.Sprintf("starling train %s --dir %s --resume", cmp.Or(a.run.JobFile, filepath.Join(f.path, fileJob)), f.path)
 	if a.asked != nil {
-		resume = "submit it again with the same Idempotency-Key: it goes on from there"
+		resume = a.asked.Again()
 	}
 	switch {
 	case a.virtual && a.summary.Halted != "":

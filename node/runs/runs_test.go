@@ -313,7 +313,7 @@ func BenchmarkDecodeMetric(b *testing.B) {
 func TestSubmittedJobIsShown(t *testing.T) {
 	root := t.TempDir()
 	dir := filepath.Join(root, "tiny")
-	write(t, dir, map[string]string{FileSubmitted: `{"spec": "ab", "set": ["training.max_steps=8"]}`, fileJob: jobFile})
+	write(t, dir, map[string]string{FileSubmitted: `{"key": "cd", "spec": "ab", "set": ["training.max_steps=8"]}`, fileJob: jobFile})
 	l, err := Open(root)
 	if err != nil {
 		t.Fatal(err)
@@ -338,6 +338,10 @@ func TestSubmittedJobIsShown(t *testing.T) {
 	shown("queued", "busy") // it goes on, whatever was before
 	detach()
 	shown("failed", "DISK_FULL")
+	write(t, dir, map[string]string{FileSubmitted: `{"spec": "ab"}`})
+	if j := shown("stopped", "stopped"); !strings.Contains(j.Reason.Next, "begins anew") {
+		t.Errorf("without a key: %+v", j.Reason)
+	}
 	write(t, dir, map[string]string{fileRun: `{"format": 1, "id": "job-1", "finished": true}`})
 	if j := history(t, l, "tiny").Job; j.State != "done" || j.Reason != nil {
 		t.Errorf("%s %+v", j.State, j.Reason)
