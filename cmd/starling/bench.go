@@ -19,7 +19,7 @@ func (c *cli) bench() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "bench",
 		Short: "Measure the speed of this machine",
-		Long: `Measure matrix products, training steps, generation, audits, transfers, the chain and the dashboard on this machine, or print the losses of a training run to
+		Long: `Measure matrix products, training steps, generation, audits, transfers, the chain, strategies and the dashboard on this machine, or print the losses of a training run to
 compare them with those of another implementation. Nothing is sent anywhere.
 
 STARLING_KERNELS chooses the kernels: portable, avx2 or avx512; without it the fastest that the
@@ -29,13 +29,14 @@ processor and the system can run. The results are the same bits.`,
   starling bench generate --preset llama-125m -o json
   starling bench network --quick
   starling bench chain --quick
+  starling bench strategies --quick
   starling bench web --quick
   starling bench audit --threads 1 -o json
   starling bench losses --model gpt2/ --batches batches.bin --steps 100 -o json`,
 		Args: exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(c.benchMatmul(), c.benchTrain(), c.benchGenerate(), c.benchAudit(), c.benchLosses(), c.benchNetwork(), c.benchChain(), c.benchWeb())
+	cmd.AddCommand(c.benchMatmul(), c.benchTrain(), c.benchGenerate(), c.benchAudit(), c.benchLosses(), c.benchNetwork(), c.benchChain(), c.benchStrategies(), c.benchWeb())
 	return cmd
 }
 

@@ -1,0 +1,194 @@
+package benchmark
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/starling-network/starling/compute/data"
+	"github.com/starling-network/starling/compute/data/tokenizer"
+	"github.com/starling-network/starling/compute/kernel"
+	"github.com/starling-network/starling/compute/model"
+	"github.com/starling-network/starling/compute/program"
+	"github.com/starling-network/starling/compute/tensor"
+	"github.com/starling-network/starling/compute/train"
+	"github.com/starling-network/starling/exchange/codec"
+	"github.com/starling-network/starling/exchange/outer"
+	"github.com/starling-network/starling/role/engine"
+)
+
+// school trains one small model by several strategies, on one text: units, updates and checkpoints are made as in a job.
+type school struct {
+	config         model.Config
+	corpus, turned *data.Corpus // turned: with other labels, for hostile workers
+	batch, length  int
+	rate           float64
+	threads        int
+}
+
+// newSchool makes a GPT-2 of bytes.
+func newSchool(text []byte, layers, width, batch, length, threads int) (*school, error) {
+	config, err := model.Parse(model.GPT2, map[string]any{"n_layer": layers, "n_embd": width, "n_head": 4, "n_positions": length, "vocab_size": 256})
+	if err != nil {
+		return nil, err
+	}
+	s := &school{config: config, batch: batch, length: length, rate: 2e-3, threads: threads}
+	other := make([]byte, len(text))
+	for i, b := range text {
+		other[i] = 255 - b
+	}
+	for t, c := range map[*[]byte]**data.Corpus{&text: &s.corpus, &other: &s.turned} {
+		if *c, err = data.Build([]data.Source{{Format: "text", Name: "text", Data: *t}}, tokenizer.Bytes(), 0.1); err != nil {
+			return nil, fmt.Errorf("%w: the text: %w", ErrFile, err)
+		}
+	}
+	return s, nil
+}
+
+// lesson is a run of a school.
+type lesson struct {
+	exchange      train.Exchange
+	units         int
+	steps, rounds int
+	seed          uint64
+	flipped       int                                                         // of the last units read turned text
+	attack        func(deltas [][]*tensor.Tensor) ([][]*tensor.Tensor, error) // changes the updates of a round; nil: nobody
+}
+
+// task of a lesson.
+func (s *school) task(l lesson) (*train.Task, *train.Checkpoint, error) {
+	step, err := model.TrainStep(s.config, adamW(0.1, 1), s.batch, s.length)
+	if err != nil {
+		return nil, nil, err
+	}
+	genesis, err := outer.Genesis(l.exchange, train.Params(step), s.config.Init(l.seed))
+	if err != nil {
+		return nil, nil, err
+	}
+	exec, err := program.Compile(step, s.threads)
+	if err != nil {
+		return nil, nil, err
+	}
+	spec := &train.Spec{
+		Version: 1, Numerics: kernel.Version, Name: "school", Seed: l.seed, Program: step.Digest(), Data: s.corpus.Manifest(engine.ShardTokens).Digest(),
+		Genesis: genesis.Root(), Rounds: uint32(l.rounds), Steps: uint32(l.steps), Segment: uint32(l.steps), Units: uint32(l.units),
+		Batch: uint32(s.batch), Length: uint32(s.length),
+		Rate: train.Rate{Kind: train.Cosine, Peak: s.rate, Warmup: uint32(l.steps * l.rounds / 40), Floor: 0.1}, Beta1: 0.9, Beta2: 0.95, Exchange: l.exchange,
+	}
+	return &train.Task{Spec: spec, Step: step, Exec: exec, Corpus: s.corpus}, genesis, errors.Join(spec.Check(), outer.Check(l.exchange))
+}
+
+// train returns the loss on text that was held out, in nats a token, and the bytes of the updates of one unit. A model whose weights
+// become no numbers has an infinite loss.
+func (s *school) train(ctx context.Context, l lesson) (loss float64, sent int64, err error) {
+	task, base, err := s.task(l)
+	if err != nil {
+		return 0, 0, err
+	}
+	other := *task
+	other.Corpus = s.turned
+	from := make([][]*tensor.Tensor, l.units)
+	for round := range uint32(l.rounds) {
+		deltas := make([][]*tensor.Tensor, l.units)
+		for u := range uint32(l.units) {
+			if err := ctx.Err(); err != nil {
+				return 0, 0, err
+			}
+			t := task
+			if int(u) >= l.units-l.flipped {
+				t = &other
+			}
+			result, err := t.Run(base, u, nil)
+			var diverged *train.DivergedError
+			if errors.As(err, &diverged) {
+				return math.Inf(1), sent, nil
+			} else if err != nil {
+				return 0, 0, err
+			}
+			update, on, err := outer.Commit(task.Spec, round, u, result, from[u])
+			if err != nil {
+				return 0, 0, err
+			}
+			from[u] = on
+			b := update.Encode()
+			if u == 0 {
+				sent += int64(len(b))
+			}
+			if _, deltas[u], err = codec.Unpack(b, outer.Expect(task.Spec, base, u)); err != nil {
+				return 0, 0, err
+			}
+		}
+		if l.attack != nil {
+			if deltas, err = l.attack(deltas); err != nil {
+				return 0, 0, err
+			}
+		}
+		if base, err = outer.Advance(task.Spec, base, deltas); err != nil {
+			return 0, 0, err
+		}
+	}
+	loss, err = s.examine(task, base.Params)
+	return loss, sent, err
+}
+
+// parallel is the loss of data-parallel training with moments that last, on the tokens of a lesson in as many steps.
+func (s *school) parallel(ctx context.Context, l lesson) (float64, error) {
+	task, base, err := s.task(l)
+	if err != nil {
+		return 0, err
+	}
+	t, err := newTrainer(recipe{
+		config: s.config, optimizer: adamW(0.1, 1), rate: s.rate, batch: l.units * s.batch, length: s.length, threads: s.threads,
+	}, s.config.Init(l.seed))
+	if err != nil {
+		return 0, err
+	}
+	t.spec.Rate, t.spec.Steps = task.Spec.Rate, uint32(l.steps*l.rounds)
+	each := s.batch * (s.length + 1)
+	for step := range uint32(l.steps * l.rounds) {
+		if err := ctx.Err(); err != nil {
+			return 0, err
+		}
+		for u := range l.units {
+			at := task.Spec.Address(step/uint32(l.steps), uint32(u), step%uint32(l.steps))
+			if err := s.corpus.Batch(t.tokens()[u*each:(u+1)*each], at, s.length); err != nil {
+				return 0, err
+			}
+		}
+		if _, err := t.step(); err != nil {
+			return 0, err
+		}
+	}
+	params := make([]*tensor.Tensor, len(base.Names))
+	for i, n := range base.Names {
+		params[i] = t.in[train.Param+n]
+	}
+	return s.examine(task, params)
+}
+
+// examined is how many batches a model is examined on.
+const examined = 32
+
+func (s *school) examine(task *train.Task, params []*tensor.Tensor) (float64, error) {
+	meter, err := task.Meter()
+	if err != nil {
+		return 0, err
+	}
+	batches := s.corpus.ValBatches(s.batch, s.length, examined)
+	if len(batches) == 0 {
+		return 0, fmt.Errorf("%w: the text is too short to examine a model on", ErrFile)
+	}
+	var sum float64
+	for _, tokens := range batches {
+		loss, err := meter.Loss(params, tokens)
+		if err != nil {
+			return 0, err
+		}
+		if loss-loss != 0 {
+			return math.Inf(1), nil
+		}
+		sum += float64(loss)
+	}
+	return sum / float64(len(batches)), nil
+}

@@ -1,0 +1,53 @@
+package benchmark
+
+import (
+	"math"
+	"testing"
+)
+
+// The published tables are what the formulas say, the table to a step of its grid, whoever calls the command.
+func TestPublishedUtilisation(t *testing.T) {
+	if n, same, away := bandwidthSteps(); n != 75 || same < 50 || away > 1 {
+		t.Errorf("of %d entries %d are the same, the worst %v steps away", n, same, away)
+	}
+	if p := intellectPoints(); !(p < 0.5) {
+		t.Errorf("INTELLECT-1: %v points away", p)
+	}
+	one := layered{layers: 1, step: 3, bits: 30, steps: 10, fragments: 1}
+	if u := one.utilisation(10); math.Abs(u-30./33) > 1e-12 {
+		t.Errorf("one layer waits for all of its exchange: %v", u)
+	}
+	if one.delay = 3; one.utilisation(10) != 1 {
+		t.Errorf("an exchange that has the time of a step: %v", one.utilisation(10))
+	}
+}
+
+// A school teaches: every strategy learns, what is sent is what was compared, and a hostile minority is borne by a robust rule.
+func TestStrategiesTrainAModel(t *testing.T) {
+	o := QuickStrategies
+	o.Width, o.Steps, o.Siege, o.Threads, o.Length = 16, 20, 1, 1, 16
+	r, err := Strategies(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(r.Losses) != 1+len(compared) || len(r.Sieges) != 1+len(attacks) {
+		t.Fatalf("%d strategies, %d attacks", len(r.Losses), len(r.Sieges))
+	}
+	for _, l := range r.Losses {
+		if !(l.Mean > 0 && l.Mean < math.Log(256)) {
+			t.Errorf("%s: a loss of %v", l.Name, l.Mean)
+		}
+	}
+	if a, b := r.Losses[1], r.Losses[4]; a.Less >= b.Less || math.Abs(a.Less/syncSteps-1) > 0.1 {
+		t.Errorf("%s sends %v times less, %s %v", a.Name, a.Less, b.Name, b.Less)
+	}
+	for _, b := range r.Bars[:4] {
+		if !b.Holds {
+			t.Errorf("%+v", b)
+		}
+	}
+	o.Data = "nowhere.txt"
+	if _, err := Strategies(t.Context(), o); err == nil {
+		t.Error("no text")
+	}
+}
