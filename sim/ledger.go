@@ -68,7 +68,7 @@ type ledger struct {
 func newLedger(doc *cmttypes.GenesisDoc, validators []chain.Keys) (*ledger, error) {
 	first := validators[0]
 	db := dbm.NewMemDB()
-	config := app.Config{ChainID: doc.ChainID, Validator: app.Validator{Address: first.Consensus.PubKey().Address(), VRF: first.VRF}}
+	config := app.Config{Brief: true, ChainID: doc.ChainID, Validator: app.Validator{Address: first.Consensus.PubKey().Address(), VRF: first.VRF}}
 	a, err := app.New(log.NewNopLogger(), db, config)
 	if err != nil {
 		return nil, err

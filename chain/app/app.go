@@ -73,6 +73,10 @@ type Config struct {
 	Home      string           // folder in which an application that is too old notes what upgrade it waits for
 	Snapshots *Snapshots       // for nodes that come later; nil: none are taken
 	Upgrades  []Upgrade        // nil: Upgrades
+
+	// Brief is an application of many in one process. Old versions of the state are dropped at once, not by goroutines of the
+	// stores, which nothing ends (iavl v1.2.8) and which hold the whole state.
+	Brief bool
 }
 
 // Snapshots say how often the state is kept whole, and where.
@@ -104,6 +108,9 @@ func New(logger log.Logger, db dbm.DB, c Config) (*App, error) {
 	options := []func(*baseapp.BaseApp){
 		baseapp.SetChainID(c.ChainID), baseapp.SetMinGasPrices("0" + adapter.Denom),
 		baseapp.SetPruning(pruning.NewCustomPruningOptions(100, 100)),
+	}
+	if c.Brief {
+		options = append(options, baseapp.SetIAVLSyncPruning(true))
 	}
 	if s := c.Snapshots; s != nil {
 		options = append(options, baseapp.SetSnapshot(s.Store, snapshottypes.NewSnapshotOptions(s.Interval, s.Keep)))

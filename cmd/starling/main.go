@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"runtime"
 	"slices"
 	"strings"
 	"syscall"
@@ -17,17 +16,11 @@ import (
 
 	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/compute/kernel"
+	"github.com/starling-network/starling/node"
 )
 
-// spare is how many goroutines may run beside those that compute. One that computes is made to let another go on after 10 ms,
-// and the network and the chain would wait behind all of them, message by message. The operating system, which shares the
-// processors out among more threads than there are, lets those go first that have waited.
-const spare = 16
-
 func main() {
-	if os.Getenv("GOMAXPROCS") == "" {
-		runtime.GOMAXPROCS(kernel.Cores + spare)
-	}
+	node.MakeRoom()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // the second Ctrl-C ends the process at once
 	os.Exit(run(ctx, os.Args[1:]))

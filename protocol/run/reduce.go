@@ -132,8 +132,12 @@ func (d *draft) drawReducers(slice uint32, n int) bool {
 	x := &d.Slices[slice]
 	pool := d.others(*x)
 	if len(pool) == 0 {
-		x.Reducers = slices.DeleteFunc(slices.Clone(x.Reducers), func(r Reducer) bool { return r.Late })
-		pool = d.others(*x)
+		without := *x
+		without.Reducers = slices.DeleteFunc(slices.Clone(x.Reducers), func(r Reducer) bool { return r.Late })
+		if pool = d.others(without); len(pool) == 0 {
+			return false
+		}
+		x.Reducers = without.Reducers
 	}
 	found := min(n, len(pool))
 	for k := range found {
