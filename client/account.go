@@ -10,7 +10,6 @@ import (
 	abci "github.com/cometbft/cometbft/abci/types"
 	ctypes "github.com/cometbft/cometbft/rpc/core/types"
 	sdk "github.com/cosmos/cosmos-sdk/types"
-	authtypes "github.com/cosmos/cosmos-sdk/x/auth/types"
 	banktypes "github.com/cosmos/cosmos-sdk/x/bank/types"
 	stakingtypes "github.com/cosmos/cosmos-sdk/x/staking/types"
 
@@ -24,11 +23,8 @@ func (c *Client) Send(ctx context.Context, to string, amount uint64) (Result, er
 
 // Transactions is how many transactions an account has made, or ErrNotFound: an account exists once it has coins.
 func (c *Client) Transactions(ctx context.Context, address string) (uint64, error) {
-	r, err := authtypes.NewQueryClient(c.conn).AccountInfo(ctx, &authtypes.QueryAccountInfoRequest{Address: address})
-	if err != nil {
-		return 0, known(err)
-	}
-	return r.Info.Sequence, nil
+	a, err := c.info(ctx, address)
+	return a.GetSequence(), err
 }
 
 // Movement is a transaction that an account made, or that moved its coins.

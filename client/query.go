@@ -175,14 +175,20 @@ func (c *Client) Balance(ctx context.Context, address string) (uint64, error) {
 
 // Sequence is the number of the account, and how many transactions it has made.
 func (c *Client) Sequence(ctx context.Context) (number, sequence uint64, err error) {
-	r, err := authtypes.NewQueryClient(c.conn).AccountInfo(ctx, &authtypes.QueryAccountInfoRequest{Address: c.signer.Address()})
-	if err != nil {
-		if err = known(err); errors.Is(err, ErrNotFound) {
-			err = fmt.Errorf("%w: %s", ErrNoAccount, c.signer.Address())
-		}
-		return 0, 0, err
+	a, err := c.info(ctx, c.Address())
+	if errors.Is(err, ErrNotFound) {
+		err = fmt.Errorf("%w: %s", ErrNoAccount, c.Address())
 	}
-	return r.Info.AccountNumber, r.Info.Sequence, nil
+	return a.GetAccountNumber(), a.GetSequence(), err
+}
+
+// info is what the chain says of an account, or ErrNotFound.
+func (c *Client) info(ctx context.Context, address string) (*authtypes.BaseAccount, error) {
+	r, err := authtypes.NewQueryClient(c.conn).AccountInfo(ctx, &authtypes.QueryAccountInfoRequest{Address: address})
+	if err != nil {
+		return &authtypes.BaseAccount{}, known(err)
+	}
+	return r.Info, nil
 }
 
 // one decodes the value of a query.

@@ -10,7 +10,7 @@ import (
 	"github.com/starling-network/starling/protocol/registry"
 )
 
-// ErrNotRegistered is returned when an account that never took part is to add to its stake.
+// ErrNotRegistered is returned when an account that never took part is to change its stake.
 var ErrNotRegistered = errors.New("node: the account takes no part in the network")
 
 // Act lets the account of a folder do something on a network.
@@ -19,7 +19,12 @@ func Act(ctx context.Context, dir, network string, do func(context.Context, *cli
 	if err != nil {
 		return err
 	}
-	c, err := client.Connect(network, h.Account())
+	return actAs(ctx, h.Account(), network, do)
+}
+
+// actAs lets an account do something on a network.
+func actAs(ctx context.Context, signer client.Signer, network string, do func(context.Context, *client.Client) error) error {
+	c, err := client.Connect(network, signer)
 	if err != nil {
 		return err
 	}
@@ -82,12 +87,18 @@ func AccountHistory(ctx context.Context, network, address string, limit int) ([]
 	return c.History(ctx, address, limit)
 }
 
-// AddStake adds to the stake of an account that takes part.
-func AddStake(ctx context.Context, c *client.Client, amount uint64) error {
+// registered is the account as one that takes part, or ErrNotRegistered.
+func registered(ctx context.Context, c *client.Client) (registry.Participant, error) {
 	p, err := c.Participant(ctx, c.Address())
 	if errors.Is(err, client.ErrNotFound) {
-		return ErrNotRegistered
+		err = ErrNotRegistered
 	}
+	return p, err
+}
+
+// AddStake adds to the stake of an account that takes part.
+func AddStake(ctx context.Context, c *client.Client, amount uint64) error {
+	p, err := registered(ctx, c)
 	if err != nil {
 		return err
 	}
@@ -97,10 +108,7 @@ func AddStake(ctx context.Context, c *client.Client, amount uint64) error {
 
 // Unstake lets an amount of the stake of an account leave it; all of it if the amount is 0.
 func Unstake(ctx context.Context, c *client.Client, amount uint64) error {
-	p, err := c.Participant(ctx, c.Address())
-	if errors.Is(err, client.ErrNotFound) {
-		return ErrNotRegistered
-	}
+	p, err := registered(ctx, c)
 	if err != nil {
 		return err
 	}

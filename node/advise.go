@@ -271,7 +271,7 @@ func (b *Blueprint) weigh(c *Candidate, j *job.Job, n SimulateOptions, shipped i
 	if err != nil {
 		return err
 	}
-	course, err := b.course(n, whole.Updates)
+	course, err := b.course(n, order, whole.Updates)
 	if err != nil {
 		return err
 	}
@@ -328,13 +328,9 @@ func waits(f sim.Forecast, rounds int) string {
 }
 
 // course is the run of a planned job on a network, as Simulate plays it. A round waits for the slowest link.
-func (b *Blueprint) course(n SimulateOptions, update int64) (sim.Course, error) {
-	order, err := b.order()
-	if err != nil {
-		return sim.Course{}, err
-	}
+func (b *Blueprint) course(n SimulateOptions, order market.Order, update int64) (c sim.Course, err error) {
 	workers, segments := int(b.Spec.Units), float64(b.Spec.Segments())
-	c := sim.Course{
+	c = sim.Course{
 		Round:  sim.Round{Workers: workers, Verifiers: int(order.Verifiers) + n.Verifiers, Update: update, Link: n.Links[0], Block: n.BlockTime},
 		Rounds: int(b.Spec.Rounds), AuditPPM: order.Terms.AuditPPM, Audited: 1, Window: int(order.Terms.Window),
 		Challenge: int(order.Terms.Deadlines.Challenge), Carry: int(order.Terms.Carry),

@@ -9,11 +9,11 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"time"
 
 	cmtjson "github.com/cometbft/cometbft/libs/json"
+	"github.com/cometbft/cometbft/p2p"
 	rpcclient "github.com/cometbft/cometbft/rpc/client"
 	cmttypes "github.com/cometbft/cometbft/types"
 
@@ -45,11 +45,11 @@ type Joined struct {
 // votes once Bond has given it a stake. What the given validators say of the chain is trusted: its genesis, and the block from
 // which a snapshot is checked.
 func Join(ctx context.Context, o JoinOptions) (*Joined, error) {
-	switch {
-	case o.Port < 1 || o.Port+3 > 65535:
+	if o.Port < 1 || o.Port+3 > 65535 {
 		return nil, fmt.Errorf("node: there are no four ports from %d on", o.Port)
-	case o.BlockTime < 50*time.Millisecond || o.BlockTime > time.Minute:
-		return nil, fmt.Errorf("node: a block time of %v: use 50ms to 1m", o.BlockTime)
+	}
+	if err := checkBlockTime(o.BlockTime); err != nil {
+		return nil, err
 	}
 	path := filepath.Join(o.Home, fileValidator)
 	if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
@@ -64,13 +64,18 @@ func Join(ctx context.Context, o JoinOptions) (*Joined, error) {
 	if err != nil {
 		return nil, err
 	}
-	peers, err := fetchPeers(ctx, rpc, o.Network)
+	status, err := rpc.Status(ctx)
+	if err != nil {
+		return nil, err
+	}
+	servers := strings.Split(o.Network, ",")
+	peers, err := fetchPeers(ctx, rpc, status.NodeInfo, servers[0])
 	if err != nil {
 		return nil, err
 	}
 	var from *chain.Sync
 	if o.Every > 0 {
-		if from, err = fetchTrust(ctx, rpc, strings.Split(o.Network, ","), o.Every); err != nil {
+		if from, err = fetchTrust(ctx, rpc, servers, status.SyncInfo.LatestBlockHeight, o.Every); err != nil {
 			return nil, err
 		}
 	}
@@ -78,10 +83,8 @@ func Join(ctx context.Context, o JoinOptions) (*Joined, error) {
 	if err != nil {
 		return nil, err
 	}
-	at := func(port int) string { return net.JoinHostPort(o.Host, strconv.Itoa(o.Port+port)) }
-	f := validatorFile{
-		ChainID: doc.ChainID, Listen: at(0), RPC: at(1), GRPC: at(2), REST: at(3), Peers: peers, BlockMS: int(o.BlockTime.Milliseconds()), Sync: from,
-	}
+	f := validatorAt(doc.ChainID, o.Host, o.Port, o.BlockTime)
+	f.Peers, f.Sync = peers, from
 	if err := errors.Join(doc.SaveAs(filepath.Join(o.Home, "config", fileGenesis)), writeJSON(path, f)); err != nil {
 		return nil, err
 	}
@@ -114,14 +117,9 @@ func fetchGenesis(ctx context.Context, rpc rpcclient.Client) (*cmttypes.GenesisD
 	return doc, doc.ValidateAndComplete()
 }
 
-// fetchPeers are the validator that is asked and those that it is connected to, as others dial them.
-func fetchPeers(ctx context.Context, rpc rpcclient.Client, network string) ([]string, error) {
-	first, _, _ := strings.Cut(network, ",")
-	asked, err := url.Parse(first)
-	if err != nil {
-		return nil, err
-	}
-	s, err := rpc.Status(ctx)
+// fetchPeers are the validator that is asked, at an HTTP interface, and those that it is connected to, as others dial them.
+func fetchPeers(ctx context.Context, rpc rpcclient.Client, own p2p.DefaultNodeInfo, at string) ([]string, error) {
+	asked, err := url.Parse(at)
 	if err != nil {
 		return nil, err
 	}
@@ -130,31 +128,27 @@ func fetchPeers(ctx context.Context, rpc rpcclient.Client, network string) ([]st
 		return nil, err
 	}
 	var list []string
-	add := func(id, listens, host string) {
-		if own, port, err := net.SplitHostPort(strings.TrimPrefix(listens, "tcp://")); err == nil {
-			if ip := net.ParseIP(own); ip == nil || !ip.IsUnspecified() {
-				host = own
+	add := func(peer p2p.DefaultNodeInfo, host string) {
+		if listens, port, err := net.SplitHostPort(strings.TrimPrefix(peer.ListenAddr, "tcp://")); err == nil {
+			if ip := net.ParseIP(listens); ip == nil || !ip.IsUnspecified() {
+				host = listens
 			}
-			list = append(list, id+"@"+net.JoinHostPort(host, port))
+			list = append(list, string(peer.DefaultNodeID)+"@"+net.JoinHostPort(host, port))
 		}
 	}
-	add(string(s.NodeInfo.DefaultNodeID), s.NodeInfo.ListenAddr, asked.Hostname())
+	add(own, asked.Hostname())
 	for _, p := range all.Peers {
-		add(string(p.NodeInfo.DefaultNodeID), p.NodeInfo.ListenAddr, p.RemoteIP)
+		add(p.NodeInfo, p.RemoteIP)
 	}
 	if len(list) == 0 {
-		return nil, fmt.Errorf("node: the validator at %s says nowhere how others dial it", first)
+		return nil, fmt.Errorf("node: the validator at %s says nowhere how others dial it", at)
 	}
 	return list, nil
 }
 
-// fetchTrust is a block from which the headers of the latest snapshots follow; nil for a chain that is too young to have any.
-func fetchTrust(ctx context.Context, rpc rpcclient.Client, servers []string, every uint64) (*chain.Sync, error) {
-	s, err := rpc.Status(ctx)
-	if err != nil {
-		return nil, err
-	}
-	latest := s.SyncInfo.LatestBlockHeight
+// fetchTrust is a block from which the headers of the latest snapshots follow, on a chain at a height; nil if it is too young to
+// have any.
+func fetchTrust(ctx context.Context, rpc rpcclient.Client, servers []string, latest int64, every uint64) (*chain.Sync, error) {
 	if every > uint64(latest)/2 {
 		return nil, nil
 	}

@@ -85,10 +85,21 @@ func (o NetworkOptions) check() error {
 		return fmt.Errorf("node: %d validators at %d hosts: name one for all, or one for each", o.Validators, len(o.Hosts))
 	case o.Port < 1 || o.Port+10*o.Validators > 65536:
 		return fmt.Errorf("node: %d validators have no ports from %d on", o.Validators, o.Port)
-	case o.BlockTime < 50*time.Millisecond || o.BlockTime > time.Minute:
-		return fmt.Errorf("node: a block time of %v: use 50ms to 1m", o.BlockTime)
+	}
+	return checkBlockTime(o.BlockTime)
+}
+
+func checkBlockTime(d time.Duration) error {
+	if d < 50*time.Millisecond || d > time.Minute {
+		return fmt.Errorf("node: a block time of %v: use 50ms to 1m", d)
 	}
 	return nil
+}
+
+// validatorAt is the configuration of a validator without peers: it has a port and the three after it.
+func validatorAt(chainID, host string, port int, blockTime time.Duration) validatorFile {
+	at := func(i int) string { return net.JoinHostPort(host, strconv.Itoa(port+i)) }
+	return validatorFile{ChainID: chainID, Listen: at(0), RPC: at(1), GRPC: at(2), REST: at(3), BlockMS: int(blockTime.Milliseconds())}
 }
 
 // InitNetwork makes a folder with everything that a new network starts from: a genesis that all validators share, a
@@ -140,13 +151,13 @@ func InitNetwork(dir string, o NetworkOptions) (*Network, error) {
 
 // validator is the configuration of validator i.
 func (o NetworkOptions) validator(i int, keys []chain.Keys) validatorFile {
-	at := func(i, port int) string {
-		return net.JoinHostPort(o.Hosts[i%len(o.Hosts)], strconv.Itoa(o.Port+10*i+port))
+	of := func(i int) validatorFile {
+		return validatorAt(o.ChainID, o.Hosts[i%len(o.Hosts)], o.Port+10*i, o.BlockTime)
 	}
-	f := validatorFile{ChainID: o.ChainID, Listen: at(i, 0), RPC: at(i, 1), GRPC: at(i, 2), REST: at(i, 3), BlockMS: int(o.BlockTime.Milliseconds())}
+	f := of(i)
 	for j, k := range keys {
 		if j != i {
-			f.Peers = append(f.Peers, k.NodeID()+"@"+at(j, 0))
+			f.Peers = append(f.Peers, k.NodeID()+"@"+of(j).Listen)
 		}
 	}
 	return f

@@ -13,28 +13,27 @@ import (
 )
 
 // operate submits messages of the operator of the validator in a folder, through that validator, which runs.
-func operate(ctx context.Context, dir string, messages func(*client.Client, chain.Keys) ([]sdk.Msg, error)) (client.Result, error) {
+func operate(ctx context.Context, dir string, messages func(*client.Client, chain.Keys) ([]sdk.Msg, error)) (r client.Result, err error) {
 	f, err := readValidator(dir)
 	if err != nil {
-		return client.Result{}, err
+		return r, err
 	}
 	keys, err := chain.MakeKeys(dir)
 	if err != nil {
-		return client.Result{}, err
+		return r, err
 	}
-	c, err := client.Connect("http://"+f.RPC, client.NewKey(keys.Operator))
-	if err != nil {
-		return client.Result{}, err
-	}
-	defer c.Close()
-	if err := awaitRecent(ctx, c, 2*time.Duration(f.BlockMS)*time.Millisecond); err != nil {
-		return client.Result{}, err
-	}
-	msgs, err := messages(c, keys)
-	if err != nil {
-		return client.Result{}, err
-	}
-	return c.Submit(ctx, msgs...)
+	err = actAs(ctx, client.NewKey(keys.Operator), "http://"+f.RPC, func(ctx context.Context, c *client.Client) error {
+		if err := awaitRecent(ctx, c, 2*time.Duration(f.BlockMS)*time.Millisecond); err != nil {
+			return err
+		}
+		msgs, err := messages(c, keys)
+		if err != nil {
+			return err
+		}
+		r, err = c.Submit(ctx, msgs...)
+		return err
+	})
+	return r, err
 }
 
 // awaitRecent returns when the validator has seen a block that is not old: what is submitted earlier may be too late for the

@@ -179,20 +179,11 @@ func WithdrawOffer(ctx context.Context, dir string, f PartyFile) error {
 		return err
 	}
 	defer func() { _ = unlock() }()
-	h, err := home.Read(dir)
-	if err != nil {
-		return err
-	}
-	c, err := client.Connect(f.Network, h.Account())
-	if err != nil {
-		return err
-	}
-	defer c.Close()
 	role := run.Worker
 	if f.Role == run.Verifier.String() {
 		role = run.Verifier
 	}
-	return c.Offer(ctx, role, 0, 0)
+	return Act(ctx, dir, f.Network, func(ctx context.Context, c *client.Client) error { return c.Offer(ctx, role, 0, 0) })
 }
 
 // ValidatorStatus is a validator as it and the chain see it.

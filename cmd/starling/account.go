@@ -35,6 +35,26 @@ func (t *target) about(cmd *cobra.Command, args []string) (string, error) {
 	return t.account, nil
 }
 
+// act lets the account of the folder do something. whose says what folder is wanted.
+func (t *target) act(cmd *cobra.Command, whose string, do func(context.Context, *client.Client) error) error {
+	if t.home == "" {
+		return usage(cmd, errors.New("--home is needed: "+whose))
+	}
+	if err := t.settle(cmd); err != nil {
+		return err
+	}
+	err := node.Act(cmd.Context(), t.home, t.network, do)
+	switch {
+	case errors.Is(err, node.ErrNotRegistered):
+		return terminal.WithExit(&terminal.Problem{
+			Code: "NOT_REGISTERED", What: t.account + " takes no part in the network", Fix: "register it with starling worker up, which stakes what --stake says",
+		}, terminal.ExitNotFound)
+	case err != nil:
+		return unreachable(t.network, homeError(err))
+	}
+	return nil
+}
+
 func wantAddress(address string) error {
 	if err := client.CheckAddress(address); err != nil {
 		return terminal.WithExit(&terminal.Problem{
@@ -133,19 +153,13 @@ With -o json: {"from","to","amount_uzen","height","hash"}.`,
 			if err != nil {
 				return err
 			}
-			if t.home == "" {
-				return usage(cmd, errors.New("--home is needed: the folder of the account that sends"))
-			}
-			if err := t.settle(cmd); err != nil {
-				return err
-			}
 			var sent client.Result
-			err = node.Act(cmd.Context(), t.home, t.network, func(ctx context.Context, cl *client.Client) (err error) {
+			err = t.act(cmd, "the folder of the account that sends", func(ctx context.Context, cl *client.Client) (err error) {
 				sent, err = cl.Send(ctx, args[0], amount)
 				return err
 			})
 			if err != nil {
-				return unreachable(t.network, homeError(err))
+				return err
 			}
 			if c.form.Machine() {
 				return c.form.Print(os.Stdout, map[string]any{"from": t.account, "to": args[0], "amount_uzen": amount, "height": sent.Height, "hash": sent.Hash})

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"slices"
@@ -43,10 +44,7 @@ With -o json: {"bars":[{"name","value","bar","holds"}],"mb_per_second":{NAME:NUM
 				return c.form.Print(os.Stdout, r)
 			}
 			w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
-			fmt.Fprintln(w, "FIGURE\tVALUE\tBAR\tHOLDS")
-			for _, b := range r.Bars {
-				fmt.Fprintf(w, "%s\t%.3f\t%.3g\t%v\n", b.Name, b.Value, b.Bar, b.Holds)
-			}
+			printBars(w, r.Bars)
 			fmt.Fprintln(w, "\nTRANSFER\tMB/S\tMB/CPU S")
 			for _, name := range slices.Sorted(maps.Keys(r.MBps)) {
 				fmt.Fprintf(w, "%s\t%.1f\t%.1f\n", name, r.MBps[name], r.CPU[name])
@@ -72,4 +70,12 @@ With -o json: {"bars":[{"name","value","bar","holds"}],"mb_per_second":{NAME:NUM
 	}
 	cmd.Flags().BoolVar(&quick, "quick", false, "take less than a minute")
 	return cmd
+}
+
+// printBars prints a row for every bar.
+func printBars(w io.Writer, bars []benchmark.Bar) {
+	fmt.Fprintln(w, "FIGURE\tVALUE\tBAR\tHOLDS")
+	for _, b := range bars {
+		fmt.Fprintf(w, "%s\t%.3f\t%.3g\t%v\n", b.Name, b.Value, b.Bar, b.Holds)
+	}
 }

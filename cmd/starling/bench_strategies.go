@@ -54,10 +54,7 @@ With -o json: {"bars":[{"name","value","bar","holds"}],"losses":[{"name","loss":
 
 func printStrategies(r *benchmark.StrategiesResult) error {
 	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "FIGURE\tVALUE\tBAR\tHOLDS")
-	for _, b := range r.Bars {
-		fmt.Fprintf(w, "%s\t%.3f\t%.3g\t%v\n", b.Name, b.Value, b.Bar, b.Holds)
-	}
+	printBars(w, r.Bars)
 	fmt.Fprintln(w, "\nSTRATEGY\tLOSS\tSPREAD\tGAP\tFEWER BYTES")
 	for _, l := range r.Losses {
 		fmt.Fprintf(w, "%s\t%.4f\t%.4f\t%+.2f %%\t%.1f\n", l.Name, l.Mean, l.Spread, 100*l.Gap, l.Less)

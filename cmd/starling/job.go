@@ -8,7 +8,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/starling-network/starling/client"
-	"github.com/starling-network/starling/node"
 )
 
 func (c *cli) job() *cobra.Command {
@@ -69,14 +68,14 @@ func homeFlag(cmd *cobra.Command, home *string) {
 }
 
 func (c *cli) steer(cmd *cobra.Command, home, network, job, verb string, step func(context.Context, *client.Client) error) error {
-	if home == "" {
-		return usage(cmd, fmt.Errorf("--home is needed: the folder of the account that ordered the job"))
+	if home != "" { // else act says that it is needed
+		if err := wantNetwork(cmd, network); err != nil {
+			return err
+		}
 	}
-	if err := wantNetwork(cmd, network); err != nil {
+	t := target{home: home, network: network}
+	if err := t.act(cmd, "the folder of the account that ordered the job", step); err != nil {
 		return err
-	}
-	if err := node.Act(cmd.Context(), home, network, step); err != nil {
-		return unreachable(network, homeError(err))
 	}
 	if c.form.Machine() {
 		return c.form.Print(os.Stdout, map[string]string{"job": job, "done": verb})

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 
@@ -71,20 +70,8 @@ With -o json: what starling account show prints.`,
 
 // restake changes the stake of the account of a folder, and says what it is then.
 func (c *cli) restake(cmd *cobra.Command, t *target, change func(context.Context, *client.Client) error) error {
-	if t.home == "" {
-		return usage(cmd, errors.New("--home is needed: the folder of the account"))
-	}
-	if err := t.settle(cmd); err != nil {
+	if err := t.act(cmd, "the folder of the account", change); err != nil {
 		return err
-	}
-	err := node.Act(cmd.Context(), t.home, t.network, change)
-	if errors.Is(err, node.ErrNotRegistered) {
-		return terminal.WithExit(&terminal.Problem{
-			Code: "NOT_REGISTERED", What: t.account + " takes no part in the network", Fix: "register it with starling worker up, which stakes what --stake says",
-		}, terminal.ExitNotFound)
-	}
-	if err != nil {
-		return unreachable(t.network, homeError(err))
 	}
 	a, err := node.ReadAccount(cmd.Context(), t.network, t.account)
 	if err != nil {

@@ -2,6 +2,7 @@ package benchmark
 
 import (
 	"math"
+	"slices"
 
 	"github.com/starling-network/starling/compute/tensor"
 )
@@ -19,8 +20,8 @@ var attacks = []struct {
 }
 
 // hostile replaces the last updates of a round.
-func hostile(n int, element func(mean, deviation float64, first float32) float32) func([][]*tensor.Tensor) ([][]*tensor.Tensor, error) {
-	return func(deltas [][]*tensor.Tensor) ([][]*tensor.Tensor, error) {
+func hostile(n int, element func(mean, deviation float64, first float32) float32) func([][]*tensor.Tensor) [][]*tensor.Tensor {
+	return func(deltas [][]*tensor.Tensor) [][]*tensor.Tensor {
 		honest := deltas[:len(deltas)-n]
 		lie := make([]*tensor.Tensor, len(honest[0]))
 		for i, t := range honest[0] {
@@ -38,10 +39,6 @@ func hostile(n int, element func(mean, deviation float64, first float32) float32
 				y[k] = element(mean, math.Sqrt(square), t.F32()[k])
 			}
 		}
-		all := append([][]*tensor.Tensor(nil), honest...)
-		for range n {
-			all = append(all, lie)
-		}
-		return all, nil
+		return slices.Concat(honest, slices.Repeat([][]*tensor.Tensor{lie}, n))
 	}
 }

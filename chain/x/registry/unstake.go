@@ -2,12 +2,14 @@ package registry
 
 import (
 	"context"
+	"errors"
 
 	"cosmossdk.io/collections"
 	sdk "github.com/cosmos/cosmos-sdk/types"
 
 	"github.com/starling-network/starling/chain/adapter"
 	"github.com/starling-network/starling/chain/x/registry/registrypb"
+	"github.com/starling-network/starling/protocol/registry"
 )
 
 // Unstake implements registrypb.MsgServer.
@@ -24,17 +26,23 @@ func (k *Keeper) Unstake(ctx context.Context, m *registrypb.MsgUnstake) (*regist
 	if err != nil {
 		return nil, Refusals.Wrap(err)
 	}
+	if err := k.plan(ctx, old, p); err != nil {
+		return nil, err
+	}
+	return &registrypb.MsgUnstakeResponse{Height: p.LeavesAt}, k.set(ctx, p)
+}
+
+// plan keeps at which height what leaves a stake is looked at, in place of the height before.
+func (k *Keeper) plan(ctx context.Context, old, p registry.Participant) error {
 	if old.LeavesAt > 0 {
 		if err := k.leaving.Remove(ctx, collections.Join(old.LeavesAt, p.ID)); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	if p.LeavesAt > 0 {
-		if err := k.leaving.Set(ctx, collections.Join(p.LeavesAt, p.ID)); err != nil {
-			return nil, err
-		}
+		return k.leaving.Set(ctx, collections.Join(p.LeavesAt, p.ID))
 	}
-	return &registrypb.MsgUnstakeResponse{Height: p.LeavesAt}, k.set(ctx, p)
+	return nil
 }
 
 // Limits of what a block does about stakes that leave.
@@ -55,9 +63,6 @@ func (k *Keeper) release(ctx context.Context) error {
 		return err
 	}
 	for _, key := range due[:min(len(due), maxReleased)] {
-		if err := k.leaving.Remove(ctx, key); err != nil {
-			return err
-		}
 		if err := k.payOut(ctx, key.K2(), height); err != nil {
 			return err
 		}
@@ -66,7 +71,7 @@ func (k *Keeper) release(ctx context.Context) error {
 }
 
 func (k *Keeper) payOut(ctx context.Context, id string, height int64) error {
-	p, err := k.Get(ctx, id)
+	old, err := k.Get(ctx, id)
 	if err != nil {
 		return err
 	}
@@ -75,14 +80,12 @@ func (k *Keeper) payOut(ctx context.Context, id string, height int64) error {
 		return err
 	}
 	if part {
-		p.LeavesAt = height + postponed
-		if err := k.leaving.Set(ctx, collections.Join(p.LeavesAt, id)); err != nil {
-			return err
-		}
-		return k.participants.Set(ctx, id, p)
+		later := old
+		later.LeavesAt = height + postponed
+		return errors.Join(k.plan(ctx, old, later), k.participants.Set(ctx, id, later))
 	}
-	p, amount := p.Release()
-	if err := k.set(ctx, p); err != nil || amount == 0 {
+	p, amount := old.Release()
+	if err := errors.Join(k.plan(ctx, old, p), k.set(ctx, p)); err != nil || amount == 0 {
 		return err
 	}
 	to, err := sdk.AccAddressFromBech32(id)
