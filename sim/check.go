@@ -65,9 +65,10 @@ func (Money) Block(w *World) error {
 // End implements Checker.
 func (Money) End(*World) error { return nil }
 
-// Justice checks at the end that nobody lost stake but those who broke the rules.
+// Justice checks at the end that nobody lost stake but those who broke the rules, or could not be reached when it was their move.
 type Justice struct {
 	Guilty []string // names of those who may be slashed
+	Away   []string // of those who may be, for their silence
 }
 
 // Block implements Checker.
@@ -79,13 +80,25 @@ func (j Justice) End(w *World) error {
 	if err != nil {
 		return err
 	}
+	receipts, err := w.Receipts()
+	if err != nil {
+		return err
+	}
 	for _, p := range participants {
 		name := w.Name(p.ID)
-		if !slices.Contains(j.Guilty, name) && (p.Stake != stake || p.Slashed > 0 || p.Jailed) {
+		kept := p.Stake == stake && p.Slashed == 0 && !p.Jailed
+		if !kept && !slices.Contains(j.Guilty, name) && !(slices.Contains(j.Away, name) && onlySilent(receipts, p.ID)) {
 			return fmt.Errorf("justice: %s kept the rules, and has lost %d uzen of its stake", name, p.Slashed)
 		}
 	}
 	return nil
+}
+
+// onlySilent reports whether all that somebody was slashed for is silence in a dispute.
+func onlySilent(receipts []reward.Receipt, who string) bool {
+	return !slices.ContainsFunc(receipts, func(r reward.Receipt) bool {
+		return r.Who == who && r.Kind == reward.Slash && r.Reason != reward.Silent
+	})
 }
 
 // Pay checks at the end that no work was paid twice: nobody is paid more often for a unit than it committed to it, and
@@ -93,6 +106,7 @@ func (j Justice) End(w *World) error {
 // every commitment whose update could be had, also for those in rounds that were rolled back.
 type Pay struct {
 	Guilty []string // names of those who may go without
+	Away   []string // of those who may, for a unit that was challenged in their silence
 
 	commits map[duty]int
 	rolled  bool
@@ -192,7 +206,9 @@ func (p *Pay) End(w *World) error {
 func (p *Pay) all(receipts []reward.Receipt, name func(id string) string) error {
 	open := maps.Clone(p.commits)
 	for _, r := range receipts {
-		if r.Kind == reward.Work && (r.Amount > 0 || r.Reason == reward.Unavailable || r.Reason == reward.Odd || r.Reason == reward.Outside) {
+		known := r.Reason == reward.Unavailable || r.Reason == reward.Odd || r.Reason == reward.Outside ||
+			(r.Reason == reward.Silent || r.Reason == reward.Forfeited) && slices.Contains(p.Away, name(r.Who))
+		if r.Kind == reward.Work && (r.Amount > 0 || known) {
 			open[duty{r.Round, r.Unit, r.Who}]--
 		}
 	}

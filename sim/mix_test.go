@@ -105,16 +105,11 @@ func churn(c *Config, r *rand.Rand) {
 	}
 }
 
-// away are those who are switched off or cut off for longer than a move in a dispute may take: who accuses them falsely wins by
-// their silence. It is no more than the rules promise to who stays reachable.
+// away are those who are switched off or cut off for longer than a move in a dispute may take: who accuses them falsely, or
+// challenges a fault that they planted, wins by their silence. It is no more than the rules promise to who stays reachable.
 func away(c Config) (names []string) {
-	accused := false
-	for _, a := range c.Acts {
-		_, accuses := a.(adversary.Accuses)
-		accused = accused || accuses
-	}
 	for _, f := range c.Faults {
-		if accused && f.For >= 20*time.Second {
+		if f.For >= 20*time.Second {
 			names = append(names, f.Who)
 		}
 	}
@@ -122,8 +117,8 @@ func away(c Config) (names []string) {
 }
 
 func playMix(c Config) (Outcome, error) {
-	guilty := append(slices.Collect(maps.Keys(c.Acts)), away(c)...)
-	w, err := New(c, Money{}, &Pay{Guilty: guilty}, Justice{Guilty: guilty}, &Lineage{Honest: c.AuditPPM == 1_000_000 && !c.Drawn})
+	guilty, away := slices.Collect(maps.Keys(c.Acts)), away(c)
+	w, err := New(c, Money{}, &Pay{Guilty: guilty, Away: away}, Justice{Guilty: guilty, Away: away}, &Lineage{Honest: c.AuditPPM == 1_000_000 && !c.Drawn})
 	if err != nil {
 		return Outcome{}, err
 	}
@@ -159,7 +154,7 @@ func TestMix(t *testing.T) {
 		}
 		o, err := playMix(c)
 		if err != nil {
-			t.Errorf("%v\nworkers %d, verifiers %d, slices %d, audits %d ppm (drawn segments: %v), acts %v, faults %v, comes %v, goes %v, link %+v\nreplay: go test ./sim -run 'TestMix$' -v -seeds 1 -seed %d",
+			t.Errorf("%v\nworkers %d, verifiers %d, slices %d, audits %d ppm (drawn segments: %v), acts %#v, faults %v, comes %v, goes %v, link %+v\nreplay: go test ./sim -run 'TestMix$' -v -seeds 1 -seed %d",
 				err, c.Workers, c.Verifiers, c.Slices, c.AuditPPM, c.Drawn, c.Acts, c.Faults, c.Comes, c.Goes, c.Link, s)
 		}
 		lies += len(c.Acts)

@@ -86,7 +86,7 @@ func (d *draft) owners(workers []string, shares []uint32) []string {
 
 // questionOrigin audits what handed on the state that a unit starts from, once the unit is taken from its worker. Whoever has
 // it then may not get that state, and would find, when it computes it, another than the committed one: only a verifier can
-// do something about that, another than may have passed it as a friend.
+// do something about that, another than may have passed it as a friend. One that stopped at a drawn segment has not seen it.
 func (d *draft) questionOrigin(i int) {
 	before, ok := d.Before(d.Lap)
 	if !ok {
@@ -94,7 +94,7 @@ func (d *draft) questionOrigin(i int) {
 	}
 	l := d.lap(before.Round)
 	switch u := &l.Units[i]; {
-	case len(d.Active(Verifier)) == 0 || u.Passed && len(d.Active(Verifier)) == 1:
+	case len(d.Active(Verifier)) == 0 || u.Passed && u.Segment == 0 && len(d.Active(Verifier)) == 1:
 	case u.Status == Committed || u.Status == Disputed: // it is audited when its audits are drawn, or the dispute is over
 		u.Audited, u.Segment = true, 0
 	case u.Status == Auditing && u.Segment != 0, u.Status == Accepted:

@@ -96,29 +96,59 @@ func TestCommitmentsToCarriedState(t *testing.T) {
 // Who takes a unit over lets another verifier look at what was handed on to it, also when one has passed that.
 func TestTakingOverQuestionsTheOrigin(t *testing.T) {
 	g := begin(t, carrying(), crew(4, 2))
-	g.round()
-	g.passAll()
-	g.tick(1)
-	before := g.unit(0, 2)
-	if before.Status != Accepted || !before.Passed {
-		t.Fatalf("nothing to see: %+v", before)
-	}
-	for _, i := range []uint32{0, 1, 3} {
-		g.commit(i)
-	}
-	late := g.unit(1, 2).Worker
-	for range 60 {
-		if g.unit(1, 2).Worker == late {
-			g.tick(1)
-		}
-	}
-	after := g.unit(0, 2)
-	if g.unit(1, 2).Worker == late || after.Status != Auditing || after.Verifier == before.Verifier || after.Segment != 0 {
-		t.Errorf("unit 2 of round 1 is with %s, of round 0 it is %+v", g.unit(1, 2).Worker, after)
+	before, after := g.takeOver(2)
+	if after.Status != Auditing || after.Verifier == before.Verifier || after.Segment != 0 {
+		t.Errorf("what was handed on is not audited: %+v", after)
 	}
 	if slices.ContainsFunc([]uint32{0, 1, 3}, func(i uint32) bool { return g.unit(0, i).Status != Accepted }) {
 		t.Error("what nobody took over is audited again")
 	}
+}
+
+// The only verifier is asked again if it has seen a part, and not if it has seen all.
+func TestTheOnlyVerifierIsAskedForTheRest(t *testing.T) {
+	part := carrying()
+	part.Drawn = true
+	asked := map[bool]bool{}
+	for unit := range part.Units {
+		g := begin(t, part, crew(4, 1))
+		before, after := g.takeOver(unit)
+		partly := before.Segment != 0
+		asked[partly] = true
+		if partly != (after.Status == Auditing) || after.Segment != 0 {
+			t.Errorf("passed to the end of segment %d, then %+v", before.Segment, after)
+		}
+	}
+	if !asked[true] || !asked[false] {
+		t.Errorf("nothing to see: %v", asked)
+	}
+}
+
+// takeOver plays two rounds in which everything passes, but that the worker of a unit of the second is late. It returns what was
+// handed on to that unit, before and after.
+func (g *stage) takeOver(unit uint32) (before, after Unit) {
+	g.t.Helper()
+	g.round()
+	g.passAll()
+	g.tick(1)
+	if before = g.unit(0, unit); before.Status != Accepted || !before.Passed {
+		g.t.Fatalf("nothing to see: %+v", before)
+	}
+	for _, u := range g.lap(1).Units {
+		if u.Index != unit {
+			g.commit(u.Index)
+		}
+	}
+	late := g.unit(1, unit).Worker
+	for range 60 {
+		if g.unit(1, unit).Worker == late {
+			g.tick(1)
+		}
+	}
+	if g.unit(1, unit).Worker == late {
+		g.t.Fatal("nobody takes over")
+	}
+	return before, g.unit(0, unit)
 }
 
 // What was built on a verdict's round is given up: it may have started from a state that nobody has.

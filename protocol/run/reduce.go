@@ -108,7 +108,7 @@ func (d *draft) move(slice uint32) {
 
 // lateReducers replaces those that missed a deadline, or in a contest gives them more time: there is nobody else.
 func (d *draft) lateReducers(slice uint32) {
-	x := &d.Slices[slice]
+	x, stuck := &d.Slices[slice], d.stuck()
 	for _, i := range d.live(slice) {
 		r := &x.Reducers[i]
 		owes := r.CID == "" && (x.Status != Reducing || r.Seal.IsZero())
@@ -116,7 +116,9 @@ func (d *draft) lateReducers(slice uint32) {
 			continue
 		}
 		d.emit(Event{Kind: SliceMissed, Round: d.Round, Unit: slice, Who: r.Member, Why: WhyMissedDeadline})
-		d.change(r.Member, func(m *Member) { m.Silent++ })
+		if !stuck {
+			d.change(r.Member, func(m *Member) { m.Silent++ })
+		}
 		if m, _ := d.Member(r.Member); m.Silent >= patience {
 			d.leave(r.Member, WhyMissedSlices)
 		}

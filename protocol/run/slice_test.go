@@ -239,6 +239,39 @@ func TestSilentReducerIsReplaced(t *testing.T) {
 	}
 }
 
+// A worker whose update nobody can have may be long in a dispute. Nobody is let go for what the update is needed for.
+func TestNobodyIsLateForAWithheldUpdate(t *testing.T) {
+	for _, slices := range []uint32{0, 2} {
+		all := sliced(slices)
+		g := begin(t, all, crew(4, 2))
+		g.toAudits()
+		const unit = 1
+		liar := g.s.Units[unit].Worker
+		for _, m := range g.s.Members {
+			if m.ID != liar {
+				g.must(func(s State) (State, []Event, error) { return s.Missing(g.env(), m.ID, 0, unit, 0, 0) })
+			}
+		}
+		for _, a := range g.s.Units {
+			if a.Index != unit {
+				g.pass(a.Verifier, 0, a.Index)
+			}
+		}
+		g.challenge(g.s.Units[unit].Verifier, 0, unit)
+		g.tick(200)
+		g.verdict(0, unit, true)
+		for _, m := range g.s.Members {
+			if m.Active == (m.ID == liar) || m.ID != liar && m.Silent > 0 {
+				t.Errorf("%d slices: %+v", slices, m)
+			}
+		}
+		g.tick(2)
+		g.commitAll()
+		g.reduceAll(nil)
+		g.phase(Attest)
+	}
+}
+
 // A liar is outvoted by all, in whichever order it speaks; it is out of the run, not slashed, and its open work is audited.
 func TestLyingReducer(t *testing.T) {
 	for _, first := range []bool{true, false} {

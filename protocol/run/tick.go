@@ -21,8 +21,8 @@ func (s State) Tick(env Env) (State, []Event) {
 	case Reduce:
 		d.reduce()
 	case Attest:
-		if !d.Attestable() {
-			d.Since = env.Height // nobody can vote
+		if !d.Attestable() || d.stuck() {
+			d.Since = env.Height // nobody can vote, or not everybody can
 		}
 		d.lateVotes()
 	}
