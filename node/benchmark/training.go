@@ -102,6 +102,10 @@ func (r *NetworkResult) utilisation(ctx context.Context, base sim.Round, shapes 
 		}
 		r.Rounds = append(r.Rounds, row)
 	}
+	var err error
+	if base.Update, err = updateBytes(codec.Int8, shapes); err != nil {
+		return err
+	}
 	base.Block = 5 * time.Second // which it is not the better for, and quicker played
 	failing, _, err := play(ctx, base, rounds, 0, roundFails)
 	if err != nil {

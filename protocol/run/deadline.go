@@ -3,13 +3,15 @@ package run
 import "slices"
 
 // The deadline of a duty follows what was observed: the median, plus four times the median absolute deviation, plus a
-// floor. Who has just missed one is given twice the time the next time, so that a slow machine is measured before patience
+// quarter of the median and at least a floor: to wait for a machine that comes back from a fault costs less than to let another
+// begin anew. Who has just missed one is given twice the time the next time, so that a slow machine is measured before patience
 // with it ends, and a network that slows down as a whole does not lose all its members.
 const (
 	remembered = 32 // observations
 	trusted    = 8  // observations; with fewer there is more time, see TrainDeadline and adapt
 	novice     = 4  // times the deadline of others, that a worker has which is not measured: it may still have to fetch what it needs
 	spread     = 4
+	slack      = 4 // part of the median
 	floor      = 5 // blocks
 )
 
@@ -68,7 +70,7 @@ func typical(seen []int64) int64 {
 	for i, w := range seen {
 		away[i] = max(w-middle, middle-w)
 	}
-	return middle + spread*median(away) + floor
+	return middle + spread*median(away) + max(floor, middle/slack)
 }
 
 // adapt is a deadline that is not below the first one before enough is observed.

@@ -189,8 +189,7 @@ func (d *draft) accept(l *Lap, i int) {
 	}
 }
 
-// reassign gives a unit of the current round to another worker: of those who have not failed it, or else of all, one with
-// the fewest open units. Once an audit of a unit is drawn, all its later attempts are audited.
+// reassign gives a unit of the current round to another worker. Once an audit of a unit is drawn, all its later attempts are audited.
 func (d *draft) reassign(i int, why string) {
 	if d.halted() {
 		return
@@ -212,9 +211,9 @@ func (d *draft) reassign(i int, why string) {
 		next.Former = former(append(slices.Clip(old.Former), old.holder()))
 	}
 	d.Units[i] = next // nobody's while open units are counted
-	next.Worker = d.substitute(next)
+	next.Worker = d.substitute(old, next)
 	next.Deadline = d.owed(next.Worker, d.env.Height)
-	if next.Worker == old.Worker && old.Status == Assigned { // nobody else is there: it has more time
+	if next.Worker == old.Worker && old.Status == Assigned { // nobody else has less to do: it has more time
 		old.Deadline = next.Deadline
 		d.Units[i] = old
 		return
@@ -227,27 +226,42 @@ func (d *draft) reassign(i int, why string) {
 	}
 }
 
-func (d *draft) substitute(u Unit) string {
-	pool := d.Active(Worker)
-	fresh := slices.DeleteFunc(slices.Clone(pool), func(id string) bool { return slices.Contains(u.Refused, id) })
-	if len(fresh) > 0 {
-		pool = fresh
+// substitute draws who gets a unit: of those who have not failed it, or else of all, one with the fewest open units, those that
+// it is late with among them. Who is late keeps the unit unless another has less to do: it is at work, and the other is not.
+func (d *draft) substitute(old, u Unit) string {
+	all, open := d.Active(Worker), d.load()
+	fresh := slices.DeleteFunc(slices.Clone(all), func(id string) bool { return slices.Contains(u.Refused, id) })
+	keeps := old.Status == Assigned && d.active(old.Worker)
+	for _, pool := range [][]string{fresh, all} {
+		if len(pool) == 0 {
+			continue
+		}
+		fewest := open[slices.MinFunc(pool, func(a, b string) int { return open[a] - open[b] })]
+		if keeps && fewest >= open[old.Worker] {
+			continue
+		}
+		pool = slices.DeleteFunc(pool, func(id string) bool { return open[id] > fewest })
+		return pool[d.pick("substitute", d.Round, u, len(pool))]
 	}
-	if len(pool) == 0 {
-		return ""
+	if keeps {
+		return old.Worker
 	}
+	return ""
+}
+
+// load counts the open units of the round that workers have or are late with.
+func (d *draft) load() map[string]int {
 	open := make(map[string]int)
-	for _, other := range d.Units {
-		if other.Status == Assigned {
-			open[other.Worker]++
+	for _, u := range d.Units {
+		if u.Status != Assigned {
+			continue
+		}
+		open[u.Worker]++
+		for _, h := range u.Former {
+			open[h.Worker]++
 		}
 	}
-	fewest := open[pool[0]]
-	for _, id := range pool {
-		fewest = min(fewest, open[id])
-	}
-	pool = slices.DeleteFunc(pool, func(id string) bool { return open[id] > fewest })
-	return pool[d.pick("substitute", d.Round, u, len(pool))]
+	return open
 }
 
 func (d *draft) pick(purpose string, round uint32, u Unit, n int) int {

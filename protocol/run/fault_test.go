@@ -431,8 +431,9 @@ func TestDeadlineAdapts(t *testing.T) {
 	}{
 		"nothing":    {nil, 50},
 		"few":        {same(7, 3), 50},
-		"few slow":   {same(7, 60), 65},
+		"few slow":   {same(7, 60), 75},
 		"enough":     {same(8, 3), 8},
+		"long":       {same(8, 100), 125},
 		"spread":     {[]int64{2, 2, 4, 4, 6, 6, 8, 8}, 6 + 4*2 + 5},
 		"stragglers": {append(same(20, 3), same(10, 1000)...), 8},
 	} {
