@@ -38,9 +38,14 @@ type network struct {
 
 func start(t *testing.T, names ...string) *network {
 	t.Helper()
+	return startChain(t, "test", names...)
+}
+
+func startChain(t *testing.T, chainID string, names ...string) *network {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	t.Cleanup(cancel)
-	n := &network{t: t, ctx: ctx, config: chain.Config{Home: t.TempDir(), ChainID: "test", BlockTime: 50 * time.Millisecond, Log: t.Output()}}
+	n := &network{t: t, ctx: ctx, config: chain.Config{Home: t.TempDir(), ChainID: chainID, BlockTime: 50 * time.Millisecond, Log: t.Output()}}
 	for _, name := range names {
 		n.config.Accounts = append(n.config.Accounts, chain.Funded{Address: key(name).Address(), Amount: funds})
 	}
