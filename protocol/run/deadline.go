@@ -54,7 +54,7 @@ func (d *draft) hurry() {
 	blocks := d.patience(novice) // of all of them: this is done with every commitment
 	for i := range d.Units {
 		u := &d.Units[i]
-		if u.Status != Assigned {
+		if u.Status != Assigned || u.Deadline <= max(u.AssignedAt+blocks, d.env.Height+floor) {
 			continue
 		}
 		if m, _ := d.Member(u.Worker); m.Speed == 0 {
