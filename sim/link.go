@@ -94,22 +94,23 @@ func (p *process) fetch(ctx context.Context, c blob.CID, holders []string) ([]by
 // blobs implements party.Blobs.
 type blobs struct{ process *process }
 
+// A blob that its holder has not published yet is asked for again, as a node does.
 const (
-	askAgain  = 100 * time.Millisecond
-	askAtMost = 200 // times
+	askAgain = 100 * time.Millisecond
+	askFor   = 20 * time.Second
 )
 
 // Await implements party.Blobs.
 func (b blobs) Await(ctx context.Context, c blob.CID, holders []string) (data []byte, err error) {
-	for range askAtMost {
-		if data, err = b.process.fetch(ctx, c, holders); err == nil {
-			return data, nil
+	clock := &b.process.world.clock
+	for until := clock.now + askFor; ; {
+		if data, err = b.process.fetch(ctx, c, holders); err == nil || clock.now >= until {
+			return data, err
 		}
-		if err := b.process.world.clock.sleep(askAgain); err != nil {
+		if err := clock.sleep(askAgain); err != nil {
 			return nil, err
 		}
 	}
-	return nil, err
 }
 
 // Fetch implements party.Blobs.

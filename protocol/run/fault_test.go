@@ -249,7 +249,15 @@ func TestMissingUpdate(t *testing.T) {
 	if err := g.do(func(s State) (State, []Event, error) { return s.Missing(g.env(), others[0], 0, 2, 0, 0) }); !errors.Is(err, ErrDuplicate) {
 		t.Errorf("second report: %v", err)
 	}
+	silent := func(id string) uint32 { m, _ := g.s.Member(id); return m.Silent }
+	g.tick(int(terms().Deadlines.Attest))
+	if silent(others[0]) != 1 || silent(others[2]) != 1 {
+		t.Errorf("%+v", g.s.Members)
+	}
 	g.must(func(s State) (State, []Event, error) { return s.Missing(g.env(), others[2], 0, 2, 0, 0) })
+	if silent(others[0]) != 1 || silent(others[2]) != 0 {
+		t.Errorf("who reports is not silent: %+v", g.s.Members)
+	}
 	g.phase(Attest) // the audit of the unit needs no update, and goes on
 	g.passAll()
 	g.phase(Train)

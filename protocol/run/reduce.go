@@ -9,8 +9,11 @@ import (
 // panel is how many members compute a slice that nobody contests and that is not audited.
 const panel = 2
 
-// MergeDeadline is the number of blocks in which a reducer owes its next seal.
-func (s State) MergeDeadline() int64 { return adapt(s.Merges, s.Terms.Deadlines.Attest) }
+// MergeDeadline is the number of blocks in which a reducer owes its next seal. However quick others were, it has time to find
+// that nobody has an update that it needs, and to report that: an eighth of what it has when nobody was seen yet.
+func (s State) MergeDeadline() int64 {
+	return max(adapt(s.Merges, s.Terms.Deadlines.Attest), s.Terms.Deadlines.Attest/8)
+}
 
 func (d *draft) dueSlice(id string) int64 {
 	m, _ := d.Member(id)

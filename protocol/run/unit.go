@@ -81,7 +81,8 @@ func (m *Member) measure(blocks int64) {
 }
 
 // Missing is the report of a member that it cannot fetch the update of a unit of the current round, or that slice of it which
-// it needs. When more than half of the members other than its worker have said so, the unit is done again by another.
+// it needs. It is an answer, if not the vote that was asked for. When more than half of the members other than its worker have
+// said so, the unit is done again by another.
 func (s State) Missing(env Env, from string, round, unit, attempt, slice uint32) (State, []Event, error) {
 	u, err := s.admit(from, round, unit, attempt)
 	if err != nil {
@@ -106,6 +107,7 @@ func (s State) Missing(env Env, from string, round, unit, attempt, slice uint32)
 		d.Units[unit].Lost = slice
 	}
 	d.Units[unit].Missing = append(slices.Clip(u.Missing), from)
+	d.change(from, func(m *Member) { m.Silent = 0 })
 	if u.Status == Accepted || s.Tolerant(u) {
 		d.withheld(int(unit))
 	}
