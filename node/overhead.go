@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 
 	"github.com/starling-network/starling/client/job"
+	"github.com/starling-network/starling/protocol/reward"
 )
 
 // OverheadOptions say on what the cost of audits is measured.
@@ -21,7 +22,7 @@ type OverheadOptions struct {
 // Overhead is what audits add to the time of an honest run on one machine.
 type Overhead struct {
 	Rounds  int       `json:"rounds"`  // that count
-	Drawn   []int     `json:"drawn"`   // audits of each run, those of the warm-up with them
+	Drawn   []int     `json:"drawn"`   // audits of the rounds that count, of each run with audits
 	With    []float64 `json:"with"`    // seconds of the rounds that count, of each run with audits
 	Without []float64 `json:"without"` // and of each without
 }
@@ -69,26 +70,35 @@ func MeasureOverhead(ctx context.Context, opt OverheadOptions) (*Overhead, error
 			if o.Rounds = s.Rounds - opt.WarmUp; o.Rounds < 1 {
 				return nil, fmt.Errorf("node: a run of %d rounds has none after a warm-up of %d", s.Rounds, opt.WarmUp)
 			}
-			took, err := roundSeconds(filepath.Join(dir, fileMetrics), opt.WarmUp)
+			took, audits, err := after(dir, opt.WarmUp)
 			if err != nil {
 				return nil, err
 			}
 			*side.seconds = append(*side.seconds, took)
 			if s.Audits.Drawn > 0 {
-				o.Drawn = append(o.Drawn, s.Audits.Drawn)
+				o.Drawn = append(o.Drawn, audits)
 			}
 		}
 	}
 	return o, nil
 }
 
-// roundSeconds sums the seconds of the rounds of a run after the first ones.
-func roundSeconds(path string, after int) (sum float64, err error) {
-	records, err := readLines[Metric](path)
-	for _, m := range records {
-		if m.Kind == "round" && int(m.Round) > after {
-			sum += m.Seconds
+// after returns the seconds of the rounds of a run after the first ones, and the audits of their units.
+func after(dir string, first int) (seconds float64, audits int, err error) {
+	metrics, err := readLines[Metric](filepath.Join(dir, fileMetrics))
+	if err != nil {
+		return 0, 0, err
+	}
+	for _, m := range metrics {
+		if m.Kind == "round" && int(m.Round) > first {
+			seconds += m.Seconds
 		}
 	}
-	return sum, err
+	receipts, err := readLines[receiptLine](filepath.Join(dir, fileReceipts))
+	for _, r := range receipts {
+		if r.Kind == reward.Audit && int(r.Round) > first {
+			audits++
+		}
+	}
+	return seconds, audits, err
 }

@@ -7,19 +7,24 @@ import (
 )
 
 func TestOverheadCountsTheRoundsAfterTheWarmUp(t *testing.T) {
-	path := filepath.Join(t.TempDir(), fileMetrics)
-	lines := `{"kind":"round","round":0}
+	dir := t.TempDir()
+	for name, lines := range map[string]string{fileMetrics: `{"kind":"round","round":0}
 {"kind":"step","round":1,"step":1}
 {"kind":"round","round":1,"seconds":9}
 {"kind":"step","round":2,"step":2,"seconds":7}
 {"kind":"round","round":2,"seconds":2}
 {"kind":"round","round":3,"seconds":3}
-`
-	if err := os.WriteFile(path, []byte(lines), 0o644); err != nil {
-		t.Fatal(err)
+`, fileReceipts: `{"kind":"audit","round":1}
+{"kind":"work","round":2}
+{"kind":"audit","round":2}
+{"kind":"audit","round":3}
+`} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(lines), 0o644); err != nil {
+			t.Fatal(err)
+		}
 	}
-	if s, err := roundSeconds(path, 1); err != nil || s != 5 {
-		t.Errorf("%v seconds, %v", s, err)
+	if s, audits, err := after(dir, 1); err != nil || s != 5 || audits != 2 {
+		t.Errorf("%v seconds, %d audits, %v", s, audits, err)
 	}
 	if r := (Overhead{With: []float64{12, 11}, Without: []float64{10, 13}}).Ratio(); r != 1.1 {
 		t.Errorf("ratio %v", r)
