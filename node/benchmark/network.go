@@ -59,7 +59,7 @@ type NetworkOptions struct {
 
 // Quick and Thorough are the options of the command.
 var (
-	Quick    = NetworkOptions{Bytes: 64 << 20, Repeat: 5, Link: 6 * time.Second, Training: 7}
+	Quick    = NetworkOptions{Bytes: 64 << 20, Repeat: 3, Link: 5 * time.Second, Training: 4}
 	Thorough = NetworkOptions{Bytes: 256 << 20, Repeat: 9, Link: 30 * time.Second, Training: 25}
 )
 

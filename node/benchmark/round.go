@@ -26,6 +26,9 @@ type played struct {
 // from the end of the first to that of the last. A small model stands for the one that is meant: its units take as long, and
 // its links are slower as its updates are shorter.
 func play(ctx context.Context, r sim.Round, rounds uint32, slices uint32, fails failure) (p played, small *sim.Job, err error) {
+	if r.Update < 1 {
+		return p, nil, fmt.Errorf("benchmark: updates of %d bytes say nothing about links", r.Update)
+	}
 	small, err = sim.NewJob(sim.Size{Rounds: rounds, Units: uint32(r.Workers), Steps: 10, Segment: 3})
 	if err != nil {
 		return p, nil, err
