@@ -130,5 +130,5 @@ func (d *draft) withheld(i int) {
 // stuck reports whether the round cannot go on whoever is there: a dispute is open about a unit of it, whose update its worker
 // need not serve, or most members cannot fetch one that is still to be audited. What is late until then is nobody's fault.
 func (d *draft) stuck() bool {
-	return slices.ContainsFunc(d.Units, func(u Unit) bool { return u.Status == Disputed || d.most(u.Worker, u.Missing) })
+	return slices.ContainsFunc(d.Units, func(u Unit) bool { return u.Status == Disputed || len(u.Missing) > 0 && d.most(u.Worker, u.Missing) })
 }
