@@ -80,7 +80,7 @@ func (l *launcher) read(s api.Spec) (*job.Job, error) {
 	set := append(slices.Clone(s.Overrides), "output.dir="+strconv.Quote(l.root))
 	j, err := job.Parse([]byte(s.Config), filepath.Join(l.data, fileJob), set...)
 	if err == nil {
-		err = j.Confine()
+		err = j.Confine(l.root)
 	}
 	if err == nil {
 		err = j.CheckFiles()

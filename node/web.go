@@ -13,6 +13,7 @@ import (
 	"github.com/starling-network/starling/client/api"
 	"github.com/starling-network/starling/compute/kernel"
 	"github.com/starling-network/starling/node/runs"
+	"github.com/starling-network/starling/node/tuning"
 	"github.com/starling-network/starling/web"
 )
 
@@ -63,7 +64,8 @@ func ServeWeb(ctx context.Context, dir string, o WebOptions) error {
 	if err != nil {
 		return errors.Join(err, l.Close())
 	}
-	c.Launcher = jobs
+	shelf := tuning.NewShelf(jobs.data)
+	c.Launcher, c.Files, c.Tuner = jobs, shelf, tuning.NewTuner(shelf, jobs.root)
 	stopped := make(chan struct{})
 	go func() {
 		defer close(stopped)

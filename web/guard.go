@@ -129,7 +129,7 @@ func requestID(r *http.Request) string {
 const contentPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'; font-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 // guard stands before every handler: it numbers the request, refuses what no page of this server and no program sends, bounds
-// how much is read and how long may be written, and turns a panic into an answer.
+// how long may be written, and turns a panic into an answer.
 func (s *Server) guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		began := time.Now()
@@ -143,7 +143,6 @@ func (s *Server) guard(next http.Handler) http.Handler {
 		h.Set("Cross-Origin-Opener-Policy", "same-origin")
 		h.Set("Content-Security-Policy", contentPolicy)
 		_ = http.NewResponseController(w).SetWriteDeadline(began.Add(writePatience)) // a recorder has none
-		r.Body = http.MaxBytesReader(w, r.Body, maxBody)
 		watched := &watchedWriter{ResponseWriter: w}
 		defer func() {
 			if p := recover(); p != nil && p != http.ErrAbortHandler {

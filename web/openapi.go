@@ -111,7 +111,7 @@ func (d *describer) operation(r route) object {
 	for _, p := range r.params {
 		params = append(params, object{"name": p.name, "in": "query", "description": p.text, "schema": object{"type": p.kind}})
 	}
-	if r.method == "POST" && r.path == "/v1/jobs" {
+	if r.method == "POST" && (r.path == "/v1/jobs" || r.path == "/v1/fine_tuning/jobs") {
 		params = append(params, object{"name": "Idempotency-Key", "in": "header", "schema": object{"type": "string", "maxLength": maxKey}})
 	}
 	if params != nil {
@@ -119,6 +119,10 @@ func (d *describer) operation(r route) object {
 	}
 	if r.body != nil {
 		op["requestBody"] = object{"required": true, "content": object{"application/json": object{"schema": d.schema(reflect.TypeOf(r.body))}}}
+	}
+	if r.upload {
+		op["requestBody"] = object{"required": true, "content": object{"multipart/form-data": object{"schema": object{"type": "object", "required": []string{"file", "purpose"}, "properties": object{
+			"file": object{"type": "string", "contentMediaType": "application/jsonl", "description": "an example a line"}, "purpose": object{"const": "fine-tune"}}}}}}
 	}
 	good := object{"description": "As asked"}
 	switch {
@@ -141,7 +145,11 @@ func (d *describer) operation(r route) object {
 	if status == 0 {
 		status = http.StatusOK
 	}
-	op["responses"] = object{strconv.Itoa(status): good, "default": object{"description": "An error", "content": object{"application/problem+json": object{"schema": d.schema(reflect.TypeFor[api.Problem]())}}}}
+	kind, problem := "application/problem+json", reflect.TypeFor[api.Problem]()
+	if openAIs(r.path) {
+		kind, problem = "application/json", reflect.TypeFor[api.OpenAIError]()
+	}
+	op["responses"] = object{strconv.Itoa(status): good, "default": object{"description": "An error", "content": object{kind: object{"schema": d.schema(problem)}}}}
 	return op
 }
 
@@ -150,6 +158,8 @@ func (d *describer) schema(t reflect.Type) object {
 	switch {
 	case t == reflect.TypeFor[time.Time]():
 		return object{"type": "string", "format": "date-time"}
+	case t == reflect.TypeFor[api.Auto]():
+		return object{"oneOf": []any{object{"const": "auto"}, object{"type": "number", "exclusiveMinimum": 0}}}
 	case t == reflect.TypeFor[[]byte]():
 		return object{"type": "string", "contentEncoding": "base64"}
 	}
@@ -192,6 +202,9 @@ func (d *describer) structure(t reflect.Type) object {
 			}
 			name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
 			s := d.schema(f.Type)
+			if f.Type.Kind() == reflect.Pointer && !strings.Contains(options, "omit") {
+				s = object{"anyOf": []any{s, object{"type": "null"}}}
+			}
 			if text := d.fields[t.Name()+"."+f.Name]; text != "" {
 				s["description"] = text
 			}

@@ -23,6 +23,7 @@ type Failure struct {
 	Fix      string
 	Retry    time.Duration // after which it may be tried again; 0: it is of no use
 	Problems []api.ProblemPlace
+	Param    string // that is to blame, where the answer has OpenAI's form
 }
 
 // Error implements error.
@@ -56,9 +57,13 @@ func (s *Server) problem(w http.ResponseWriter, r *http.Request, err error) {
 	if f.Status >= 500 {
 		s.Log.Error("request failed", "request_id", id, "method", r.Method, "path", r.URL.Path, "err", err)
 	}
-	p := api.Problem{Type: "about:blank", Title: http.StatusText(f.Status), Status: f.Status, Code: f.Code, Detail: f.Detail, Fix: f.Fix, RequestID: id, Retryable: f.Retry > 0, Problems: f.Problems}
+	kind, body := "application/problem+json", any(api.Problem{Type: "about:blank", Title: http.StatusText(f.Status), Status: f.Status, Code: f.Code, Detail: f.Detail, Fix: f.Fix, RequestID: id,
+		Retryable: f.Retry > 0, Problems: f.Problems})
+	if openAIs(r.URL.Path) {
+		kind, body = "application/json", openAIError(f)
+	}
 	h := w.Header()
-	h.Set("Content-Type", "application/problem+json")
+	h.Set("Content-Type", kind)
 	h.Set("Cache-Control", "no-store")
 	if f.Retry > 0 {
 		h.Set("Retry-After", strconv.Itoa(int(max(1, f.Retry.Seconds()))))
@@ -68,8 +73,40 @@ func (s *Server) problem(w http.ResponseWriter, r *http.Request, err error) {
 	}
 	w.WriteHeader(f.Status)
 	if r.Method != http.MethodHead {
-		_ = encode(w, p) // the reader is gone
+		_ = encode(w, body) // the reader is gone
 	}
+}
+
+// openAIs reports whether a path is one of OpenAI's interface, whose errors have its form.
+func openAIs(path string) bool {
+	for _, prefix := range []string{"/v1/files", "/v1/fine_tuning/"} {
+		if strings.HasPrefix(path, prefix) {
+			return true
+		}
+	}
+	return false
+}
+
+// openAIError is a failure in OpenAI's form.
+func openAIError(f *Failure) api.OpenAIError {
+	text, code := f.Detail, strings.ToLower(f.Code)
+	for _, p := range f.Problems {
+		text += "; " + p.What + ": " + p.Why
+	}
+	if f.Fix != "" {
+		text += ": " + f.Fix
+	}
+	e := api.OpenAIProblem{Message: text, Type: "invalid_request_error", Code: &code}
+	switch {
+	case f.Status == http.StatusTooManyRequests:
+		e.Type = "rate_limit_error"
+	case f.Status >= 500:
+		e.Type = "server_error"
+	}
+	if f.Param != "" {
+		e.Param = &f.Param
+	}
+	return api.OpenAIError{Error: e}
 }
 
 func encode(w interface{ Write([]byte) (int, error) }, v any) error {

@@ -26,6 +26,7 @@ type route struct {
 	status       int                     // of an answer; 0: 200
 	place        func(answer any) string // of what the request made, for the header Location; nil: it made nothing
 	patience     time.Duration           // with a request that takes long to answer; 0: writePatience
+	upload       bool                    // the body is a form with a file
 	handle       func(*Server, *http.Request) (any, error)
 	stream       func(*Server, http.ResponseWriter, *http.Request) error // in place of handle
 }
@@ -35,6 +36,7 @@ type param struct{ name, kind, text string }
 
 var (
 	pageParams = []param{{"limit", "integer", "entries of a page, 1 to 1000; 100 unless given"}, {"after", "string", "cursor of a page"}}
+	listParams = []param{{"limit", "integer", "entries of a page, 1 to 10000"}, {"after", "string", "identifier of the last entry of the page before"}}
 	routes     []route
 )
 
@@ -73,6 +75,19 @@ func init() {
 		{method: "GET", path: "/v1/blocks", scope: ScopeRead, summary: "Blocks, the latest first", answer: api.Blocks{}, handle: (*Server).blocks, params: pageParams},
 		{method: "GET", path: "/v1/txs/{hash}", scope: ScopeRead, summary: "A transaction. Validators keep no index: without a height it is looked for in the latest 200 blocks", answer: api.Tx{}, handle: (*Server).tx,
 			params: []param{{"height", "integer", "of its block"}}},
+		{method: "POST", path: "/v1/files", scope: ScopeSubmit, summary: "Keep a file of examples, read line by line; OpenAI's form", answer: api.FileObject{}, patience: planPatience, upload: true, handle: (*Server).keepFile},
+		{method: "GET", path: "/v1/files", scope: ScopeRead, summary: "The files of examples, the latest first; OpenAI's form", answer: api.FileObjects{}, handle: (*Server).listFiles,
+			params: append([]param{{"purpose", "string", "fine-tune: there is no other"}, {"order", "string", "asc: the earliest first"}}, listParams...)},
+		{method: "GET", path: "/v1/files/{file}", scope: ScopeRead, summary: "A file of examples; OpenAI's form", answer: api.FileObject{}, handle: (*Server).oneFile},
+		{method: "GET", path: "/v1/files/{file}/content", scope: ScopeRead, summary: "The lines of a file of examples", stream: (*Server).fileContent},
+		{method: "DELETE", path: "/v1/files/{file}", scope: ScopeSubmit, summary: "Remove a file of examples; OpenAI's form", answer: api.FileDeleted{}, handle: (*Server).removeFile},
+		{method: "POST", path: "/v1/fine_tuning/jobs", scope: ScopeSubmit, summary: "Submit a job that tunes a model with a file of examples; OpenAI's form", body: api.FineTuningRequest{}, answer: api.FineTuningJob{}, patience: planPatience, handle: (*Server).createTuning},
+		{method: "GET", path: "/v1/fine_tuning/jobs", scope: ScopeRead, summary: "The jobs that tune models, the latest first; OpenAI's form", answer: api.FineTuningJobs{}, handle: (*Server).listTunings, params: listParams},
+		{method: "GET", path: "/v1/fine_tuning/jobs/{id}", scope: ScopeRead, summary: "A job that tunes a model; OpenAI's form", answer: api.FineTuningJob{}, handle: (*Server).oneTuning},
+		{method: "POST", path: "/v1/fine_tuning/jobs/{id}/cancel", scope: ScopeSubmit, summary: "Stop a job that tunes a model; OpenAI's form", answer: api.FineTuningJob{}, handle: (*Server).cancelTuning},
+		{method: "POST", path: "/v1/fine_tuning/jobs/{id}/resume", scope: ScopeSubmit, summary: "Have a job go on that stopped, from its last attested checkpoint; OpenAI's form", answer: api.FineTuningJob{}, handle: (*Server).resumeTuning},
+		{method: "GET", path: "/v1/fine_tuning/jobs/{id}/events", scope: ScopeRead, summary: "What happened to a job, the latest first; OpenAI's form", answer: api.FineTuningEvents{}, handle: (*Server).tuningEvents, params: listParams},
+		{method: "GET", path: "/v1/fine_tuning/jobs/{id}/checkpoints", scope: ScopeRead, summary: "The attested checkpoints of a job, the latest first; OpenAI's form", answer: api.FineTuningCheckpoints{}, handle: (*Server).tuningCheckpoints, params: listParams},
 		{method: "GET", path: "/v1/health", summary: "Whether the server, and what it shows, works", answer: api.Health{}, handle: (*Server).health},
 		{method: "GET", path: "/v1/version", summary: "What answers", answer: api.Version{}, handle: func(s *Server, _ *http.Request) (any, error) { return s.Version, nil }},
 		{method: "GET", path: "/openapi.json", summary: "This description", handle: func(s *Server, _ *http.Request) (any, error) {
@@ -87,6 +102,11 @@ func init() {
 func (s *Server) route(r route) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
 		err := s.Tokens.allow(q, r.scope)
+		most := int64(maxBody)
+		if r.upload {
+			most = maxUpload
+		}
+		q.Body = http.MaxBytesReader(w, q.Body, most)
 		if err == nil && r.patience > 0 {
 			rc, end := http.NewResponseController(w), time.Now().Add(r.patience)
 			_, _ = rc.SetReadDeadline(end), rc.SetWriteDeadline(end) // a recorder has none

@@ -69,14 +69,35 @@ type Launcher interface {
 	Cancel(ctx context.Context, id string) error
 }
 
+// Files keeps files of examples that models are tuned with.
+type Files interface {
+	// List returns all files, the latest first.
+	List() ([]api.FileObject, error)
+	// Keep reads a file to its end and keeps it; the error wraps openai.ErrExamples where it is no file of examples.
+	Keep(name string, r io.Reader) (api.FileObject, error)
+	// Open opens a file, or fails with ErrNotFound.
+	Open(id string) (io.ReadSeekCloser, api.FileObject, error)
+	// Remove removes a file, or fails with ErrNotFound.
+	Remove(id string) error
+}
+
+// Tuner writes the jobs that tune models.
+type Tuner interface {
+	// Job returns the job that a request asks for, or a *Failure if the request is to blame.
+	Job(r api.FineTuningRequest) (api.Spec, error)
+	// Request returns what a run was asked for, with all that it left open, or fails with ErrNotFound if it tunes nothing.
+	Request(run string) (api.FineTuningRequest, error)
+}
+
 // Config is what a server serves. Runs is needed; the rest may be missing.
 type Config struct {
 	Runs     Runs
 	Network  Network
 	Launcher Launcher
-	Tokens   *Tokens                 // who may do what; nil: whoever reaches the server may do everything
-	Hosts    []string                // names by which the server is reached, beside those of the loopback and addresses
-	Mounts   map[string]http.Handler // further handlers by pattern, behind the same guard
+	Files    Files
+	Tuner    Tuner
+	Tokens   *Tokens  // who may do what; nil: whoever reaches the server may do everything
+	Hosts    []string // names by which the server is reached, beside those of the loopback and addresses
 	Version  api.Version
 	Log      *slog.Logger // nil: nowhere
 
@@ -119,9 +140,6 @@ func New(c Config) *Server {
 	mux := http.NewServeMux()
 	for _, r := range routes {
 		mux.Handle(r.method+" "+r.path, s.route(r))
-	}
-	for pattern, h := range c.Mounts {
-		mux.Handle(pattern, h)
 	}
 	mux.Handle("/", s.pages())
 	s.handler = s.guard(mux)

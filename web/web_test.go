@@ -1,6 +1,7 @@
 package web
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -61,7 +62,7 @@ type content struct{ *strings.Reader }
 func (content) Close() error { return nil }
 
 func (s *shelf) Open(_ context.Context, id, name string) (io.ReadSeekCloser, api.File, error) {
-	if id != "first" || name != "adapter/config.json" {
+	if (id != "first" || name != "adapter/config.json") && name != "job.yaml" {
 		return nil, api.File{}, ErrNotFound
 	}
 	return content{strings.NewReader("0123456789")}, api.File{Name: name, Bytes: 10, Modified: time.Unix(1000, 5)}, nil
@@ -78,6 +79,38 @@ func (s *shelf) put(id string, change func(h *History)) {
 	next.Version++
 	next.Job.ID = id
 	s.runs[id] = &next
+}
+
+// drawer is Files with one file.
+type drawer struct{}
+
+var drawn = api.FileObject{ID: "file-1", Object: "file", Bytes: 10, CreatedAt: 1000, Filename: "a", Purpose: "fine-tune", Status: "processed"}
+
+func (drawer) List() ([]api.FileObject, error) { return []api.FileObject{drawn}, nil }
+
+func (drawer) Keep(string, io.Reader) (api.FileObject, error) { return drawn, nil }
+
+func (drawer) Open(string) (io.ReadSeekCloser, api.FileObject, error) {
+	return content{strings.NewReader("0123456789")}, drawn, nil
+}
+
+func (drawer) Remove(string) error { return nil }
+
+// tailor is a Tuner that knows one run.
+type tailor struct{}
+
+func (*tailor) Job(r api.FineTuningRequest) (api.Spec, error) {
+	if r.Model == "none" {
+		return api.Spec{}, &Failure{Status: http.StatusNotFound, Code: "MODEL_NOT_FOUND", Detail: "none", Param: "model"}
+	}
+	return api.Spec{Config: "a: 1"}, nil
+}
+
+func (*tailor) Request(run string) (r api.FineTuningRequest, err error) {
+	if run != "ftjob-1" {
+		return r, ErrNotFound
+	}
+	return api.FineTuningRequest{Model: "base", TrainingFile: drawn.ID, Suffix: "mine", Seed: ptr(uint64(7)), Hyperparameters: api.Hyperparameters{Epochs: 3, Batch: 8, Rate: 1}}, nil
 }
 
 func ptr[T any](v T) *T { return &v }
@@ -143,7 +176,9 @@ func header(name, value string) func(*http.Request) {
 
 // TestAnswersAreAsDescribed asks every operation of the API for an answer, and checks it against /openapi.json.
 func TestAnswersAreAsDescribed(t *testing.T) {
-	s := server(t, Config{Network: village{}, Launcher: &pad{}})
+	lib := library()
+	lib.put("ftjob-1", func(h *History) { *h = *example(3) })
+	s := server(t, Config{Runs: lib, Network: village{}, Launcher: &pad{}, Files: drawer{}, Tuner: &tailor{}})
 	_, _, text := get(t, s, "/openapi.json")
 	doc, err := jsonschema.UnmarshalJSON(strings.NewReader(text))
 	if err != nil {
@@ -155,21 +190,33 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 		t.Fatal(err)
 	}
 	tried := map[string]bool{}
-	paths := map[string]string{"{id}": "first", "{address}": "starling1abc", "{hash}": strings.Repeat("ab", 32)}
+	paths := map[string]string{"{id}": "first", "{address}": "starling1abc", "{hash}": strings.Repeat("ab", 32), "{file}": "file-1"}
 	for _, r := range routes {
 		if r.answer == nil || r.stream != nil {
 			continue
 		}
 		path := r.path
+		if strings.HasPrefix(path, "/v1/fine_tuning") {
+			path = strings.ReplaceAll(path, "{id}", "ftjob-1")
+		}
 		for name, value := range paths {
 			path = strings.ReplaceAll(path, name, value)
 		}
 		var body io.Reader
-		if r.method == "POST" {
-			body = strings.NewReader(`{"config": "a: 1"}`)
+		kind := "application/json"
+		switch {
+		case r.upload:
+			kind = "multipart/form-data; boundary=x"
+			body = strings.NewReader("--x\r\nContent-Disposition: form-data; name=\"purpose\"\r\n\r\nfine-tune\r\n--x\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a\"\r\n\r\n{}\r\n--x--\r\n")
+		case r.method == "POST":
+			text, err := json.Marshal(r.body)
+			if err != nil {
+				t.Fatal(err)
+			}
+			body = bytes.NewReader(text)
 		}
 		q := httptest.NewRequest(r.method, "http://localhost"+path, body)
-		q.Header.Set("Content-Type", "application/json")
+		q.Header.Set("Content-Type", kind)
 		w := httptest.NewRecorder()
 		s.ServeHTTP(w, q)
 		if w.Code >= 300 {
@@ -499,9 +546,14 @@ func (*pad) Plan(_ context.Context, s api.Spec) (api.Plan, error) {
 	}
 	return api.Plan{ID: "job-1", Facts: []api.Fact{}, Notes: []string{}}, nil
 }
-func (*pad) Submit(context.Context, string, api.Submission) (string, error) { return "first", nil }
+func (*pad) Submit(_ context.Context, key string, s api.Submission) (string, error) {
+	if s.Name != "" {
+		return "ftjob-1", nil
+	}
+	return "first", nil
+}
 func (*pad) Cancel(_ context.Context, id string) error {
-	if id != "first" {
+	if id != "first" && id != "ftjob-1" {
 		return ErrNotFound
 	}
 	return nil

@@ -54,32 +54,40 @@ func (j *Job) Files() ([]File, error) {
 	return files, nil
 }
 
-// Confine refuses a job that names a file outside of the folder of the job file: for a file that somebody else wrote. It goes
-// by the names alone, so that nobody learns from it what exists; a link inside of the folder leads where its owner wants.
-func (j *Job) Confine() error {
+// Confine refuses a job that names a file outside of the folder of the job file: for a file that somebody else wrote. The model
+// that it starts from, with its tokenizer, may also lie below another folder, if models names one. It goes by the names alone, so
+// that nobody learns from it what exists; a link inside of a folder leads where its owner wants.
+func (j *Job) Confine(models string) error {
 	var problems []*Error
 	check := func(key, name string) {
-		path := filepath.FromSlash(path.Clean(filepath.ToSlash(name)))
-		if filepath.IsAbs(path) {
-			if below, err := filepath.Rel(j.Dir(), path); err == nil {
-				path = below
-			}
-		}
-		if !filepath.IsLocal(path) {
+		if !j.below(j.Dir(), name) {
 			problems = append(problems, j.Problem(key, CodeOutside, fmt.Sprintf("%s: %q lies outside of the folder of the job file", key, clip(name)),
 				"whoever runs the job gives it the files of one folder alone", "name a file in it, by its path from there"))
 		}
 	}
-	if base := j.Model.BaseModel; base != "" {
+	base, t := j.Model.BaseModel, j.Model.Tokenizer
+	if models != "" && base != "" && j.below(models, base) {
+		if t.Kind == TokenizerFile && path.Dir(filepath.ToSlash(t.Path)) == path.Clean(filepath.ToSlash(base)) {
+			t.Kind = ByteLevel // it is the model's
+		}
+		base = ""
+	}
+	if base != "" {
 		check("model.base_model", base)
 	}
-	if t := j.Model.Tokenizer; t.Kind == TokenizerFile {
+	if t.Kind == TokenizerFile {
 		check("model.tokenizer", t.Path)
 	}
 	for i, set := range j.Datasets {
 		check(fmt.Sprintf("datasets.%d.path", i), set.Path)
 	}
 	return list(problems)
+}
+
+// below reports whether a path of the file leads into a folder.
+func (j *Job) below(dir, name string) bool {
+	rel, err := filepath.Rel(dir, filepath.Clean(j.locate(name)))
+	return err == nil && filepath.IsLocal(rel)
 }
 
 // CheckFiles looks for every file that the job names. The error is an *ErrorList.

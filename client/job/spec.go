@@ -16,7 +16,7 @@ type Spec struct {
 	APIVersion    string            `job:"apiVersion,required" one:"starling/v1"`
 	Kind          string            `job:"kind,required" one:"TrainingJob" later:"FederatedJob Simulation"`
 	Name          string            `job:"name"`         // default: the file's name without its extension
-	Labels        map[string]string `job:"labels,local"` // for the author; nothing reads them
+	Labels        map[string]string `job:"labels,local"` // for the author; no result depends on them
 	Seed          uint64            `job:"seed"`         // of every random choice of the training
 	Model         Model             `job:"model,required"`
 	Datasets      []Dataset         `job:"datasets,required" size:"[1,1000]"`

@@ -246,17 +246,9 @@ func (p *chatRequest) requests() ([]Request, []Message, error) {
 	case len(p.Messages) == 0:
 		return nil, nil, invalid("messages", "invalid_value", "There are no messages.")
 	}
-	var conversation []Message
-	for i, m := range p.Messages {
-		role := m.Role
-		switch role {
-		case "developer":
-			role = "system"
-		case "system", "user", "assistant":
-		default:
-			return nil, nil, invalid(fmt.Sprintf("messages[%d].role", i), "invalid_value", fmt.Sprintf("The role %q is not system, user or assistant.", m.Role))
-		}
-		conversation = append(conversation, Message{Role: role, Content: string(m.Content)})
+	talk, err := conversation(p.Messages)
+	if err != nil {
+		return nil, nil, err
 	}
 	if p.MaxNew != nil {
 		p.Max = p.MaxNew
@@ -275,5 +267,22 @@ func (p *chatRequest) requests() ([]Request, []Message, error) {
 		all[i] = base
 		all[i].Seed += uint64(i)
 	}
-	return all, conversation, nil
+	return all, talk, nil
+}
+
+// conversation reads messages; developers count as the system.
+func conversation(messages []message) ([]Message, error) {
+	var talk []Message
+	for i, m := range messages {
+		role := m.Role
+		switch role {
+		case "developer":
+			role = "system"
+		case "system", "user", "assistant":
+		default:
+			return nil, invalid(fmt.Sprintf("messages[%d].role", i), "invalid_value", fmt.Sprintf("The role %.40q is not system, user or assistant.", m.Role))
+		}
+		talk = append(talk, Message{Role: role, Content: string(m.Content)})
+	}
+	return talk, nil
 }

@@ -36,11 +36,20 @@ type Template struct{ body []node }
 // Render returns the text that the assistant continues. The tokens are texts that templates put around turns. The error wraps
 // ErrRender or ErrRaised.
 func (t *Template) Render(conversation []Message, bosToken, eosToken string) (string, error) {
+	return t.text(conversation, bosToken, eosToken, true)
+}
+
+// Transcript is Render of a conversation that is over: what a model is trained on.
+func (t *Template) Transcript(conversation []Message, bosToken, eosToken string) (string, error) {
+	return t.text(conversation, bosToken, eosToken, false)
+}
+
+func (t *Template) text(conversation []Message, bosToken, eosToken string, goesOn bool) (string, error) {
 	var messages []any
 	for _, m := range conversation {
 		messages = append(messages, map[string]any{"role": m.Role, "content": m.Content})
 	}
-	r := &renderer{vars: map[string]any{"messages": messages, "add_generation_prompt": true, "bos_token": bosToken, "eos_token": eosToken}}
+	r := &renderer{vars: map[string]any{"messages": messages, "add_generation_prompt": goesOn, "bos_token": bosToken, "eos_token": eosToken}}
 	if err := r.nodes(t.body); err != nil {
 		return "", err
 	}

@@ -1,0 +1,176 @@
+package api
+
+import (
+	"encoding/json"
+	"errors"
+)
+
+// FileObject is a file of examples, in OpenAI's form.
+type FileObject struct {
+	ID        string `json:"id"`     // file- and a digest of its bytes
+	Object    string `json:"object"` // file
+	Bytes     int64  `json:"bytes"`
+	CreatedAt int64  `json:"created_at"` // seconds since 1970
+	Filename  string `json:"filename"`
+	Purpose   string `json:"purpose"` // fine-tune
+	Status    string `json:"status"`  // processed: what is kept has been read line by line
+}
+
+// FileObjects is a page of files, in OpenAI's form.
+type FileObjects struct {
+	Object  string       `json:"object"` // list
+	Data    []FileObject `json:"data"`
+	HasMore bool         `json:"has_more"`
+}
+
+// FileDeleted says that a file was removed, in OpenAI's form.
+type FileDeleted struct {
+	ID      string `json:"id"`
+	Object  string `json:"object"` // file
+	Deleted bool   `json:"deleted"`
+}
+
+// OpenAIError is the body of an error on the paths of OpenAI's interface.
+type OpenAIError struct {
+	Error OpenAIProblem `json:"error"`
+}
+
+// OpenAIProblem says what was wrong, in OpenAI's form.
+type OpenAIProblem struct {
+	Message string  `json:"message"`
+	Type    string  `json:"type"`
+	Param   *string `json:"param"` // that is to blame
+	Code    *string `json:"code"`  // stable
+}
+
+// Auto is a number, or auto: zero.
+type Auto float64
+
+var errAuto = errors.New(`it is neither a number above 0 nor "auto"`)
+
+// UnmarshalJSON reads either form.
+func (a *Auto) UnmarshalJSON(text []byte) error {
+	var word string
+	var number float64
+	switch {
+	case json.Unmarshal(text, &word) == nil && (word == "auto" || string(text) == "null"):
+		*a = 0
+	case json.Unmarshal(text, &number) == nil && number > 0:
+		*a = Auto(number)
+	default:
+		return errAuto
+	}
+	return nil
+}
+
+// MarshalJSON writes the form that it has.
+func (a Auto) MarshalJSON() ([]byte, error) {
+	if a == 0 {
+		return []byte(`"auto"`), nil
+	}
+	return json.Marshal(float64(a))
+}
+
+// FineTuningRequest asks for a model to be tuned, in OpenAI's form.
+type FineTuningRequest struct {
+	Model           string          `json:"model"`                     // of /v1/models, or a folder of the server's data
+	TrainingFile    string          `json:"training_file"`             // identifier of a file of examples
+	ValidationFile  string          `json:"validation_file,omitempty"` // of another, for validation losses
+	Hyperparameters Hyperparameters `json:"hyperparameters,omitzero"`
+	Method          *TuningMethod   `json:"method,omitempty"` // in place of hyperparameters
+	Suffix          string          `json:"suffix,omitempty"` // in the name of the tuned model: 1 to 64 letters, digits, points, hyphens and underscores
+	Seed            *uint64         `json:"seed,omitempty"`   // 42 unless given
+}
+
+// Hyperparameters are those of OpenAI's form.
+type Hyperparameters struct {
+	Epochs Auto `json:"n_epochs,omitempty"`                 // times that the examples are seen, 1 to 50; auto: 3
+	Batch  Auto `json:"batch_size,omitempty"`               // sequences of a step, 1 to 256, an even number but for 1; auto: 8
+	Rate   Auto `json:"learning_rate_multiplier,omitempty"` // of a rate of 3e-4; auto: 1
+}
+
+// TuningMethod is how a model is tuned, in OpenAI's form.
+type TuningMethod struct {
+	Type       string           `json:"type"` // supervised
+	Supervised SupervisedMethod `json:"supervised,omitzero"`
+}
+
+// SupervisedMethod has the settings of a method, in OpenAI's form.
+type SupervisedMethod struct {
+	Hyperparameters Hyperparameters `json:"hyperparameters,omitzero"`
+}
+
+// FineTuningJob is a job that tunes a model, in OpenAI's form. Its identifier is that of the run, which /v1/jobs knows too.
+type FineTuningJob struct {
+	ID              string          `json:"id"`
+	Object          string          `json:"object"`           // fine_tuning.job
+	CreatedAt       int64           `json:"created_at"`       // seconds since 1970
+	FinishedAt      *int64          `json:"finished_at"`      // null: it has not ended
+	EstimatedFinish *int64          `json:"estimated_finish"` // null: not known
+	Status          string          `json:"status"`           // queued, running, paused, succeeded, failed or cancelled
+	Error           *OpenAIProblem  `json:"error"`            // of a job that failed, or is paused
+	Model           string          `json:"model"`
+	FineTunedModel  *string         `json:"fine_tuned_model"` // null: it has not succeeded
+	OrganizationID  string          `json:"organization_id"`
+	ResultFiles     []string        `json:"result_files"` // none: GET /v1/jobs/{id}/files has what a run left
+	TrainedTokens   *uint64         `json:"trained_tokens"`
+	TrainingFile    string          `json:"training_file"`
+	ValidationFile  *string         `json:"validation_file"`
+	Hyperparameters Hyperparameters `json:"hyperparameters"`
+	Method          TuningMethod    `json:"method"`
+	Seed            uint64          `json:"seed"`
+	Suffix          *string         `json:"user_provided_suffix"`
+}
+
+// FineTuningJobs is a page of jobs that tune models, in OpenAI's form.
+type FineTuningJobs struct {
+	Object  string          `json:"object"` // list
+	Data    []FineTuningJob `json:"data"`
+	HasMore bool            `json:"has_more"`
+}
+
+// FineTuningEvent is what happened to a job, in OpenAI's form.
+type FineTuningEvent struct {
+	ID        string         `json:"id"`
+	Object    string         `json:"object"` // fine_tuning.job.event
+	CreatedAt int64          `json:"created_at"`
+	Level     string         `json:"level"` // info, warn or error
+	Message   string         `json:"message"`
+	Type      string         `json:"type"`           // message or metrics
+	Data      *TuningMetrics `json:"data,omitempty"` // of type metrics
+}
+
+// TuningMetrics are those of a step, in OpenAI's form.
+type TuningMetrics struct {
+	Step      int      `json:"step"`
+	TrainLoss float64  `json:"train_loss"`           // mean of the round that ended with the step
+	ValidLoss *float64 `json:"valid_loss,omitempty"` // on the validation file
+}
+
+// FineTuningEvents is a page of events, the latest first, in OpenAI's form.
+type FineTuningEvents struct {
+	Object  string            `json:"object"` // list
+	Data    []FineTuningEvent `json:"data"`
+	HasMore bool              `json:"has_more"`
+}
+
+// FineTuningCheckpoint is a checkpoint that the network attested, in OpenAI's form.
+type FineTuningCheckpoint struct {
+	ID        string        `json:"id"`
+	Object    string        `json:"object"` // fine_tuning.job.checkpoint
+	CreatedAt int64         `json:"created_at"`
+	Job       string        `json:"fine_tuning_job_id"`
+	Model     string        `json:"fine_tuned_model_checkpoint"` // the last is the tuned model; no other can be asked
+	Step      int           `json:"step_number"`
+	Metrics   TuningMetrics `json:"metrics"`
+	StateRoot string        `json:"state_root"` // that was attested
+}
+
+// FineTuningCheckpoints is a page of checkpoints, the latest first, in OpenAI's form.
+type FineTuningCheckpoints struct {
+	Object  string                 `json:"object"` // list
+	Data    []FineTuningCheckpoint `json:"data"`
+	HasMore bool                   `json:"has_more"`
+	FirstID *string                `json:"first_id"`
+	LastID  *string                `json:"last_id"`
+}

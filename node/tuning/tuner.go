@@ -1,0 +1,284 @@
+package tuning
+
+import (
+	"bufio"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"github.com/starling-network/starling/client/api"
+	"github.com/starling-network/starling/client/job"
+	"github.com/starling-network/starling/compute/data/tokenizer"
+	"github.com/starling-network/starling/compute/model/folder"
+	"github.com/starling-network/starling/node/serve"
+	"github.com/starling-network/starling/web"
+	"github.com/starling-network/starling/web/openai"
+)
+
+// Tuner writes the jobs that tune models.
+type Tuner struct {
+	*Shelf
+	runs string // folder of the runs of the server
+}
+
+// NewTuner writes jobs about the files of a shelf, and about the models of a folder of runs and of the shelf's folder of data.
+func NewTuner(s *Shelf, runs string) *Tuner { return &Tuner{s, runs} }
+
+// label is where a job file says what was asked for.
+const label = "fine_tuning"
+
+// What a job is unless it is asked for otherwise. Two workers train it, as many as can check each other, for they share a machine.
+const (
+	defaultEpochs = 3
+	defaultBatch  = 8
+	defaultSeed   = 42
+	baseRate      = 3e-4
+	maxSequence   = 512
+	roundSteps    = 20 // at most
+	maxSteps      = 1_000_000
+)
+
+var suffixForm = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
+
+func wrong(param, detail, fix string) error {
+	return &web.Failure{Status: http.StatusBadRequest, Code: "INVALID_VALUE", Detail: detail, Fix: fix, Param: param}
+}
+
+// Job returns the job that a request asks for, and reads all examples for it: their number of tokens is that of its steps. The
+// error is a *web.Failure if the request is to blame.
+func (t *Tuner) Job(r api.FineTuningRequest) (api.Spec, error) {
+	if err := settle(&r); err != nil {
+		return api.Spec{}, err
+	}
+	dir, err := t.model(r.Model)
+	if err != nil {
+		return api.Spec{}, err
+	}
+	b, err := readBase(dir)
+	if err != nil {
+		return api.Spec{}, &web.Failure{Status: http.StatusBadRequest, Code: "MODEL_UNUSABLE", Detail: "the model cannot be tuned: " + strings.ReplaceAll(err.Error(), dir, r.Model), Fix: "name another", Param: "model"}
+	}
+	train, err := t.text(b, "training_file", r.TrainingFile)
+	if err != nil {
+		return api.Spec{}, err
+	}
+	var held text
+	if r.ValidationFile != "" {
+		if held, err = t.text(b, "validation_file", r.ValidationFile); err != nil {
+			return api.Spec{}, err
+		}
+	}
+	return t.write(r, dir, b.context, train, held)
+}
+
+// settle replaces what a request leaves open, and refuses what has no meaning.
+func settle(r *api.FineTuningRequest) error {
+	h := &r.Hyperparameters
+	if m := r.Method; m != nil {
+		if m.Type != "supervised" {
+			return wrong("method", fmt.Sprintf("the method is %.40q", m.Type), "use supervised: there is no other")
+		}
+		if *h != (api.Hyperparameters{}) && *h != m.Supervised.Hyperparameters {
+			return wrong("hyperparameters", "hyperparameters are given twice", "give those of the method alone")
+		}
+		*h, r.Method = m.Supervised.Hyperparameters, nil
+	}
+	for _, p := range []struct {
+		name            string
+		value           *api.Auto
+		otherwise, most api.Auto
+		whole           bool
+	}{{"n_epochs", &h.Epochs, defaultEpochs, 50, true}, {"batch_size", &h.Batch, defaultBatch, 256, true}, {"learning_rate_multiplier", &h.Rate, 1, 1000, false}} {
+		if *p.value == 0 {
+			*p.value = p.otherwise
+		}
+		if v := float64(*p.value); v > float64(p.most) || p.whole && v != math.Trunc(v) {
+			return wrong("hyperparameters."+p.name, fmt.Sprintf("%s is %v", p.name, v), fmt.Sprintf("give a number up to %v, or auto", p.most))
+		}
+	}
+	if n := int(h.Batch); n > 1 && n%2 != 0 {
+		return wrong("hyperparameters.batch_size", fmt.Sprintf("batch_size is %d, and two workers share it", n), "give an even number, or 1")
+	}
+	if r.Suffix != "" && !suffixForm.MatchString(r.Suffix) {
+		return wrong("suffix", "the suffix cannot be part of a name", "use 1 to 64 letters, digits, points, hyphens and underscores")
+	}
+	if r.Seed == nil {
+		seed := uint64(defaultSeed)
+		r.Seed = &seed
+	}
+	return nil
+}
+
+// model is the folder of a model: of a run that is over, by its identifier or the name of what it tuned, or below the data.
+func (t *Tuner) model(name string) (string, error) {
+	run := name
+	if strings.HasPrefix(name, "ft:") {
+		run = name[strings.LastIndexByte(name, ':')+1:]
+	}
+	for _, place := range [][2]string{{t.runs, run}, {t.data, name}} {
+		below := filepath.FromSlash(place[1])
+		if !filepath.IsLocal(below) || strings.HasPrefix(below, ".") || strings.Contains(place[1], "/.") {
+			continue
+		}
+		dir := filepath.Join(place[0], below)
+		if info, err := os.Stat(filepath.Join(dir, "config.json")); err == nil && info.Mode().IsRegular() {
+			return dir, nil
+		}
+	}
+	return "", &web.Failure{Status: http.StatusNotFound, Code: "MODEL_NOT_FOUND", Detail: fmt.Sprintf("there is no model %.80q", name),
+		Fix: "name one of GET /v1/models, or a model folder below the server's folder of data by its path", Param: "model"}
+}
+
+// base is what examples are written for.
+type base struct {
+	tokens     *tokenizer.Tokenizer
+	context    int
+	transcript func([]openai.Message) (string, error)
+}
+
+func readBase(dir string) (b base, err error) {
+	c, err := folder.ReadConfig(os.DirFS(dir))
+	if err != nil {
+		return b, err
+	}
+	raw, err := os.ReadFile(filepath.Join(dir, "tokenizer.json"))
+	if err != nil {
+		return b, errors.New("it has no tokenizer.json that can be read")
+	}
+	if b.tokens, err = tokenizer.Parse(raw); err != nil {
+		return b, err
+	}
+	b.context = c.Context()
+	b.transcript, err = serve.Transcripts(dir)
+	return b, err
+}
+
+// text is a file of examples as a model reads it.
+type text struct {
+	path   string // below the folder of data
+	tokens int    // with those that end documents
+}
+
+// text writes the documents of a file beside it, under a digest of them: another model may have them written otherwise.
+func (t *Tuner) text(b base, param, id string) (out text, err error) {
+	in, _, err := t.Open(id)
+	if errors.Is(err, web.ErrNotFound) {
+		return out, &web.Failure{Status: http.StatusNotFound, Code: "NOT_FOUND", Detail: fmt.Sprintf("there is no file %.60q", id), Fix: "upload it with POST /v1/files", Param: param}
+	}
+	if err != nil {
+		return out, err
+	}
+	defer in.Close()
+	staged, err := os.CreateTemp(t.path(id), "text-*.part")
+	if err != nil {
+		return out, err
+	}
+	defer os.Remove(staged.Name()) // it is gone where all went well
+	digest := sha256.New()
+	w := bufio.NewWriter(staged)
+	_, hasEnd := b.tokens.EndOfText()
+	line := 0
+	_, err = openai.Examples(in, func(e openai.Example) error {
+		line++
+		document := e.Prompt + e.Completion
+		if len(e.Messages) > 0 {
+			if document, err = b.transcript(e.Messages); err != nil {
+				return wrong(param, fmt.Sprintf("example %d of %s cannot be written for the model: %v", line, id, err), "change the example, or name another model")
+			}
+		}
+		if document == "" {
+			return nil // a job leaves it out too
+		}
+		out.tokens += len(b.tokens.Encode(document))
+		if hasEnd {
+			out.tokens++
+		}
+		raw, err := json.Marshal(map[string]string{"text": document})
+		_, _ = digest.Write(raw) // never fails
+		_, failed := w.Write(append(raw, '\n'))
+		return errors.Join(err, failed)
+	})
+	if err = errors.Join(err, w.Flush(), staged.Sync(), staged.Close()); err != nil {
+		return out, err
+	}
+	name := "text-" + hex.EncodeToString(digest.Sum(nil)[:12]) + ".jsonl"
+	out.path = filepath.ToSlash(filepath.Join(dirShelf, id, name))
+	return out, os.Rename(staged.Name(), t.path(id, name))
+}
+
+// write writes the job file. The validation text comes last, and exactly it is held out.
+func (t *Tuner) write(r api.FineTuningRequest, dir string, context int, train, held text) (s api.Spec, err error) {
+	length := min(maxSequence, context, train.tokens-1)
+	if held.path != "" {
+		length = min(length, held.tokens-1)
+	}
+	if length < 1 {
+		return s, wrong("training_file", "there is too little text to train on", "give more examples")
+	}
+	if held.tokens >= train.tokens {
+		return s, wrong("validation_file", fmt.Sprintf("it has %d tokens, the training file %d", held.tokens, train.tokens), "give a smaller one")
+	}
+	batch := int(r.Hyperparameters.Batch)
+	epochs := float64(r.Hyperparameters.Epochs)
+	steps := max(1, math.Ceil(epochs*float64(train.tokens)/float64(batch*length)))
+	if steps > maxSteps {
+		return s, wrong("hyperparameters.n_epochs", fmt.Sprintf("it would be %.0f steps", steps), "give fewer epochs, or a larger batch_size")
+	}
+	round := min(int(steps), roundSteps)
+	total := (int(steps) + round - 1) / round * round
+	base, err := filepath.Rel(t.data, dir)
+	if err != nil {
+		return s, err
+	}
+	asked, err := json.Marshal(r)
+	if err != nil {
+		return s, err
+	}
+	datasets := []string{train.path}
+	fraction := 0.0
+	if held.path != "" {
+		datasets = append(datasets, held.path)
+		fraction = (float64(held.tokens) + 0.5) / float64(held.tokens+train.tokens)
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "apiVersion: starling/v1\nkind: TrainingJob\nname: fine-tune\nlabels: {%s: %s}\nseed: %d\n", label, quote(string(asked)), *r.Seed)
+	fmt.Fprintf(&b, "model:\n  base_model: %s\n  adapter: {lora: {r: 16, alpha: 32}}\ndatasets:\n", quote(filepath.ToSlash(base)))
+	for _, path := range datasets {
+		fmt.Fprintf(&b, "- {path: %s, format: jsonl}\n", quote(path))
+	}
+	fmt.Fprintf(&b, "val_set_size: %v\nsequence_len: %d\n", fraction, length)
+	fmt.Fprintf(&b, "training: {max_steps: %d, global_batch_size: %d, learning_rate: %v, warmup_steps: %d}\n", total, batch, baseRate*float64(r.Hyperparameters.Rate), total/10)
+	fmt.Fprintf(&b, "strategy: {sync_steps: %d, workers: %d}\n", round, min(2, batch))
+	return api.Spec{Config: b.String()}, nil
+}
+
+// quote writes a text as YAML: a string of JSON is one.
+func quote(s string) string {
+	raw, _ := json.Marshal(s) // it always is one
+	return string(raw)
+}
+
+// Request returns what a run of the server was asked for, or fails with web.ErrNotFound if it tunes nothing.
+func (t *Tuner) Request(run string) (r api.FineTuningRequest, err error) {
+	if !filepath.IsLocal(run) || strings.ContainsAny(run, `/\`) {
+		return r, web.ErrNotFound
+	}
+	path := filepath.Join(t.runs, run, "job.yaml")
+	source, err := os.ReadFile(path)
+	if err != nil {
+		return r, web.ErrNotFound
+	}
+	j, err := job.Parse(source, path)
+	if err != nil || j.Labels[label] == "" || json.Unmarshal([]byte(j.Labels[label]), &r) != nil || r.Seed == nil {
+		return r, web.ErrNotFound
+	}
+	return r, nil
+}

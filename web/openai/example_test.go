@@ -1,0 +1,81 @@
+package openai
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestExamples(t *testing.T) {
+	text := "\ufeff" + `{"messages": [{"role": "developer", "content": "Be kind."}, {"role": "user", "content": [{"type": "text", "text": "Hi"}], "name": "ann"}, {"role": "assistant", "content": "Hello!", "weight": 1}]}
+
+{"prompt": "", "completion": " yes"}`
+	var got []Example
+	n, err := Examples(strings.NewReader(text), func(e Example) error {
+		got = append(got, e)
+		return nil
+	})
+	if err != nil || n != 2 || !slices.Equal(got[0].Messages, []Message{{"system", "Be kind."}, {"user", "Hi"}, {"assistant", "Hello!"}}) || got[1].Completion != " yes" {
+		t.Errorf("%d %+v %v", n, got, err)
+	}
+	stop := errors.New("stop")
+	if n, err := Examples(strings.NewReader(text), func(Example) error { return stop }); n != 0 || err != stop {
+		t.Errorf("%d %v", n, err)
+	}
+}
+
+// Every line that is no example is named, with the reason.
+func TestExamplesRefuse(t *testing.T) {
+	const good = `{"prompt": "a", "completion": "b"}` + "\n"
+	for line, why := range map[string]string{
+		"":                                  "no example",
+		"no":                                "not a JSON object",
+		"null":                              "not a JSON object",
+		"\"\xff\"":                          "not UTF-8",
+		`{"text": "a"}`:                     `unknown key "text"`,
+		`{"prompt": "a"}`:                   "neither messages nor",
+		`{"prompt": 1, "completion": 2}`:    "not a text",
+		`{"prompt": "a", "completion": ""}`: "completion is empty",
+		`{"prompt": "a", "completion": "b", "messages": []}`: "a conversation, and a prompt",
+		`{"messages": []}`: "0 messages",
+		`{"messages": [` + strings.Repeat(`{"role":"user"},`, 1000) + `{}]}`: "1001 messages",
+		`{"messages": "hi"}`: "cannot be read",
+		`{"messages": [{"role": "user", "content": "a"}]}`:                     "not a text by the assistant",
+		`{"messages": [{"role": "assistant", "content": null}]}`:               "not a text by the assistant",
+		`{"messages": [{"role": "tool", "content": "a"}]}`:                     `role "tool"`,
+		`{"messages": [{"role": "assistant", "content": "a", "weight": 0}]}`:   "messages[0].weight is 0",
+		`{"messages": [{"role": "assistant", "tool_calls": []}]}`:              "tool_calls",
+		`{"messages": [{"role": "user", "content": [{"type": "image_url"}]}]}`: "image_url",
+		`{"messages": [{"role": "assistant", "content": "a"}], "tools": []}`:   "tools",
+		`{"prompt": "` + strings.Repeat("a", maxLine) + `"}`:                   "more than",
+	} {
+		lines, at := good+line, 2
+		if line == "" {
+			lines, at = "\n\n", 3
+		}
+		_, err := Examples(strings.NewReader(lines), func(Example) error { return nil })
+		var wrong *ExampleError
+		if !errors.As(err, &wrong) || !errors.Is(err, ErrExamples) || wrong.Line != at || !strings.Contains(wrong.Why, why) || wrong.Fix == "" {
+			t.Errorf("%.60s: %v", line, err)
+		}
+	}
+}
+
+func FuzzExamples(f *testing.F) {
+	f.Add([]byte(`{"messages": [{"role": "user", "content": "a"}, {"role": "assistant", "content": [{"type": "text", "text": "b"}]}]}` + "\n" + `{"prompt": "a", "completion": "b"}`))
+	f.Add([]byte("{\"messages\": [{\"role\": \"assistant\", \"weight\": 0}]}\n\n"))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		read := 0
+		n, err := Examples(strings.NewReader(string(text)), func(e Example) error {
+			read++
+			if len(e.Messages) == 0 && e.Completion == "" || len(e.Messages) > 0 && e.Messages[len(e.Messages)-1].Content == "" {
+				t.Errorf("%+v teaches nothing", e)
+			}
+			return nil
+		})
+		if n != read || err == nil && n == 0 || err != nil && !errors.Is(err, ErrExamples) {
+			t.Errorf("%d examples, %d given, %v", n, read, err)
+		}
+	})
+}

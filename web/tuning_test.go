@@ -1,0 +1,122 @@
+package web
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/starling-network/starling/client/api"
+)
+
+// tuned asks for something about the job of a tailor, in a state.
+func tuned[T any](t *testing.T, change func(h *History), path string) (v T) {
+	t.Helper()
+	lib := library()
+	lib.put("ftjob-1", func(h *History) {
+		*h = *example(3)
+		h.Job.Updated, h.Job.Tokens = time.Unix(5000, 0), 3000
+		if change != nil {
+			change(h)
+		}
+	})
+	status, _, text := get(t, server(t, Config{Runs: lib, Tuner: &tailor{}}), "/v1/fine_tuning/jobs"+path)
+	if err := json.Unmarshal([]byte(text), &v); err != nil || status != http.StatusOK {
+		t.Fatalf("%s: %d %s %v", path, status, text, err)
+	}
+	return v
+}
+
+// Every state of a run is a status that OpenAI's clients know.
+func TestTuningStatus(t *testing.T) {
+	for state, c := range map[string]struct {
+		reason *api.Reason
+		status string
+		over   bool
+		code   string
+	}{
+		"queued":   {&api.Reason{Code: "queued"}, "queued", false, ""},
+		"running":  {&api.Reason{Code: "training"}, "running", false, ""},
+		"done":     {nil, "succeeded", true, ""},
+		"done ":    {&api.Reason{Code: "diverged", Text: "it diverged"}, "failed", true, "diverged"},
+		"failed":   {&api.Reason{Code: "DISK_FULL", Text: "no room"}, "failed", true, "disk_full"},
+		"halted":   {&api.Reason{Code: "no_workers", Text: "none left"}, "failed", true, "no_workers"},
+		"stopped":  {&api.Reason{Code: "cancelled"}, "cancelled", true, ""},
+		"stopped ": {&api.Reason{Code: "stopped", Text: "no process trains it"}, "paused", false, "stopped"},
+	} {
+		j := tuned[api.FineTuningJob](t, func(h *History) { h.Job.State, h.Job.Reason = strings.TrimSpace(state), c.reason }, "/ftjob-1")
+		if j.Status != c.status || (j.FinishedAt != nil) != c.over || (j.FineTunedModel != nil) != (c.status == "succeeded") || (j.Error != nil) != (c.code != "") || j.Error != nil && *j.Error.Code != c.code {
+			t.Errorf("%s: %+v %+v", state, j, j.Error)
+		}
+	}
+	j := tuned[api.FineTuningJob](t, nil, "/ftjob-1")
+	if *j.FineTunedModel != "ft:base:mine:ftjob-1" || *j.TrainedTokens != 3000 || j.CreatedAt != 1000 || *j.FinishedAt != 5000 || j.Seed != 7 || j.Hyperparameters.Epochs != 3 || j.ValidationFile != nil {
+		t.Errorf("%+v", j)
+	}
+}
+
+// Events and checkpoints come the latest first, and page by page.
+func TestTuningRecord(t *testing.T) {
+	var texts []string
+	after := ""
+	for range 5 {
+		e := tuned[api.FineTuningEvents](t, nil, "/ftjob-1/events?limit=1&after="+after)
+		texts, after = append(texts, e.Data[0].Message), e.Data[0].ID
+		if e.HasMore != (len(texts) < 5) || (e.Data[0].Type == "metrics") != (e.Data[0].Data != nil) {
+			t.Errorf("%+v", e)
+		}
+	}
+	want := []string{"New fine-tuned model created: ft:base:mine:ftjob-1", "Step 30/30: training loss=0.0000, validation loss=2.3333", "Step 20/30: training loss=0.0000, validation loss=2.5000",
+		"Step 10/30: training loss=0.0000, validation loss=3.0000", "Created fine-tuning job: ftjob-1"}
+	if !slices.Equal(texts, want) {
+		t.Errorf("%q", texts)
+	}
+	c := tuned[api.FineTuningCheckpoints](t, nil, "/ftjob-1/checkpoints?limit=2")
+	if len(c.Data) != 2 || !c.HasMore || c.Data[0].Model != "ft:base:mine:ftjob-1" || c.Data[1].Model != "ft:base:mine:ftjob-1:ckpt-step-20" || c.Data[0].CreatedAt != 1006 || *c.LastID != c.Data[1].ID || c.Data[0].StateRoot == "" {
+		t.Errorf("%+v", c)
+	}
+	l := tuned[api.FineTuningJobs](t, nil, "")
+	if len(l.Data) != 1 || l.HasMore || l.Data[0].ID != "ftjob-1" {
+		t.Errorf("%+v", l)
+	}
+}
+
+// What cannot be done is refused in OpenAI's form; a file that a job needs stays.
+func TestTuningRefuses(t *testing.T) {
+	lib := library()
+	lib.put("ftjob-1", func(h *History) { h.Job.State = "running" })
+	whole := server(t, Config{Runs: lib, Launcher: &pad{}, Files: drawer{}, Tuner: &tailor{}})
+	shows := server(t, Config{Runs: lib})
+	for name, c := range map[string]struct {
+		s                          *Server
+		method, path, body, origin string
+		status                     int
+		code                       string
+	}{
+		"read-only":   {shows, "POST", "/v1/fine_tuning/jobs", `{"model": "base", "training_file": "file-1"}`, "", http.StatusNotImplemented, "submission_off"},
+		"nothing":     {shows, "GET", "/v1/fine_tuning/jobs/ftjob-1", "", "", http.StatusNotFound, "not_found"},
+		"unknown":     {whole, "POST", "/v1/fine_tuning/jobs/ftjob-2/cancel", "", "", http.StatusNotFound, "not_found"},
+		"another run": {whole, "GET", "/v1/fine_tuning/jobs/first/events", "", "", http.StatusNotFound, "not_found"},
+		"model":       {whole, "POST", "/v1/fine_tuning/jobs", `{"model": "none", "training_file": "file-1"}`, "", http.StatusNotFound, "model_not_found"},
+		"key":         {whole, "POST", "/v1/fine_tuning/jobs", `{"model": "base", "training_file": "file-1", "integrations": []}`, "", http.StatusBadRequest, "body_invalid"},
+		"number":      {whole, "POST", "/v1/fine_tuning/jobs", `{"model": "base", "training_file": "file-1", "hyperparameters": {"n_epochs": "many"}}`, "", http.StatusBadRequest, "body_invalid"},
+		"cross-site":  {whole, "POST", "/v1/fine_tuning/jobs", `{"model": "base"}`, "http://elsewhere.example", http.StatusForbidden, "cross_site"},
+		"in use":      {whole, "DELETE", "/v1/files/file-1", "", "", http.StatusConflict, "file_in_use"},
+		"cursor":      {whole, "GET", "/v1/fine_tuning/jobs?after=ftjob-9", "", "", http.StatusBadRequest, "invalid_value"},
+	} {
+		r := httptest.NewRequest(c.method, "http://localhost"+c.path, strings.NewReader(c.body))
+		r.Header.Set("Content-Type", "application/json")
+		if c.origin != "" {
+			r.Header.Set("Origin", c.origin)
+		}
+		w := httptest.NewRecorder()
+		c.s.ServeHTTP(w, r)
+		var e api.OpenAIError
+		if err := json.Unmarshal(w.Body.Bytes(), &e); err != nil || w.Code != c.status || e.Error.Code == nil || *e.Error.Code != c.code {
+			t.Errorf("%s: %d %s %v", name, w.Code, w.Body, err)
+		}
+	}
+}
