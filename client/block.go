@@ -73,12 +73,29 @@ func (c *Client) Record(ctx context.Context, height int64) (Record, error) {
 	return r, nil
 }
 
+// indexed is the height at which the validator's index of transactions has one, or 0.
+func (c *Client) indexed(ctx context.Context, hash string) int64 {
+	raw, err := hex.DecodeString(hash)
+	if err != nil {
+		return 0
+	}
+	r, err := c.rpc.Tx(ctx, raw, false)
+	if err != nil {
+		return 0 // or there is no index
+	}
+	return r.Height
+}
+
 // searched bounds the blocks in which a transaction is looked for.
 const searched = 200
 
-// FindTx is the transaction with a hash, hexadecimal, in the block at a height, or, for height 0, in one of the latest 200;
-// ErrNotFound if it is in none of them. Validators keep no index of transactions.
+// FindTx is the transaction with a hash, hexadecimal, in the block at a height, or, for height 0, wherever the validator's index
+// has it, or else in one of the latest 200 blocks: the validator of an embedded network keeps no index. ErrNotFound if it is in
+// none of them.
 func (c *Client) FindTx(ctx context.Context, hash string, height int64) (Tx, error) {
+	if height == 0 {
+		height = c.indexed(ctx, hash)
+	}
 	from, to := height, height
 	if height == 0 {
 		head, err := c.Head(ctx)

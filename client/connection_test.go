@@ -124,6 +124,50 @@ func TestOverHTTP(t *testing.T) {
 	}
 }
 
+// counted is a validator of which it is known how many blocks it was asked for.
+type counted struct {
+	rpcclient.Client
+	blocks atomic.Int32
+}
+
+func (c *counted) Block(ctx context.Context, height *int64) (*ctypes.ResultBlock, error) {
+	c.blocks.Add(1)
+	return c.Client.Block(ctx, height)
+}
+
+// A transaction is found by its hash where the validator has an index, however old it is, and where it has none.
+func TestFindTransaction(t *testing.T) {
+	n := start(t, "consumer")
+	find := func(rpc rpcclient.Client) int32 {
+		t.Helper()
+		asked := &counted{Client: rpc}
+		c := client.New(asked, key("consumer"))
+		defer c.Close()
+		sent, err := c.Send(n.ctx, c.Address(), 1)
+		n.must(err)
+		for range 3 {
+			n.height(c)
+		}
+		asked.blocks.Store(0)
+		if found, err := c.FindTx(n.ctx, strings.ToLower(sent.Hash), 0); err != nil || found.Height != sent.Height || !strings.EqualFold(found.Hash, sent.Hash) {
+			t.Errorf("%+v (%v), sent %+v", found, err, sent)
+		}
+		return asked.blocks.Load()
+	}
+	if blocks := find(n.validator.Client()); blocks < 4 {
+		t.Errorf("without an index %d blocks were asked for", blocks)
+	}
+	n.validator.Stop()
+	n.config.RPC = free(t)
+	n.open()
+	rpc, err := client.Dial("http://" + n.config.RPC)
+	n.must(err)
+	defer func() { _ = rpc.Stop() }()
+	if blocks := find(rpc); blocks > 2 {
+		t.Errorf("with an index %d blocks were asked for", blocks)
+	}
+}
+
 func TestLargestLeafFits(t *testing.T) {
 	n := start(t, "consumer", "w0", "v0")
 	n.enlist("w0", run.Worker, 1)
