@@ -73,7 +73,7 @@ func init() {
 		{method: "GET", path: "/v1/validators", scope: ScopeRead, summary: "Who votes on the network's blocks", answer: api.Validators{}, handle: (*Server).validators},
 		{method: "GET", path: "/v1/accounts/{address}", scope: ScopeRead, summary: "An account, what it does and what it waits for", answer: api.Account{}, handle: (*Server).account},
 		{method: "GET", path: "/v1/blocks", scope: ScopeRead, summary: "Blocks, the latest first", answer: api.Blocks{}, handle: (*Server).blocks, params: pageParams},
-		{method: "GET", path: "/v1/txs/{hash}", scope: ScopeRead, summary: "A transaction. Validators keep no index: without a height it is looked for in the latest 200 blocks", answer: api.Tx{}, handle: (*Server).tx,
+		{method: "GET", path: "/v1/txs/{hash}", scope: ScopeRead, summary: "A transaction. Without a height it is looked for in the index of the validator, or, where there is none, in the latest 200 blocks", answer: api.Tx{}, handle: (*Server).tx,
 			params: []param{{"height", "integer", "of its block"}}},
 		{method: "POST", path: "/v1/files", scope: ScopeSubmit, summary: "Keep a file of examples, read line by line; OpenAI's form", answer: api.FileObject{}, patience: planPatience, upload: true, handle: (*Server).keepFile},
 		{method: "GET", path: "/v1/files", scope: ScopeRead, summary: "The files of examples, the latest first; OpenAI's form", answer: api.FileObjects{}, handle: (*Server).listFiles,
