@@ -89,23 +89,42 @@ func (d *draft) emit(e Event) {
 // release hands on what inactive members still had to do. In a run that just halted it only ends it. Disputes go on, and
 // seals are to be opened: a party that leaves is not spared its verdict.
 func (d *draft) release() {
-	for i, u := range d.Units {
-		if u.Status == Assigned && !d.active(u.Worker) {
+	out := d.inactive()
+	if len(out) == 0 {
+		return
+	}
+	for i := range d.Units {
+		if u := &d.Units[i]; u.Status == Assigned && out[u.Worker] {
 			d.reassign(i, d.gone(u.Worker, WhyWorkerLeft))
 		}
 	}
 	for _, l := range d.all() {
-		for i, u := range l.Units {
-			if u.Status != Auditing && u.Status != Sealed {
+		for i := range l.Units {
+			u := &l.Units[i]
+			if u.Status != Auditing && u.Status != Sealed || !out[u.Verifier] {
 				continue
 			}
 			v, _ := d.Member(u.Verifier)
-			if u.Status == Auditing && !v.Active || u.Status == Sealed && worthless(v) {
+			if u.Status == Auditing || worthless(v) {
 				d.unanswered(l, i, u.Verifier, d.gone(u.Verifier, WhyVerifierLeft))
 				d.audit(l, i)
 			}
 		}
 	}
+}
+
+// inactive are the members who have no duties: they left, or are on trial.
+func (d *draft) inactive() map[string]bool {
+	var out map[string]bool
+	for i := range d.Members {
+		if m := &d.Members[i]; !m.Active {
+			if out == nil {
+				out = map[string]bool{}
+			}
+			out[m.ID] = true
+		}
+	}
+	return out
 }
 
 // gone is why a duty of an inactive member moves on: because it left the run in good standing, or as given.
@@ -119,7 +138,7 @@ func (d *draft) gone(id, otherwise string) string {
 // follow sets the phase that the units are in: there are commitments to come, or there are none, and then their audits can
 // be drawn.
 func (d *draft) follow() {
-	open := slices.ContainsFunc(d.Units, func(u Unit) bool { return u.Status == Assigned })
+	open := d.trains()
 	switch {
 	case d.Phase == Train && !open:
 		d.Closed = d.env.Height
@@ -130,6 +149,16 @@ func (d *draft) follow() {
 	case (d.Phase == Attest || d.Phase == Reduce) && open:
 		d.reopen()
 	}
+}
+
+// trains reports whether a unit of the current round has no commitment. Of a thousand units it copies none.
+func (d *draft) trains() bool {
+	for i := range d.Units {
+		if d.Units[i].Status == Assigned {
+			return true
+		}
+	}
+	return false
 }
 
 // reopen goes back to training: draws, slices and votes start over when every unit is committed again.
