@@ -3,6 +3,8 @@
 package wire
 
 import (
+	"os"
+
 	"cosmossdk.io/core/address"
 	"github.com/cosmos/cosmos-sdk/client"
 	"github.com/cosmos/cosmos-sdk/codec"
@@ -47,6 +49,12 @@ const (
 
 // The SDK keeps prefixes and the bond denomination in globals: one application per process.
 func init() {
+	// Without a name of its own the SDK asks the system for that of the program and of the machine with every address it reads.
+	if os.Getenv(sdk.EnvConfigScope) == "" {
+		if err := os.Setenv(sdk.EnvConfigScope, Name); err != nil {
+			panic(err)
+		}
+	}
 	c := sdk.GetConfig()
 	c.SetBech32PrefixForAccount(Name, Name+"pub")
 	c.SetBech32PrefixForValidator(validatorPrefix, validatorPrefix+"pub")
