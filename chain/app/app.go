@@ -133,9 +133,7 @@ func New(logger log.Logger, db dbm.DB, c Config) (*App, error) {
 	if err := a.modules.RegisterServices(configurator); err != nil {
 		return nil, err
 	}
-	if err := a.handle(c.Validator, stores); err != nil {
-		return nil, err
-	}
+	a.handle(c.Validator, stores)
 	if err := a.upgrades(c, configurator); err != nil {
 		return nil, err
 	}
@@ -187,12 +185,8 @@ func (a *App) arrange() {
 }
 
 // handle sets what CometBFT calls.
-func (a *App) handle(v Validator, stores map[string]*storetypes.KVStoreKey) error {
-	check, err := a.ante()
-	if err != nil {
-		return err
-	}
-	a.SetAnteHandler(check)
+func (a *App) handle(v Validator, stores map[string]*storetypes.KVStoreKey) {
+	a.SetAnteHandler(a.ante())
 	a.SetInitChainer(func(ctx sdk.Context, req *abci.RequestInitChain) (*abci.ResponseInitChain, error) {
 		var state map[string]json.RawMessage
 		if err := json.Unmarshal(req.AppStateBytes, &state); err != nil {
@@ -219,5 +213,4 @@ func (a *App) handle(v Validator, stores map[string]*storetypes.KVStoreKey) erro
 	a.SetVerifyVoteExtensionHandler(a.keepers.beacon.VerifyVote)
 	a.SetPrepareProposal(a.keepers.beacon.PrepareProposal)
 	a.SetProcessProposal(a.keepers.beacon.ProcessProposal)
-	return nil
 }
