@@ -2,11 +2,14 @@ package training
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"reflect"
+	"strconv"
 	"strings"
 
 	"cosmossdk.io/collections"
+	abci "github.com/cometbft/cometbft/abci/types"
 	sdk "github.com/cosmos/cosmos-sdk/types"
 	"github.com/cosmos/gogoproto/proto"
 
@@ -30,12 +33,9 @@ func (k *Keeper) apply(ctx context.Context, s run.State, events []run.Event) err
 				return err
 			}
 		}
-		err := emit(ctx, &trainingpb.EventRun{
+		sdk.UnwrapSDKContext(ctx).EventManager().EmitEvent(published(&trainingpb.EventRun{
 			Job: e.Job, Kind: string(e.Kind), Round: e.Round, Unit: e.Unit, Who: e.Who, Other: e.Other, Why: e.Why, Segment: e.Segment,
-		})
-		if err != nil {
-			return err
-		}
+		}))
 	}
 	if s.Phase == run.Done || s.Phase == run.Halted {
 		job := s.Terms.Job
@@ -207,6 +207,21 @@ func (k *Keeper) tick(ctx context.Context, job string) error {
 		return nil
 	}
 	return k.apply(ctx, after, events)
+}
+
+// published is the event that sdk.TypedEventToEvent makes of it, which goes through JSON twice: every message makes one.
+func published(e *trainingpb.EventRun) sdk.Event {
+	text := func(key, value string) abci.EventAttribute {
+		quoted, _ := json.Marshal(value) // text is written in any case
+		return abci.EventAttribute{Key: key, Value: string(quoted)}
+	}
+	number := func(key string, value uint32) abci.EventAttribute {
+		return abci.EventAttribute{Key: key, Value: strconv.FormatUint(uint64(value), 10)}
+	}
+	return sdk.Event{Type: proto.MessageName(e), Attributes: []abci.EventAttribute{
+		text("job", e.Job), text("kind", e.Kind), text("other", e.Other), number("round", e.Round),
+		number("segment", e.Segment), number("unit", e.Unit), text("who", e.Who), text("why", e.Why),
+	}}
 }
 
 func emit(ctx context.Context, event proto.Message) error {

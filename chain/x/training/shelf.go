@@ -5,10 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"unsafe"
 
 	"cosmossdk.io/collections"
+	"cosmossdk.io/collections/codec"
 	storetypes "github.com/cosmos/cosmos-sdk/store/v2/types"
 	sdk "github.com/cosmos/cosmos-sdk/types"
 
@@ -47,14 +49,56 @@ type stamped struct {
 	state run.State
 }
 
-// remembered is how many runs are remembered at most.
+// remembered is how many runs, and how many heads, are remembered at most.
 const remembered = 64
+
+// headCodec remembers what the bytes of heads mean: a message reads the head of its run twice, and the message before it has
+// written that. Nobody changes a head that it was given.
+type headCodec struct {
+	codec.ValueCodec[head]
+
+	mu    sync.Mutex
+	known map[string]head // by their bytes
+}
+
+// Encode implements codec.ValueCodec.
+func (c *headCodec) Encode(h head) ([]byte, error) {
+	text, err := c.ValueCodec.Encode(h)
+	if err == nil {
+		c.remember(text, h)
+	}
+	return text, err
+}
+
+// Decode implements codec.ValueCodec.
+func (c *headCodec) Decode(text []byte) (head, error) {
+	c.mu.Lock()
+	h, ok := c.known[string(text)]
+	c.mu.Unlock()
+	if ok {
+		return h, nil
+	}
+	h, err := c.ValueCodec.Decode(text)
+	if err == nil {
+		c.remember(text, h)
+	}
+	return h, err
+}
+
+func (c *headCodec) remember(text []byte, h head) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.known) >= remembered {
+		clear(c.known)
+	}
+	c.known[string(text)] = h
+}
 
 func newShelf(b *collections.SchemaBuilder) *shelf {
 	job, u32 := collections.StringKey, collections.Uint32Key
 	pair, triple := collections.PairKeyCodec(job, u32), collections.TripleKeyCodec(job, u32, u32)
 	return &shelf{
-		heads:   collections.NewMap(b, collections.NewPrefix(0), "runs", job, adapter.Record[head]()),
+		heads:   collections.NewMap(b, collections.NewPrefix(0), "runs", job, codec.ValueCodec[head](&headCodec{ValueCodec: adapter.Record[head](), known: map[string]head{}})),
 		members: collections.NewMap(b, collections.NewPrefix(8), "members", pair, adapter.Record[run.Member]()),
 		units:   collections.NewMap(b, collections.NewPrefix(9), "units", triple, adapter.Record[run.Unit]()),
 		votes:   collections.NewMap(b, collections.NewPrefix(10), "votes", pair, adapter.Record[run.Vote]()),
@@ -82,6 +126,7 @@ func (s *shelf) fill(ctx context.Context, job string, h head) (run.State, error)
 	}
 	free := sdk.UnwrapSDKContext(ctx).WithGasMeter(storetypes.NewInfiniteGasMeter())
 	state := h.State
+	state.Open = slices.Clone(state.Open)
 	n := len(state.Open)
 	if len(h.Counts) != n+4 {
 		return state, fmt.Errorf("training: the head of %s counts %d lists instead of %d", job, len(h.Counts), n+4)
