@@ -7,7 +7,9 @@ import (
 	"mime/multipart"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -111,6 +113,21 @@ func TestFineTuning(t *testing.T) {
 		log, _ := os.ReadFile(filepath.Join(root, second.ID, fileLog))
 		t.Fatalf("%+v %+v\n%s", j, j.Reason, log[max(0, len(log)-4000):])
 	}
+	var models api.Models
+	s.ask("GET", "/v1/models", "", nil, http.StatusOK, &models)
+	if models.Object != "list" || len(models.Data) != 2 || models.Data[0].ID != "ft:"+*first.FineTunedModel+"::"+second.ID || models.Data[1].ID != *first.FineTunedModel {
+		t.Errorf("%+v", models.Data)
+	}
+	for _, m := range models.Data {
+		var said struct {
+			Fingerprint string `json:"system_fingerprint"`
+			Choices     []struct{ Message struct{ Content string } }
+		}
+		s.ask("POST", "/v1/chat/completions", "", map[string]any{"model": m.ID, "seed": 1, "max_completion_tokens": 4, "messages": []map[string]string{{"role": "user", "content": "What?"}}}, http.StatusOK, &said)
+		if len(said.Choices) != 1 || !strings.HasPrefix(said.Fingerprint, "fp_") {
+			t.Errorf("%s says %+v", m.ID, said)
+		}
+	}
 	var events api.FineTuningEvents
 	s.ask("GET", "/v1/fine_tuning/jobs/"+second.ID+"/events", "", nil, http.StatusOK, &events)
 	if n := len(events.Data); n < 3 || events.Data[1].Data == nil || events.Data[1].Data.ValidLoss == nil || !strings.HasPrefix(events.Data[0].Message, "New fine-tuned model created: ft:ft:tiny:birds:") {
@@ -121,9 +138,64 @@ func TestFineTuning(t *testing.T) {
 	if len(list.Data) != 2 {
 		t.Errorf("%+v", list)
 	}
+	t.Run("client", func(t *testing.T) { testTuningClient(t, s.url+"/v1", strings.Repeat(line, 20), first, second.ID) })
 	for _, id := range []string{first.ID, second.ID} {
-		if _, err := Verify(t.Context(), filepath.Join(root, id), VerifyOptions{}); err != nil {
+		if _, err := Verify(t.Context(), filepath.Join(root, id), VerifyOptions{Shipped: true}); err != nil {
 			t.Error(err)
+		}
+	}
+}
+
+// testTuningClient does all that again with OpenAI's own client, which is answered the job that it would have submitted.
+func testTuningClient(t *testing.T, url, examples string, job api.FineTuningJob, other string) {
+	node, err := exec.LookPath("node")
+	if err != nil {
+		t.Skip("there is no node to run OpenAI's client with")
+	}
+	clients := filepath.Join("..", "web", "clients")
+	if _, err := os.Stat(filepath.Join(clients, "node_modules", "openai")); err != nil {
+		t.Skip("OpenAI's client is not installed: run `npm ci --ignore-scripts` in web/clients")
+	}
+	var stderr strings.Builder
+	cmd := exec.CommandContext(t.Context(), node, "tuning.mjs", url, examples, "k")
+	cmd.Dir, cmd.Stderr = clients, &stderr
+	raw, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, stderr.String())
+	}
+	var heard struct {
+		File                           api.FileObject
+		Content, Model, Said, Streamed string
+		Files, Jobs, Events, Models    []string
+		Job                            api.FineTuningJob
+		Checkpoints                    []api.FineTuningCheckpoint
+		Deleted                        api.FileDeleted
+		Errors                         map[string]struct {
+			Kind, Code, Param string
+			Status            int
+		}
+	}
+	if err := json.Unmarshal(raw, &heard); err != nil {
+		t.Fatal(err)
+	}
+	if heard.File.ID != job.TrainingFile || heard.File.Filename != "examples.jsonl" || heard.Content != examples || len(heard.Files) != 2 || !heard.Deleted.Deleted {
+		t.Errorf("%+v %q %+v", heard.File, heard.Files, heard.Deleted)
+	}
+	if heard.Job.ID != job.ID || heard.Job.Status != "succeeded" || !slices.Equal(heard.Jobs, []string{other, job.ID}) || len(heard.Events) < 3 || len(heard.Checkpoints) != len(heard.Events)-2 {
+		t.Errorf("%+v %q %q %+v", heard.Job, heard.Jobs, heard.Events, heard.Checkpoints)
+	}
+	if last := heard.Checkpoints[0]; last.Model != *job.FineTunedModel || heard.Model != last.Model || len(heard.Models) != 2 || heard.Said != heard.Streamed {
+		t.Errorf("%+v %q %q, said %q, streamed %q", last, heard.Model, heard.Models, heard.Said, heard.Streamed)
+	}
+	for name, want := range map[string]struct {
+		kind   string
+		status int
+		code   string
+	}{
+		"cancel": {"ConflictError", 409, "job_over"}, "line": {"BadRequestError", 400, "invalid_file"}, "model": {"NotFoundError", 404, "model_not_found"}, "file": {"NotFoundError", 404, "not_found"},
+	} {
+		if got := heard.Errors[name]; got.Kind != want.kind || got.Status != want.status || got.Code != want.code {
+			t.Errorf("%s: %+v", name, got)
 		}
 	}
 }

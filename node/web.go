@@ -13,6 +13,7 @@ import (
 	"github.com/starling-network/starling/client/api"
 	"github.com/starling-network/starling/compute/kernel"
 	"github.com/starling-network/starling/node/runs"
+	"github.com/starling-network/starling/node/serve"
 	"github.com/starling-network/starling/node/tuning"
 	"github.com/starling-network/starling/web"
 )
@@ -65,7 +66,10 @@ func ServeWeb(ctx context.Context, dir string, o WebOptions) error {
 		return errors.Join(err, l.Close())
 	}
 	shelf := tuning.NewShelf(jobs.data)
-	c.Launcher, c.Files, c.Tuner = jobs, shelf, tuning.NewTuner(shelf, jobs.root)
+	tuner := tuning.NewTuner(shelf, jobs.root)
+	models := serve.NewSeveral(tuner, serve.Options{Threads: kernel.Cores, Texts: 4})
+	defer models.Close()
+	c.Launcher, c.Files, c.Tuner, c.Models = jobs, shelf, tuner, models
 	stopped := make(chan struct{})
 	go func() {
 		defer close(stopped)

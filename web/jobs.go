@@ -293,7 +293,7 @@ func (s *Server) models(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := api.Models{Models: []api.Model{}}
+	l := api.Models{Models: []api.Model{}, Object: "list", Data: s.asked()}
 	for _, j := range all {
 		if j.Kind != "run" {
 			continue

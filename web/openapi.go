@@ -120,6 +120,9 @@ func (d *describer) operation(r route) object {
 	if r.body != nil {
 		op["requestBody"] = object{"required": true, "content": object{"application/json": object{"schema": d.schema(reflect.TypeOf(r.body))}}}
 	}
+	if r.method == "POST" && r.stream != nil { // its body is OpenAI's to describe
+		op["requestBody"] = object{"required": true, "content": object{"application/json": object{"schema": object{"type": "object"}}}}
+	}
 	if r.upload {
 		op["requestBody"] = object{"required": true, "content": object{"multipart/form-data": object{"schema": object{"type": "object", "required": []string{"file", "purpose"}, "properties": object{
 			"file": object{"type": "string", "contentMediaType": "application/jsonl", "description": "an example a line"}, "purpose": object{"const": "fine-tune"}}}}}}
@@ -132,8 +135,10 @@ func (d *describer) operation(r route) object {
 			d.schema(reflect.TypeOf(r.answer))
 			good["description"] = "Events whose data is an Update"
 		}
-	case strings.HasSuffix(r.path, "...}"):
+	case r.stream != nil && strings.HasSuffix(r.path, "...}"):
 		good["content"] = object{"application/octet-stream": object{}}
+	case r.stream != nil && r.method == "POST":
+		good["content"] = object{"application/json": object{"schema": object{"type": "object"}}, "text/event-stream": object{"schema": object{"type": "string"}}}
 	case r.stream != nil:
 		good["content"] = object{"text/plain": object{"schema": object{"type": "string"}}}
 	case r.answer != nil:

@@ -79,7 +79,7 @@ func (s *Server) problem(w http.ResponseWriter, r *http.Request, err error) {
 
 // openAIs reports whether a path is one of OpenAI's interface, whose errors have its form.
 func openAIs(path string) bool {
-	for _, prefix := range []string{"/v1/files", "/v1/fine_tuning/"} {
+	for _, prefix := range []string{"/v1/files", "/v1/fine_tuning/", "/v1/models/", "/v1/completions", "/v1/chat/"} {
 		if strings.HasPrefix(path, prefix) {
 			return true
 		}

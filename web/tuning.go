@@ -115,11 +115,6 @@ func (s *Server) tuningHistory(r *http.Request, id string) (j api.FineTuningJob,
 	return tuningJob(h.Job, asked), h, nil
 }
 
-// tunedModel is the name of what a job tunes.
-func tunedModel(id string, r api.FineTuningRequest) string {
-	return strings.Join([]string{"ft", r.Model, r.Suffix, id}, ":")
-}
-
 // tuningJob is a run in OpenAI's form.
 func tuningJob(run api.Job, r api.FineTuningRequest) api.FineTuningJob {
 	j := api.FineTuningJob{ID: run.ID, Object: "fine_tuning.job", CreatedAt: run.Started.Unix(), Model: r.Model, OrganizationID: "starling", ResultFiles: []string{}, TrainingFile: r.TrainingFile,
@@ -140,7 +135,7 @@ func tuningJob(run api.Job, r api.FineTuningRequest) api.FineTuningJob {
 		}
 		return j
 	case run.State == "done" && why == nil:
-		name := tunedModel(run.ID, r)
+		name := r.Tuned(run.ID)
 		j.Status, j.FineTunedModel, j.TrainedTokens = "succeeded", &name, &run.Tokens
 	case run.State == "stopped" && why != nil && why.Code == "cancelled":
 		j.Status, why = "cancelled", nil
@@ -271,7 +266,7 @@ func (s *Server) tuningCheckpoints(r *http.Request) (any, error) {
 			continue
 		}
 		m := rounds[c.Round-1]
-		name := fmt.Sprintf("%s:ckpt-step-%d", tunedModel(j.ID, asked), m.Step)
+		name := fmt.Sprintf("%s:ckpt-step-%d", asked.Tuned(j.ID), m.Step)
 		if j.FineTunedModel != nil && m.Step == h.Job.Step {
 			name = *j.FineTunedModel
 		}

@@ -120,3 +120,43 @@ func TestTuningRefuses(t *testing.T) {
 		}
 	}
 }
+
+// The models of a server are asked at its address, by those whose token may submit.
+func TestModelsAreAsked(t *testing.T) {
+	tokens, err := parseTokens(strings.NewReader("aaaaaaaaaaaaaaaaaaaaaaaa read\nbbbbbbbbbbbbbbbbbbbbbbbb read,submit"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := server(t, Config{Models: parrot{}, Tokens: tokens})
+	ask := func(s *Server, path, token, body string) (int, string) {
+		r := httptest.NewRequest("POST", "http://localhost"+path, strings.NewReader(body))
+		r.Header.Set("Content-Type", "application/json")
+		r.Header.Set("Authorization", "Bearer "+token)
+		w := httptest.NewRecorder()
+		s.ServeHTTP(w, r)
+		return w.Code, w.Body.String()
+	}
+	const reader, writer = "aaaaaaaaaaaaaaaaaaaaaaaa", "bbbbbbbbbbbbbbbbbbbbbbbb"
+	const chat = `{"model": "ft:base:mine:ftjob-1", "messages": [{"role": "user", "content": "Hi there"}]`
+	for name, c := range map[string]struct {
+		s                 *Server
+		path, token, body string
+		status            int
+		text              string
+	}{
+		"chat":       {s, "/v1/chat/completions", writer, chat + "}", http.StatusOK, `"content":"Hi there"`},
+		"stream":     {s, "/v1/chat/completions", writer, chat + `, "stream": true}`, http.StatusOK, "data: [DONE]"},
+		"completion": {s, "/v1/completions", writer, `{"prompt": "Once"}`, http.StatusOK, `"text":"Once"`},
+		"unknown":    {s, "/v1/completions", writer, `{"model": "x"}`, http.StatusNotFound, "model_not_found"},
+		"reader":     {s, "/v1/chat/completions", reader, chat + "}", http.StatusForbidden, `"scope_missing"`},
+		"nobody":     {s, "/v1/completions", "", "{}", http.StatusUnauthorized, `"error"`},
+		"none":       {server(t, Config{}), "/v1/chat/completions", "", chat + "}", http.StatusNotImplemented, "serving_off"},
+	} {
+		if status, text := ask(c.s, c.path, c.token, c.body); status != c.status || !strings.Contains(text, c.text) {
+			t.Errorf("%s: %d %s", name, status, text)
+		}
+	}
+	if status, _, text := get(t, server(t, Config{Models: parrot{}}), "/v1/models/other"); status != http.StatusNotFound || !strings.Contains(text, "model_not_found") {
+		t.Errorf("%d %s", status, text)
+	}
+}

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/starling-network/starling/client/api"
+	"github.com/starling-network/starling/web/openai"
 )
 
 // ErrNotFound is what a source returns for what it does not know.
@@ -96,8 +97,9 @@ type Config struct {
 	Launcher Launcher
 	Files    Files
 	Tuner    Tuner
-	Tokens   *Tokens  // who may do what; nil: whoever reaches the server may do everything
-	Hosts    []string // names by which the server is reached, beside those of the loopback and addresses
+	Models   openai.Model // that can be asked
+	Tokens   *Tokens      // who may do what; nil: whoever reaches the server may do everything
+	Hosts    []string     // names by which the server is reached, beside those of the loopback and addresses
 	Version  api.Version
 	Log      *slog.Logger // nil: nowhere
 
@@ -111,6 +113,7 @@ type Server struct {
 	Config
 	handler http.Handler
 	started time.Time
+	writer  http.Handler // of texts; nil without Models
 	stats   stats
 	rendered
 	spec func() ([]byte, error) // openapi.json
@@ -137,6 +140,9 @@ func New(c Config) *Server {
 	c.Version.API, c.Version.Submits, c.Version.Network, c.Version.Auth = "v1", c.Launcher != nil, c.Network != nil, c.Tokens != nil
 	s := &Server{Config: c, started: time.Now(), feeds: map[string]*feed{}, quit: make(chan struct{})}
 	s.spec = sync.OnceValues(func() ([]byte, error) { return openAPI(routes, c.Version.Version) })
+	if c.Models != nil {
+		s.writer = openai.New(c.Models, openai.Config{Hosts: c.Hosts, Patience: writePatience})
+	}
 	mux := http.NewServeMux()
 	for _, r := range routes {
 		mux.Handle(r.method+" "+r.path, s.route(r))
@@ -151,14 +157,15 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler.S
 
 // Limits of connections. A request that does not come to its end, or whose answer nobody reads, ends with them.
 const (
-	headerPatience = 5 * time.Second
-	bodyPatience   = 20 * time.Second
-	writePatience  = 20 * time.Second
-	planPatience   = 5 * time.Minute // data is read and tokenized for it
-	idlePatience   = 2 * time.Minute
-	maxHeader      = 16 << 10
-	maxBody        = 1 << 20
-	maxConnections = 4096
+	headerPatience  = 5 * time.Second
+	bodyPatience    = 20 * time.Second
+	writePatience   = 20 * time.Second
+	planPatience    = 5 * time.Minute // data is read and tokenized for it
+	writingPatience = time.Minute     // until the first of a text is sent; a model may have to be loaded
+	idlePatience    = 2 * time.Minute
+	maxHeader       = 16 << 10
+	maxBody         = 1 << 20
+	maxConnections  = 4096
 )
 
 // Serve answers on a listener until the context ends; streams end with it. It closes the listener.

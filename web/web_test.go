@@ -20,6 +20,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/starling-network/starling/client/api"
+	"github.com/starling-network/starling/web/openai"
 )
 
 // shelf is Runs in memory.
@@ -113,6 +114,21 @@ func (*tailor) Request(run string) (r api.FineTuningRequest, err error) {
 	return api.FineTuningRequest{Model: "base", TrainingFile: drawn.ID, Suffix: "mine", Seed: ptr(uint64(7)), Hyperparameters: api.Hyperparameters{Epochs: 3, Batch: 8, Rate: 1}}, nil
 }
 
+// parrot is a model that says the prompt again.
+type parrot struct{}
+
+func (parrot) Models() []openai.Info {
+	return []openai.Info{{Name: "ft:base:mine:ftjob-1", Created: time.Unix(1000, 0)}}
+}
+
+func (parrot) Prompt(_ string, talk []openai.Message) (string, []string, error) {
+	return talk[0].Content, nil, nil
+}
+
+func (parrot) Generate(_ context.Context, r openai.Request, emit func(openai.Piece) error) (openai.Result, error) {
+	return openai.Result{Finish: "stop"}, emit(openai.Piece{Text: r.Prompt})
+}
+
 func ptr[T any](v T) *T { return &v }
 
 // example is a run of some rounds of ten steps, with a receipt of every kind.
@@ -178,7 +194,7 @@ func header(name, value string) func(*http.Request) {
 func TestAnswersAreAsDescribed(t *testing.T) {
 	lib := library()
 	lib.put("ftjob-1", func(h *History) { *h = *example(3) })
-	s := server(t, Config{Runs: lib, Network: village{}, Launcher: &pad{}, Files: drawer{}, Tuner: &tailor{}})
+	s := server(t, Config{Runs: lib, Network: village{}, Launcher: &pad{}, Files: drawer{}, Tuner: &tailor{}, Models: parrot{}})
 	_, _, text := get(t, s, "/openapi.json")
 	doc, err := jsonschema.UnmarshalJSON(strings.NewReader(text))
 	if err != nil {
@@ -190,7 +206,7 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 		t.Fatal(err)
 	}
 	tried := map[string]bool{}
-	paths := map[string]string{"{id}": "first", "{address}": "starling1abc", "{hash}": strings.Repeat("ab", 32), "{file}": "file-1"}
+	paths := map[string]string{"{id}": "first", "{address}": "starling1abc", "{hash}": strings.Repeat("ab", 32), "{file}": "file-1", "{model...}": "ft:base:mine:ftjob-1"}
 	for _, r := range routes {
 		if r.answer == nil || r.stream != nil {
 			continue

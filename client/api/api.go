@@ -321,9 +321,11 @@ type Files struct {
 	Files []File `json:"files"`
 }
 
-// Models are those of the finished runs.
+// Models are those of the finished runs, as this API and as OpenAI's clients read them.
 type Models struct {
-	Models []Model `json:"models"`
+	Models []Model       `json:"models"`
+	Object string        `json:"object"` // list
+	Data   []OpenAIModel `json:"data"`   // that can be asked here
 }
 
 // Update is the data of an event of the stream of a job: whatever it has that is new. The event is reset when records were

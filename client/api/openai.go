@@ -3,6 +3,7 @@ package api
 import (
 	"encoding/json"
 	"errors"
+	"strings"
 )
 
 // FileObject is a file of examples, in OpenAI's form.
@@ -80,6 +81,19 @@ type FineTuningRequest struct {
 	Method          *TuningMethod   `json:"method,omitempty"` // in place of hyperparameters
 	Suffix          string          `json:"suffix,omitempty"` // in the name of the tuned model: 1 to 64 letters, digits, points, hyphens and underscores
 	Seed            *uint64         `json:"seed,omitempty"`   // 42 unless given
+}
+
+// Tuned is the name of the model that a run makes of a request.
+func (r FineTuningRequest) Tuned(run string) string {
+	return strings.Join([]string{"ft", r.Model, r.Suffix, run}, ":")
+}
+
+// OpenAIModel is a model that can be asked, in OpenAI's form.
+type OpenAIModel struct {
+	ID      string `json:"id"`
+	Object  string `json:"object"` // model
+	Created int64  `json:"created"`
+	OwnedBy string `json:"owned_by"`
 }
 
 // Hyperparameters are those of OpenAI's form.

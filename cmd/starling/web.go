@@ -26,7 +26,7 @@ a validator. Nothing is fetched from anywhere else.
 What is submitted to a folder of runs (POST /v1/jobs) is trained here, one job after another, each in a folder of
 its own; job files name their data below the folder of --data, and nothing else. --read-only shows, and trains
 nothing. A job that the end of the server stopped goes on when it is submitted again with the same key. Clients of
-OpenAI's interface upload files of examples and tune models with them at the same address, under /v1.
+OpenAI's interface upload files of examples, tune models with them and ask the models at the same address, under /v1.
 
 The server answers this machine alone. Beyond it, tokens are needed: --token-file names a file that only its
 owner can read, with a token a line and its scopes, read or read,submit. docs/api.md has the API,

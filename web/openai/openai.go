@@ -166,7 +166,7 @@ func (s *Server) oneModel(w http.ResponseWriter, r *http.Request) {
 // named is the model that a request names; "" is the first.
 func (s *Server) named(name string) (Info, error) {
 	all := s.model.Models()
-	if name == "" {
+	if name == "" && len(all) > 0 {
 		return all[0], nil
 	}
 	for _, m := range all {

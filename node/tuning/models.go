@@ -1,0 +1,38 @@
+package tuning
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/starling-network/starling/web/openai"
+)
+
+// Models lists what the runs of the server left, the latest first: under the name of what it tuned, or that of the run.
+func (t *Tuner) Models() []openai.Info {
+	entries, _ := os.ReadDir(t.runs) // of a folder that went away there are none
+	var list []openai.Info
+	for _, e := range entries {
+		weights, err := os.Stat(filepath.Join(t.runs, e.Name(), "model.safetensors"))
+		if err != nil {
+			continue
+		}
+		name := e.Name()
+		if asked, err := t.Request(name); err == nil {
+			name = asked.Tuned(name)
+		}
+		list = append(list, openai.Info{Name: name, Created: weights.ModTime()})
+	}
+	slices.SortStableFunc(list, func(a, b openai.Info) int { return b.Created.Compare(a.Created) })
+	return list
+}
+
+// Folder is the folder of a model, or an error that wraps openai.ErrModel.
+func (t *Tuner) Folder(name string) (string, error) {
+	dir, err := t.model(name)
+	if err != nil {
+		return "", fmt.Errorf("%w as %.80q", openai.ErrModel, name)
+	}
+	return dir, nil
+}

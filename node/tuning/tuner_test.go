@@ -1,0 +1,121 @@
+package tuning
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/starling-network/starling/client/api"
+	"github.com/starling-network/starling/client/job"
+	"github.com/starling-network/starling/compute/data/tokenizer"
+	"github.com/starling-network/starling/compute/model"
+	"github.com/starling-network/starling/web"
+)
+
+// workshop is a tuner with a model, which is never loaded, and two files.
+func workshop(t *testing.T) (tuner *Tuner, train, held string) {
+	t.Helper()
+	data, runs := t.TempDir(), t.TempDir()
+	c, err := model.Parse(model.Llama, map[string]any{"vocab_size": 256, "max_position_embeddings": 32, "hidden_size": 16, "intermediate_size": 24, "num_hidden_layers": 1, "num_attention_heads": 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range []string{filepath.Join(data, "models", "tiny"), filepath.Join(data, ".hidden"), filepath.Join(runs, "done")} {
+		if err := errors.Join(os.MkdirAll(dir, 0o755), os.WriteFile(filepath.Join(dir, "config.json"), c.JSON(), 0o644), os.WriteFile(filepath.Join(dir, "tokenizer.json"), tokenizer.Bytes().JSON(), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := NewShelf(data)
+	one, err1 := s.Keep("train", strings.NewReader(strings.Repeat(talk, 10)))
+	two, err2 := s.Keep("held", strings.NewReader(talk))
+	if err := errors.Join(err1, err2); err != nil {
+		t.Fatal(err)
+	}
+	return NewTuner(s, runs), one.ID, two.ID
+}
+
+// The job of a request is a job file that holds, and says again what was asked for.
+func TestJob(t *testing.T) {
+	tuner, train, held := workshop(t)
+	for _, name := range []string{"models/tiny", "done"} {
+		spec, err := tuner.Job(api.FineTuningRequest{Model: name, TrainingFile: train, ValidationFile: held, Suffix: "mine", Hyperparameters: api.Hyperparameters{Epochs: 2, Rate: 0.5}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		j, err := job.Parse([]byte(spec.Config), filepath.Join(tuner.data, "job.yaml"))
+		if err == nil {
+			err = errors.Join(j.Confine(tuner.runs), j.CheckFiles())
+		}
+		if err != nil {
+			t.Fatalf("%v\n%s", err, spec.Config)
+		}
+		// "User: Hi\n\nAssistant: Hello!\n\n" is 29 bytes, and so many tokens: 2*290/(8*28) is above 2.
+		if j.SequenceLen != 28 || j.Training.MaxSteps != 3 || j.Rounds() != 1 || j.Training.GlobalBatchSize != 8 || j.Training.LearningRate != 1.5e-4 || int(319*j.ValSetSize) != 29 || len(j.Datasets) != 2 {
+			t.Errorf("%s", spec.Config)
+		}
+		again, err := tuner.Job(api.FineTuningRequest{Model: name, TrainingFile: train, ValidationFile: held, Suffix: "mine", Hyperparameters: api.Hyperparameters{Epochs: 2, Rate: 0.5}})
+		if err != nil || again.Config != spec.Config {
+			t.Errorf("the same request is another job: %v\n%s", err, again.Config)
+		}
+		run := filepath.Join(tuner.runs, "ftjob-1")
+		if err := errors.Join(os.MkdirAll(run, 0o755), os.WriteFile(filepath.Join(run, "job.yaml"), []byte(spec.Config), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+		r, err := tuner.Request("ftjob-1")
+		if err != nil || r.Tuned("ftjob-1") != "ft:"+name+":mine:ftjob-1" || r.TrainingFile != train || r.Hyperparameters != (api.Hyperparameters{Epochs: 2, Batch: 8, Rate: 0.5}) || *r.Seed != 42 {
+			t.Errorf("%+v %v", r, err)
+		}
+	}
+	for _, run := range []string{"done", "nobody", "../x", ""} {
+		if _, err := tuner.Request(run); !errors.Is(err, web.ErrNotFound) {
+			t.Errorf("%s: %v", run, err)
+		}
+	}
+	if list := tuner.Models(); len(list) != 0 { // there are no weights
+		t.Errorf("%+v", list)
+	}
+}
+
+// What a request cannot have is refused by the parameter that is to blame, without a word about this machine.
+func TestJobRefuses(t *testing.T) {
+	tuner, train, held := workshop(t)
+	good := api.FineTuningRequest{Model: "done", TrainingFile: train}
+	for name, c := range map[string]struct {
+		change func(r *api.FineTuningRequest)
+		param  string
+	}{
+		"no model":         {func(r *api.FineTuningRequest) { r.Model = "" }, "model"},
+		"unknown model":    {func(r *api.FineTuningRequest) { r.Model = "gpt-4o-mini" }, "model"},
+		"a model above":    {func(r *api.FineTuningRequest) { r.Model = "../done" }, "model"},
+		"an absolute path": {func(r *api.FineTuningRequest) { r.Model = filepath.Join(tuner.runs, "done") }, "model"},
+		"a hidden model":   {func(r *api.FineTuningRequest) { r.Model = ".hidden" }, "model"},
+		"hidden below":     {func(r *api.FineTuningRequest) { r.Model = "models/../.hidden" }, "model"},
+		"a tuned path":     {func(r *api.FineTuningRequest) { r.Model = "ft:a:b:../done" }, "model"},
+		"no file":          {func(r *api.FineTuningRequest) { r.TrainingFile = "" }, "training_file"},
+		"a file path":      {func(r *api.FineTuningRequest) { r.TrainingFile = "../" + train }, "training_file"},
+		"unknown held":     {func(r *api.FineTuningRequest) { r.ValidationFile = "file-1" }, "validation_file"},
+		"held is as large": {func(r *api.FineTuningRequest) { r.TrainingFile, r.ValidationFile = held, train }, "validation_file"},
+		"half an epoch":    {func(r *api.FineTuningRequest) { r.Hyperparameters.Epochs = 0.5 }, "hyperparameters.n_epochs"},
+		"many epochs":      {func(r *api.FineTuningRequest) { r.Hyperparameters.Epochs = 51 }, "hyperparameters.n_epochs"},
+		"an odd batch":     {func(r *api.FineTuningRequest) { r.Hyperparameters.Batch = 3 }, "hyperparameters.batch_size"},
+		"a high rate":      {func(r *api.FineTuningRequest) { r.Hyperparameters.Rate = 1e9 }, "hyperparameters.learning_rate_multiplier"},
+		"a method":         {func(r *api.FineTuningRequest) { r.Method = &api.TuningMethod{Type: "dpo"} }, "method"},
+		"two methods": {func(r *api.FineTuningRequest) {
+			r.Hyperparameters.Epochs, r.Method = 2, &api.TuningMethod{Type: "supervised"}
+		}, "hyperparameters"},
+		"a suffix": {func(r *api.FineTuningRequest) { r.Suffix = "a:b" }, "suffix"},
+	} {
+		r := good
+		c.change(&r)
+		_, err := tuner.Job(r)
+		var f *web.Failure
+		if !errors.As(err, &f) || f.Param != c.param || f.Fix == "" || strings.Contains(f.Detail, os.TempDir()) && !strings.Contains(r.Model, os.TempDir()) {
+			t.Errorf("%s: %+v %v", name, f, err)
+		}
+	}
+	if left, err := filepath.Glob(filepath.Join(tuner.data, dirShelf, "*", "*.part")); err != nil || len(left) != 0 {
+		t.Errorf("%v %v", left, err)
+	}
+}

@@ -1,0 +1,50 @@
+// Tunes a model with OpenAI's own client and talks to it, and prints what it heard as JSON. The job is one that was submitted
+// with the same Idempotency-Key before, so that nothing is trained for it.
+import OpenAI, { APIError, toFile } from "openai";
+
+const [baseURL, text, idempotencyKey] = process.argv.slice(2);
+const client = new OpenAI({ baseURL, apiKey: "none", maxRetries: 0 });
+const out = { errors: {} };
+
+const file = await client.files.create({ file: await toFile(Buffer.from(text), "again.jsonl"), purpose: "fine-tune" });
+out.file = await client.files.retrieve(file.id);
+out.content = await (await client.files.content(file.id)).text();
+out.files = [];
+for await (const f of client.files.list({ limit: 1 })) out.files.push(f.id);
+
+const jobs = client.fineTuning.jobs;
+const job = await jobs.create(
+  { model: "tiny", training_file: file.id, suffix: "birds", hyperparameters: { n_epochs: 1, batch_size: 4, learning_rate_multiplier: "auto" } },
+  { headers: { "Idempotency-Key": idempotencyKey } },
+);
+out.job = await jobs.retrieve(job.id);
+out.jobs = [];
+for await (const j of jobs.list({ limit: 1 })) out.jobs.push(j.id);
+out.events = [];
+for await (const e of jobs.listEvents(job.id, { limit: 1 })) out.events.push(e.message);
+out.checkpoints = [];
+for await (const c of jobs.checkpoints.list(job.id, { limit: 1 })) out.checkpoints.push(c);
+
+const model = job.fine_tuned_model;
+out.models = [];
+for await (const m of client.models.list()) out.models.push(m.id);
+out.model = (await client.models.retrieve(model)).id;
+const options = { model, seed: 1, max_completion_tokens: 4, messages: [{ role: "user", content: "What?" }] };
+out.said = (await client.chat.completions.create(options)).choices[0].message.content;
+out.streamed = (await client.chat.completions.stream(options).finalChatCompletion()).choices[0].message.content;
+
+async function failure(name, call) {
+  try {
+    await call();
+  } catch (e) {
+    if (!(e instanceof APIError)) throw e;
+    out.errors[name] = { kind: e.constructor.name, status: e.status, code: e.code, param: e.param };
+  }
+}
+await failure("cancel", () => jobs.cancel(job.id));
+await failure("line", async () => client.files.create({ file: await toFile(Buffer.from(text + "{"), "bad.jsonl"), purpose: "fine-tune" }));
+await failure("model", () => jobs.create({ model: "gpt-4o-mini", training_file: file.id }));
+out.deleted = await client.files.delete(file.id);
+await failure("file", () => client.files.retrieve(file.id));
+
+console.log(JSON.stringify(out));
