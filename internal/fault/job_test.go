@@ -331,7 +331,7 @@ func (n *network) suffer(name string, rounds int, faults ...fault) {
 	if n.t.Failed() {
 		return // the network is not what it was
 	}
-	above := n.t.(*testing.T)
+	above := n.t
 	defer n.under(above)
 	above.Run(name, func(t *testing.T) {
 		n.under(t)

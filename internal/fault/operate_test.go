@@ -92,13 +92,13 @@ func commands(page, section string) (list []string) {
 
 // site is three machines with a folder each.
 type site struct {
-	t        testing.TB
+	t        *testing.T
 	dir      string
 	machines map[string]*machine
 	started  []*process
 }
 
-func newSite(t testing.TB) *site {
+func newSite(t *testing.T) *site {
 	s := &site{t: t, dir: t.TempDir(), machines: map[string]*machine{}}
 	for _, address := range office {
 		s.machines[address] = plug(t, "h"+address[len("10.0.0."):], address)
