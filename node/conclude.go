@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 
@@ -14,6 +15,7 @@ import (
 	"github.com/starling-network/starling/network/blob"
 	"github.com/starling-network/starling/network/checkpoint"
 	"github.com/starling-network/starling/node/card"
+	"github.com/starling-network/starling/node/serve"
 	"github.com/starling-network/starling/node/tracking"
 	"github.com/starling-network/starling/protocol/dispute"
 	"github.com/starling-network/starling/protocol/market"
@@ -102,6 +104,15 @@ type ending struct {
 	diverged string                     // why the run was given up, if it diverged
 }
 
+// chatFiles are those in which the base model of a job, if it has one, says how it wants conversations: what was made of it wants
+// them so too. They decide nothing in the training, and are not part of what is verified.
+func (c *collector) chatFiles() (map[string][]byte, error) {
+	if c.b.Job.Model.BaseModel == "" {
+		return nil, nil
+	}
+	return serve.ChatFiles(c.b.Job.BaseModelPath())
+}
+
 // conclude writes what a run leaves behind.
 func (c *collector) conclude(ctx context.Context) (*Summary, error) {
 	c.show("closing the books")
@@ -127,6 +138,11 @@ func (c *collector) conclude(ctx context.Context) (*Summary, error) {
 	if err != nil {
 		return nil, err
 	}
+	chat, err := c.chatFiles()
+	if err != nil {
+		return nil, err
+	}
+	maps.Copy(files, chat)
 	for name, text := range files {
 		if err := c.out.write(name, text); err != nil {
 			return nil, err

@@ -36,7 +36,8 @@ func writeBase(t *testing.T, dir string) {
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	for name, text := range map[string][]byte{fileConfig: c.JSON(), fileTokenizer: tokenizer.Bytes().JSON(), fileModel: weights} {
+	template := []byte(`{"chat_template": "{% for m in messages %}<{{ m.role }}>{{ m.content }}{{ eos_token }}{% endfor %}{% if add_generation_prompt %}<assistant>{% endif %}", "eos_token": "\\n"}`)
+	for name, text := range map[string][]byte{fileTokenizerConfig: template, fileConfig: c.JSON(), fileTokenizer: tokenizer.Bytes().JSON(), fileModel: weights} {
 		if err := os.WriteFile(filepath.Join(dir, name), text, 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -140,6 +141,9 @@ func TestFineTuning(t *testing.T) {
 	}
 	t.Run("client", func(t *testing.T) { testTuningClient(t, s.url+"/v1", strings.Repeat(line, 20), first, second.ID) })
 	for _, id := range []string{first.ID, second.ID} {
+		if text, err := os.ReadFile(filepath.Join(root, id, "chat_template.jinja")); err != nil || !strings.Contains(string(text), "<assistant>") {
+			t.Errorf("%s: a template of %q, %v", id, text, err)
+		}
 		if _, err := Verify(t.Context(), filepath.Join(root, id), VerifyOptions{Shipped: true}); err != nil {
 			t.Error(err)
 		}

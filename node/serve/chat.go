@@ -52,7 +52,7 @@ func (plainChat) transcript(conversation []openai.Message) (string, error) {
 	return b.String(), nil
 }
 
-// ownChat is the chat_template of a tokenizer_config.json.
+// ownChat is the chat template of a folder.
 type ownChat struct {
 	template *chat.Template
 	bos, eos string
@@ -109,25 +109,67 @@ func (t *tokenText) UnmarshalJSON(raw []byte) error {
 	return err
 }
 
-// readChat reads how the model in a folder wants conversations; nil if it does not say.
-func readChat(dir string) (template, error) {
-	raw, err := os.ReadFile(filepath.Join(dir, "tokenizer_config.json"))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+// chatKeys are what the files of a folder say about conversations.
+type chatKeys struct {
+	Template json.RawMessage `json:"chat_template"`
+	BOS      tokenText       `json:"bos_token"`
+	EOS      tokenText       `json:"eos_token"`
+}
+
+// Files that say something about conversations.
+const (
+	fileTokenizerConfig = "tokenizer_config.json"
+	fileTemplate        = "chat_template.jinja"     // in place of the key chat_template
+	fileSpecialTokens   = "special_tokens_map.json" // in place of the keys of tokens
+)
+
+// readKeys reads those of the files that are there.
+func readKeys(dir string) (k chatKeys, err error) {
+	var tokens chatKeys
+	for name, into := range map[string]*chatKeys{fileTokenizerConfig: &k, fileSpecialTokens: &tokens} {
+		raw, err := os.ReadFile(filepath.Join(dir, name))
+		if err == nil {
+			err = json.Unmarshal(raw, into)
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return k, fmt.Errorf("%s: %w", name, err)
+		}
 	}
-	if err != nil {
+	template, err := os.ReadFile(filepath.Join(dir, fileTemplate))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return k, err
+	}
+	if string(k.Template) == "null" {
+		k.Template = nil
+	}
+	if len(k.Template) == 0 && len(template) > 0 {
+		if k.Template, err = json.Marshal(string(template)); err != nil {
+			return k, err
+		}
+	}
+	if k.BOS == "" && k.EOS == "" {
+		k.BOS, k.EOS = tokens.BOS, tokens.EOS
+	}
+	return k, nil
+}
+
+// ChatFiles returns the files, by name, in which a model that was made of the one in a folder keeps how it wants conversations;
+// none if the folder does not say.
+func ChatFiles(dir string) (map[string][]byte, error) {
+	k, err := readKeys(dir)
+	var source string
+	if err != nil || len(k.Template) == 0 || json.Unmarshal(k.Template, &source) != nil {
 		return nil, err
 	}
-	var keys struct {
-		Template json.RawMessage `json:"chat_template"`
-		BOS      tokenText       `json:"bos_token"`
-		EOS      tokenText       `json:"eos_token"`
-	}
-	if err := json.Unmarshal(raw, &keys); err != nil {
-		return nil, fmt.Errorf("tokenizer_config.json: %w", err)
-	}
-	if len(keys.Template) == 0 || string(keys.Template) == "null" {
-		return nil, nil
+	tokens, err := json.MarshalIndent(map[string]tokenText{"bos_token": k.BOS, "eos_token": k.EOS}, "", "  ")
+	return map[string][]byte{fileTemplate: []byte(source), fileSpecialTokens: append(tokens, '\n')}, err
+}
+
+// readChat reads how the model in a folder wants conversations; nil if it does not say.
+func readChat(dir string) (template, error) {
+	keys, err := readKeys(dir)
+	if err != nil || len(keys.Template) == 0 {
+		return nil, err
 	}
 	var source string
 	if err := json.Unmarshal(keys.Template, &source); err != nil {

@@ -223,6 +223,19 @@ func TestChatTemplates(t *testing.T) {
 			t.Fatal(err)
 		}
 		prompt, _, err := e.Prompt("m", conversation)
+		if kept, err := ChatFiles(dir); err != nil || (len(kept) == 2) != strings.Contains(config, `"chat_template": "`) {
+			t.Errorf("%s: kept in %q, %v", config, kept, err)
+		} else if len(kept) > 0 && want != "" {
+			other, _ := folders(t)
+			writeFiles(t, other, kept)
+			c, err := readChat(other)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if again, _, err := c.render(conversation); err != nil || again != want {
+				t.Errorf("%s: a model made of it has %q, %v", config, again, err)
+			}
+		}
 		if prompt != want || (err != nil) != (want == "") || err != nil && !errors.Is(err, openai.ErrRequest) {
 			t.Errorf("%s: %q, %v; want %q", config, prompt, err, want)
 		}

@@ -26,7 +26,7 @@ import (
 // files are patterns of what is part of a model.
 var files = []string{
 	"*.safetensors", "*.gguf", "model.safetensors.index.json", "config.json", "generation_config.json", "tokenizer.json",
-	"tokenizer_config.json", "special_tokens_map.json", "README.md", "lineage.jsonl", "receipts.jsonl",
+	"tokenizer_config.json", "special_tokens_map.json", "chat_template.jinja", "README.md", "lineage.jsonl", "receipts.jsonl",
 	"adapter_config.json", "adapter/adapter_config.json", "adapter/adapter_model.safetensors",
 }
 
