@@ -109,12 +109,7 @@ func TestHostileMessages(t *testing.T) {
 
 func TestOverHTTP(t *testing.T) {
 	n := start(t, "consumer")
-	n.validator.Stop()
-	n.config.RPC = free(t)
-	n.open()
-	rpc, err := client.Dial("http://" + n.config.RPC)
-	n.must(err)
-	defer func() { _ = rpc.Stop() }()
+	rpc := n.dial()
 	c := client.New(rpc, key("consumer"))
 	defer c.Close()
 	n.must(c.Order(n.ctx, order("job")))
@@ -157,12 +152,7 @@ func TestFindTransaction(t *testing.T) {
 	if blocks := find(n.validator.Client()); blocks < 4 {
 		t.Errorf("without an index %d blocks were asked for", blocks)
 	}
-	n.validator.Stop()
-	n.config.RPC = free(t)
-	n.open()
-	rpc, err := client.Dial("http://" + n.config.RPC)
-	n.must(err)
-	defer func() { _ = rpc.Stop() }()
+	rpc := n.dial()
 	if blocks := find(rpc); blocks > 2 {
 		t.Errorf("with an index %d blocks were asked for", blocks)
 	}
@@ -239,9 +229,7 @@ func (r *relay) pass(in, out net.Conn) {
 // A client whose events stop without a word goes on: it asks for blocks, and its messages get through.
 func TestSilentSubscription(t *testing.T) {
 	n := start(t, "consumer")
-	n.validator.Stop()
-	n.config.RPC = free(t)
-	n.open()
+	n.serve()
 	r := relayTo(t, n.config.RPC)
 	c, err := client.Connect("http://"+r.Addr().String(), key("consumer"))
 	n.must(err)
@@ -262,9 +250,7 @@ func TestSilentSubscription(t *testing.T) {
 // A client that knows several validators goes on with another when the one that it talks to is gone.
 func TestAnotherValidator(t *testing.T) {
 	n := start(t, "consumer")
-	n.validator.Stop()
-	n.config.RPC = free(t)
-	n.open()
+	n.serve()
 	r := relayTo(t, n.config.RPC)
 	c, err := client.Connect("http://127.0.0.1:1,http://"+r.Addr().String()+",http://"+n.config.RPC, key("consumer"))
 	n.must(err)
@@ -281,9 +267,7 @@ func TestAnotherValidator(t *testing.T) {
 // Who asks a validator that is stopped is told why, and goes on with another if it knows one.
 func TestStoppedValidator(t *testing.T) {
 	n := start(t, "consumer")
-	n.validator.Stop()
-	n.config.RPC = free(t)
-	n.open()
+	n.serve()
 	full := httptest.NewServer(&client.Stopped{Code: "DISK_FULL", Why: "no room", Fix: "make room"})
 	defer full.Close()
 	_, err := client.Connect(full.URL, key("consumer"))

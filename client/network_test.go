@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	rpcclient "github.com/cometbft/cometbft/rpc/client"
+
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/chain"
 	"github.com/starling-network/starling/chain/referee"
@@ -66,6 +68,24 @@ func (n *network) open(names ...string) {
 		n.clients[name] = c
 		n.t.Cleanup(c.Close)
 	}
+}
+
+// serve starts the validator again, with an HTTP interface.
+func (n *network) serve() {
+	n.t.Helper()
+	n.validator.Stop()
+	n.config.RPC = free(n.t)
+	n.open()
+}
+
+// dial serves, and connects to the interface until the test ends.
+func (n *network) dial() rpcclient.Client {
+	n.t.Helper()
+	n.serve()
+	rpc, err := client.Dial("http://" + n.config.RPC)
+	n.must(err)
+	n.t.Cleanup(func() { _ = rpc.Stop() })
+	return rpc
 }
 
 func key(name string) *client.Key { return client.KeyFromSeed(canon.Sum("test", []byte(name))) }

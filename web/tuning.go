@@ -93,13 +93,16 @@ func (s *Server) oneTuning(r *http.Request) (any, error) {
 
 // tuning is a job by its identifier.
 func (s *Server) tuning(r *http.Request, id string) (j api.FineTuningJob, err error) {
-	j, _, err = s.tuningHistory(r, id)
-	return j, err
+	asked, h, err := s.tuningHistory(r, id)
+	if err != nil {
+		return j, err
+	}
+	return tuningJob(h.Job, asked), nil
 }
 
-func (s *Server) tuningHistory(r *http.Request, id string) (j api.FineTuningJob, h *History, err error) {
+// tuningHistory is what was asked for with a job, and what came of it.
+func (s *Server) tuningHistory(r *http.Request, id string) (asked api.FineTuningRequest, h *History, err error) {
 	err = ErrNotFound
-	var asked api.FineTuningRequest
 	if s.Tuner != nil && strings.HasPrefix(id, tuningID) {
 		asked, err = s.Tuner.Request(id)
 	}
@@ -108,11 +111,11 @@ func (s *Server) tuningHistory(r *http.Request, id string) (j api.FineTuningJob,
 	}
 	switch {
 	case errors.Is(err, ErrNotFound):
-		return j, nil, &Failure{Status: http.StatusNotFound, Code: "NOT_FOUND", Detail: "there is no such fine-tuning job", Fix: "GET /v1/fine_tuning/jobs lists what there is", Param: "fine_tuning_job_id"}
+		return asked, nil, &Failure{Status: http.StatusNotFound, Code: "NOT_FOUND", Detail: "there is no such fine-tuning job", Fix: "GET /v1/fine_tuning/jobs lists what there is", Param: "fine_tuning_job_id"}
 	case err != nil:
-		return j, nil, err
+		return asked, nil, err
 	}
-	return tuningJob(h.Job, asked), h, nil
+	return asked, h, nil
 }
 
 // tuningJob is a run in OpenAI's form.
@@ -216,10 +219,11 @@ func progress(h *History) (rounds []api.TuningMetrics, at []int64) {
 }
 
 func (s *Server) tuningEvents(r *http.Request) (any, error) {
-	j, h, err := s.tuningHistory(r, r.PathValue("id"))
+	asked, h, err := s.tuningHistory(r, r.PathValue("id"))
 	if err != nil {
 		return nil, err
 	}
+	j := tuningJob(h.Job, asked)
 	events := []api.FineTuningEvent{}
 	add := func(at int64, level, kind, message string, data *api.TuningMetrics) {
 		id := fmt.Sprintf("ftevent-%s-%d", strings.TrimPrefix(j.ID, tuningID), len(events))
@@ -251,15 +255,12 @@ func (s *Server) tuningEvents(r *http.Request) (any, error) {
 }
 
 func (s *Server) tuningCheckpoints(r *http.Request) (any, error) {
-	j, h, err := s.tuningHistory(r, r.PathValue("id"))
+	asked, h, err := s.tuningHistory(r, r.PathValue("id"))
 	if err != nil {
 		return nil, err
 	}
+	j := tuningJob(h.Job, asked)
 	rounds, at := progress(h)
-	asked, err := s.Tuner.Request(j.ID)
-	if err != nil {
-		return nil, err
-	}
 	list := []api.FineTuningCheckpoint{}
 	for _, c := range h.Lineage {
 		if c.Round < 1 || c.Round > len(rounds) {
