@@ -16,6 +16,8 @@ import (
 	"github.com/libp2p/go-libp2p/core/host"
 	"github.com/libp2p/go-libp2p/core/network"
 	p2p "github.com/libp2p/go-libp2p/core/peer"
+	"github.com/libp2p/go-libp2p/p2p/security/noise"
+	tls "github.com/libp2p/go-libp2p/p2p/security/tls"
 	"github.com/starling-network/starling/network/blob"
 	"github.com/starling-network/starling/network/peer"
 )
@@ -59,7 +61,7 @@ type NetworkOptions struct {
 
 // Quick and Thorough are the options of the command.
 var (
-	Quick    = NetworkOptions{Bytes: 64 << 20, Repeat: 3, Link: 5 * time.Second, Training: 4}
+	Quick    = NetworkOptions{Bytes: 64 << 20, Repeat: 6, Link: 5 * time.Second, Training: 4}
 	Thorough = NetworkOptions{Bytes: 256 << 20, Repeat: 9, Link: 30 * time.Second, Training: 25}
 )
 
@@ -85,9 +87,10 @@ func Network(ctx context.Context, o NetworkOptions) (*NetworkResult, error) {
 
 // Ways to move the same bytes.
 const (
-	plainTCP  = "tcp"    // a TCP connection, hashed with SHA-256
-	rawStream = "libp2p" // a libp2p stream, hashed with SHA-256
-	blobFetch = "blob"   // Fetch
+	plainTCP   = "tcp"         // a TCP connection, hashed with SHA-256
+	rawStream  = "libp2p"      // a libp2p stream over TCP and Noise, hashed with SHA-256
+	rawOverTLS = "libp2p, tls" // the same over TLS, which hosts of ours do not speak
+	blobFetch  = "blob"        // Fetch
 )
 
 func (r *NetworkResult) loopback(ctx context.Context, o NetworkOptions) error {
@@ -97,7 +100,11 @@ func (r *NetworkResult) loopback(ctx context.Context, o NetworkOptions) error {
 	if err != nil {
 		return err
 	}
-	stream, err := overStream(ctx, data)
+	stream, err := overStream(ctx, data, libp2p.Security(noise.ID, noise.New))
+	if err != nil {
+		return err
+	}
+	overTLS, err := overStream(ctx, data, libp2p.Security(tls.ID, tls.New))
 	if err != nil {
 		return err
 	}
@@ -108,7 +115,7 @@ func (r *NetworkResult) loopback(ctx context.Context, o NetworkOptions) error {
 	ways := []struct {
 		name string
 		move func() error
-	}{{plainTCP, tcp}, {rawStream, stream}, {blobFetch, fetch}}
+	}{{plainTCP, tcp}, {rawStream, stream}, {rawOverTLS, overTLS}, {blobFetch, fetch}}
 	for range o.Repeat {
 		for _, w := range ways {
 			begin := time.Now()
@@ -127,7 +134,7 @@ func (r *NetworkResult) loopback(ctx context.Context, o NetworkOptions) error {
 		}
 	}
 	r.Bars = append(r.Bars,
-		atLeast("blob transfer over loopback, of a raw libp2p stream hashed with SHA-256", r.MBps[blobFetch]/r.MBps[rawStream], 0.9),
+		atLeast("blob transfer over loopback, of a raw libp2p stream (TCP, Noise) hashed with SHA-256", r.MBps[blobFetch]/r.MBps[rawStream], 0.9),
 		atLeast("blob transfer over loopback, of a plain TCP copy hashed with SHA-256", r.MBps[blobFetch]/r.MBps[plainTCP], 0.6),
 	)
 	return nil
@@ -174,11 +181,11 @@ func overTCP(ctx context.Context, data []byte) (func() error, error) {
 	}, nil
 }
 
-func overStream(ctx context.Context, data []byte) (func() error, error) {
+func overStream(ctx context.Context, data []byte, security libp2p.Option) (func() error, error) {
 	const plain = "/starling/benchmark/1"
 	var ends [2]host.Host
 	for i := range ends {
-		h, err := libp2p.New(libp2p.ListenAddrStrings("/ip4/127.0.0.1/tcp/0"), libp2p.DisableRelay(), libp2p.DisableMetrics())
+		h, err := libp2p.New(security, libp2p.ListenAddrStrings("/ip4/127.0.0.1/tcp/0"), libp2p.DisableRelay(), libp2p.DisableMetrics())
 		if err != nil {
 			return nil, err
 		}
