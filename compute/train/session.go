@@ -28,6 +28,7 @@ type Session struct {
 	names       []string
 	in, out     map[string]*tensor.Tensor // state before and after the current step, the same tensors where the program lets them
 	tokens      *tensor.Tensor
+	on          Executor // nil: the kernels
 }
 
 // Begin prepares the unit of the round that follows a checkpoint.
@@ -86,6 +87,9 @@ func (s *Session) Advance() (loss float32, err error) {
 	in, err := s.Inputs()
 	if err != nil {
 		return 0, err
+	}
+	if s.on != nil {
+		return s.advanceOn(in)
 	}
 	if err := s.task.Exec.RunInto(in, s.out); err != nil {
 		return 0, s.failed("execution", err)
@@ -212,6 +216,12 @@ func (t *Task) Resume(base *Checkpoint, unit uint32, from *Progress, observe fun
 	if err != nil {
 		return nil, err
 	}
+	r.conclude(base, unit)
+	return r, nil
+}
+
+// conclude makes the update of a whole unit, or says where its numbers end.
+func (r *Result) conclude(base *Checkpoint, unit uint32) {
 	for i, n := range base.Names {
 		delta := Difference(base.Params[i], r.End[i])
 		if k := slices.IndexFunc(delta.F32(), func(x float32) bool { return !finite(x) }); k >= 0 && r.Diverged == nil {
@@ -222,7 +232,6 @@ func (t *Task) Resume(base *Checkpoint, unit uint32, from *Progress, observe fun
 	if k := slices.IndexFunc(r.Losses, func(x float32) bool { return !finite(x) }); k >= 0 && r.Diverged != nil {
 		r.Diverged.What = fmt.Sprintf("the loss of step %d of unit %d is %v", k+1, unit, r.Losses[k])
 	}
-	return r, nil
 }
 
 // execute executes a unit to the end of a segment.
@@ -238,21 +247,32 @@ func (t *Task) execute(base *Checkpoint, unit, segment uint32, from *Progress, o
 		}
 		r.Segments, r.Losses = slices.Clone(from.Segments), slices.Clone(from.Losses)
 	}
-	for end := t.Spec.StepsTo(segment); s.step < end; {
+	if err := s.continueTo(t.Spec.StepsTo(segment), r, observe); err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// continueTo takes steps until so many are done, and adds to the result what they come to.
+func (s *Session) continueTo(end uint32, r *Result, observe func(Progress) error) error {
+	for s.step < end {
 		loss, err := s.Advance()
 		if err != nil {
-			return nil, err
+			return err
 		}
 		r.Losses = append(r.Losses, loss)
-		if s.step%t.Spec.Segment == 0 || s.step == t.Spec.Steps {
+		if s.step%s.task.Spec.Segment == 0 || s.step == s.task.Spec.Steps {
+			if err := s.fetch(); err != nil {
+				return err
+			}
 			r.Segments = append(r.Segments, s.Root())
 		}
 		if err := observe(Progress{s.step, r.Segments, r.Losses, s.Tensors()}); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	r.End = s.Tensors()
-	return r, nil
+	return nil
 }
 
 func finite(x float32) bool { return x-x == 0 }
