@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
 
 	cmtjson "github.com/cometbft/cometbft/libs/json"
@@ -143,6 +144,9 @@ func (o ValidatorOptions) full(bytes int64) bool {
 // fileStopped, in the folder of a validator, says why it is stopped while its process runs.
 const fileStopped = "stopped.json" // a client.Stopped
 
+// patience is how many looks somebody else may have the port of a stopped validator before it says nevertheless that it is stopped.
+const patience = 10
+
 // awaitRoom says that the disk is full, to whoever asks at an address, too, and waits until there is half as much again free as
 // the validator needs, so that it does not stop and start in turns.
 func (o ValidatorOptions) awaitRoom(ctx context.Context, address string) error {
@@ -153,21 +157,26 @@ func (o ValidatorOptions) awaitRoom(ctx context.Context, address string) error {
 	}
 	path := filepath.Join(o.Home, fileStopped)
 	unwritten := writeJSON(path, why)
-	o.Say(fmt.Sprintf("%s: the validator is stopped: %s; %s", why.Code, why.Why, why.Fix))
-	if unwritten != nil {
-		o.Say(fmt.Sprintf("validator status will not know why: %v", unwritten))
-	}
+	say := sync.OnceFunc(func() {
+		o.Say(fmt.Sprintf("%s: the validator is stopped: %s; %s", why.Code, why.Why, why.Fix))
+		if unwritten != nil {
+			o.Say(fmt.Sprintf("validator status will know why only from %s: %v", address, unwritten))
+		}
+	})
 	server := &http.Server{Handler: why, ReadHeaderTimeout: diskEvery}
 	defer server.Close()
 	var asked net.Listener // nil while the validator still has the port
 	look := time.NewTicker(diskEvery)
 	defer look.Stop()
-	for o.full(o.Reserve + o.Reserve/2) {
+	for looks := 0; o.full(o.Reserve + o.Reserve/2); looks++ {
 		if asked == nil {
 			if l, err := net.Listen("tcp", address); err == nil {
 				asked = l
 				go func() { _ = server.Serve(l) }() // ends when it is closed
 			}
+		}
+		if asked != nil || looks == patience {
+			say() // whoever reads it may ask at once
 		}
 		select {
 		case <-ctx.Done():
@@ -176,6 +185,7 @@ func (o ValidatorOptions) awaitRoom(ctx context.Context, address string) error {
 		case <-look.C:
 		}
 	}
+	say()
 	_ = os.Remove(path) // it may not be there
 	o.Say("there is room on the disk again: starting the validator")
 	return ErrRoomAgain

@@ -3,8 +3,11 @@ package node
 import (
 	"context"
 	"errors"
+	"net"
+	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/starling-network/starling/client"
@@ -49,5 +52,38 @@ func TestValidatorWithoutRoom(t *testing.T) {
 	}
 	if _, err := AskValidator(t.Context(), dir); errors.As(err, &stopped) {
 		t.Errorf("its status with room: %v", err)
+	}
+}
+
+// Who reads that a validator is stopped, and asks it at once, is told why: also if its disk takes no file that says so.
+func TestStoppedValidatorAnswers(t *testing.T) {
+	dir := t.TempDir()
+	free, ok := disk.Free(dir)
+	if !ok {
+		t.Skip("free space is not known here")
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0") // which hands out a port
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := l.Addr().String()
+	_ = l.Close()
+	if err := errors.Join(os.Mkdir(filepath.Join(dir, fileStopped), 0o755), writeJSON(filepath.Join(dir, fileValidator), validatorFile{ChainID: "c", RPC: address})); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var once sync.Once
+	o := ValidatorOptions{Home: dir, Reserve: 2 * free, Say: func(string) {
+		once.Do(func() {
+			stopped := (*client.Stopped)(nil)
+			if _, err := AskValidator(t.Context(), dir); !errors.As(err, &stopped) || stopped.Code != "DISK_FULL" {
+				t.Errorf("its status: %v", err)
+			}
+		})
+		cancel()
+	}}
+	if err := o.awaitRoom(ctx, address); err != nil {
+		t.Error(err)
 	}
 }
