@@ -333,7 +333,7 @@ func (n *network) suffer(name string, rounds int, faults ...fault) {
 	}
 	above := n.t
 	defer n.under(above)
-	above.Run(name, func(t *testing.T) {
+	above.(*testing.T).Run(name, func(t *testing.T) {
 		n.under(t)
 		begun := time.Now()
 		j := n.submit(name, rounds)

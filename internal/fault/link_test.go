@@ -8,7 +8,7 @@ import (
 )
 
 // separate skips a test that needs machines where there can be none.
-func separate(t *testing.T) {
+func separate(t testing.TB) {
 	t.Helper()
 	if why := whyNot(); why != nil {
 		t.Skipf("no machines of their own: %v", why)

@@ -45,7 +45,7 @@ func tool(name, format string, args ...any) error {
 
 // machine is where processes run: a network namespace with a cable to the hub, or nil, for this machine.
 type machine struct {
-	t       *testing.T
+	t       testing.TB
 	name    string // of its namespace, and of the hub's end of its cable
 	address string // IP
 }
@@ -54,14 +54,14 @@ type machine struct {
 var machines atomic.Int32
 
 // newMachine plugs in a machine with a number of its own, from 2.
-func newMachine(t *testing.T) *machine {
+func newMachine(t testing.TB) *machine {
 	t.Helper()
 	number := machines.Add(1) + 1
 	return plug(t, fmt.Sprintf("m%d", number), fmt.Sprintf("10.77.0.%d", number))
 }
 
 // plug plugs in a machine with a name and an address.
-func plug(t *testing.T, name, address string) *machine {
+func plug(t testing.TB, name, address string) *machine {
 	t.Helper()
 	m := &machine{t: t, name: name, address: address}
 	m.must(ip("netns add %s", m.name))

@@ -27,7 +27,7 @@ const (
 
 // network is a network of processes.
 type network struct {
-	t          *testing.T
+	t          testing.TB
 	dir        string   // of starling net init
 	rpc        []string // HTTP interfaces of the validators
 	validators []*process
@@ -62,7 +62,7 @@ func (j *job) check(f func() error) {
 
 // newNetwork starts a network, each process on a machine of its own if separate. Some folders are file systems of their
 // own, with so many bytes. Validators take the further arguments.
-func newNetwork(t *testing.T, separate bool, sizes map[string]int, validator ...string) *network {
+func newNetwork(t testing.TB, separate bool, sizes map[string]int, validator ...string) *network {
 	t.Helper()
 	n := &network{t: t, dir: filepath.Join(t.TempDir(), "net")}
 	for name, size := range sizes {
@@ -93,7 +93,7 @@ func newNetwork(t *testing.T, separate bool, sizes map[string]int, validator ...
 }
 
 // under makes a test answer for the network from now on.
-func (n *network) under(t *testing.T) {
+func (n *network) under(t testing.TB) {
 	n.t = t
 	for _, p := range n.all {
 		p.t = t
@@ -149,7 +149,7 @@ func (n *network) members() []*process { return append(slices.Clip(n.workers), n
 var ports atomic.Int32
 
 // freePorts is the first of the ports of all validators on the loopback.
-func freePorts(t *testing.T) int {
+func freePorts(t testing.TB) int {
 	t.Helper()
 	for range 1000 / validators {
 		base := 32000 + 10*validators*int(ports.Add(1)-1)

@@ -18,7 +18,7 @@ const limit = 5 * time.Minute
 
 // process is one process of the program, again and again over the same folder.
 type process struct {
-	t       *testing.T
+	t       testing.TB
 	name    string
 	machine *machine
 	dir     string // in which it runs; "": the one of the tests

@@ -118,7 +118,7 @@ func (j *job) caughtUp(what string, v *process) {
 }
 
 // truncate cuts off the last bytes that were written to a database or a log: the end of its newest file.
-func truncate(t *testing.T, dir string) {
+func truncate(t testing.TB, dir string) {
 	t.Helper()
 	var newest os.FileInfo
 	entries, err := os.ReadDir(dir)
@@ -137,7 +137,7 @@ func truncate(t *testing.T, dir string) {
 }
 
 // mount makes a folder a file system of so many bytes.
-func mount(t *testing.T, dir string, bytes int) {
+func mount(t testing.TB, dir string, bytes int) {
 	t.Helper()
 	if err := errors.Join(os.MkdirAll(dir, 0o700), syscall.Mount("none", dir, "tmpfs", 0, fmt.Sprintf("size=%d,mode=700", bytes))); err != nil {
 		t.Fatal(err)
@@ -150,7 +150,7 @@ func mount(t *testing.T, dir string, bytes int) {
 }
 
 // fill leaves no byte free in the file system of a folder, until free is called.
-func fill(t *testing.T, dir string) (free func()) {
+func fill(t testing.TB, dir string) (free func()) {
 	t.Helper()
 	path := filepath.Join(dir, "ballast")
 	f, err := os.Create(path)

@@ -114,7 +114,7 @@ func (j *job) pass(d time.Duration) {
 }
 
 // corrupt flips a bit in the middle of every file in a folder.
-func corrupt(t *testing.T, dir string) {
+func corrupt(t testing.TB, dir string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
 	if err != nil {
