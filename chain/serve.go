@@ -18,6 +18,8 @@ import (
 	"github.com/gorilla/handlers"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/health"
+	"google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/test/bufconn"
 )
 
@@ -53,6 +55,7 @@ func (v *Validator) serve(c Config, logger log.Logger) (err error) {
 	if s.grpc, err = servergrpc.NewGRPCServer(s.from, v.app, config.DefaultConfig().GRPC); err != nil {
 		return fmt.Errorf("chain: %w", err)
 	}
+	grpc_health_v1.RegisterHealthServer(s.grpc, health.NewServer()) // it serves as long as it answers
 	if err := s.listen(c.GRPC, s.grpc.Serve); err != nil {
 		return err
 	}

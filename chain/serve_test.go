@@ -16,6 +16,7 @@ import (
 	banktypes "github.com/cosmos/cosmos-sdk/x/bank/types"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/health/grpc_health_v1"
 	reflection "google.golang.org/grpc/reflection/grpc_reflection_v1alpha"
 
 	"github.com/starling-network/starling/chain"
@@ -92,6 +93,9 @@ func TestGRPC(t *testing.T) {
 	defer conn.Close()
 	r, err := banktypes.NewQueryClient(conn).Balance(ctx, &banktypes.QueryBalanceRequest{Address: address, Denom: "uzen"})
 	if err != nil || r.Balance.Amount.Int64() != 1_000_000_000 {
+		t.Errorf("%v (%v)", r, err)
+	}
+	if r, err := grpc_health_v1.NewHealthClient(conn).Check(ctx, &grpc_health_v1.HealthCheckRequest{}); err != nil || r.Status != grpc_health_v1.HealthCheckResponse_SERVING {
 		t.Errorf("%v (%v)", r, err)
 	}
 	stream, err := reflection.NewServerReflectionClient(conn).ServerReflectionInfo(ctx)
