@@ -9,3 +9,4 @@ check:
 
 proto:
 	$(MAKE) -C chain/proto
+	$(MAKE) -C client/api/proto

@@ -95,31 +95,38 @@ const staleBlock = time.Minute
 
 func (s *Server) health(r *http.Request) (any, error) {
 	h := api.Health{Status: "ok", Uptime: time.Since(s.started).Seconds()}
-	check := func(name string, ok bool, text string) {
-		h.Checks = append(h.Checks, api.HealthCheck{Name: name, OK: ok, Text: text})
-		if !ok {
+	h.Checks = append(h.Checks, s.runsCheck(r), api.HealthCheck{Name: "streams", OK: true, Text: fmt.Sprintf("%d of at most %d event streams are open", s.stats.streams.Load(), s.Streams)})
+	if s.Network != nil {
+		h.Checks = append(h.Checks, s.networkCheck(r))
+	}
+	for _, c := range h.Checks {
+		if !c.OK {
 			h.Status = "degraded"
 		}
 	}
+	return h, nil
+}
+
+func (s *Server) runsCheck(r *http.Request) api.HealthCheck {
 	jobs, err := s.Runs.List(r.Context())
 	if err != nil {
-		check("runs", false, "the runs cannot be read")
-	} else {
-		check("runs", true, fmt.Sprintf("%d runs are known", len(jobs)))
+		return api.HealthCheck{Name: "runs", Text: "the runs cannot be read"}
 	}
-	check("streams", true, fmt.Sprintf("%d of at most %d event streams are open", s.stats.streams.Load(), s.Streams))
-	if s.Network != nil {
-		n, err := s.overview(r)
-		switch {
-		case err != nil:
-			check("network", false, "the validator does not answer")
-		case n.CatchingUp:
-			check("network", false, fmt.Sprintf("the validator is behind the others, at height %d", n.Height))
-		case time.Since(n.Time) > staleBlock:
-			check("network", false, fmt.Sprintf("the latest block, %d, is older than a minute", n.Height))
-		default:
-			check("network", true, fmt.Sprintf("%s is at height %d", n.ChainID, n.Height))
-		}
+	return api.HealthCheck{Name: "runs", OK: true, Text: fmt.Sprintf("%d runs are known", len(jobs))}
+}
+
+func (s *Server) networkCheck(r *http.Request) api.HealthCheck {
+	c := api.HealthCheck{Name: "network"}
+	n, err := s.overview(r)
+	switch {
+	case err != nil:
+		c.Text = "the validator does not answer"
+	case n.CatchingUp:
+		c.Text = fmt.Sprintf("the validator is behind the others, at height %d", n.Height)
+	case time.Since(n.Time) > staleBlock:
+		c.Text = fmt.Sprintf("the latest block, %d, is older than a minute", n.Height)
+	default:
+		c.OK, c.Text = true, fmt.Sprintf("%s is at height %d", n.ChainID, n.Height)
 	}
-	return h, nil
+	return c
 }

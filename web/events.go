@@ -15,9 +15,17 @@ import (
 	"github.com/starling-network/starling/client/api"
 )
 
-// A stream is server-sent events (WHATWG HTML, section 9.2). Nothing is queued for a reader: each stream has a cursor into
-// what is known, is woken when there is more, and sends what lies between. A reader that is slow gets more at once, one that
-// does not read loses its connection after writePatience, and whoever makes the records never waits.
+// Nothing is queued for the reader of a stream: each stream has a cursor into what is known, is woken when there is more, and
+// sends what lies between. A reader that is slow gets more at once, one that does not read loses its connection after
+// writePatience, and whoever makes the records never waits.
+
+// sink is where a stream goes: a connection that takes server-sent events, or a call of gRPC.
+type sink interface {
+	// send sends an event now, or fails when nobody takes it.
+	send(id, event string, data any) error
+	// beat keeps a silent stream from being taken for dead.
+	beat() error
+}
 
 // feed wakes those who follow something: while somebody does, it is looked at every Poll.
 type feed struct {
@@ -75,21 +83,26 @@ func (s *Server) watch(ctx context.Context, f *feed, version func(context.Contex
 	}
 }
 
-// stream is the connection of a reader of events.
-type stream struct {
-	w  http.ResponseWriter
-	rc *http.ResponseController
-	s  *Server
-}
-
-// open begins a stream, unless there are too many.
-func (s *Server) open(w http.ResponseWriter) (*stream, error) {
+// enter counts a stream, unless there are too many; leave ends it.
+func (s *Server) enter() (leave func(), err error) {
 	if n := s.stats.streams.Add(1); n > int64(s.Streams) {
 		s.stats.streams.Add(-1)
 		s.stats.refused.Add(1)
 		return nil, &Failure{Status: http.StatusServiceUnavailable, Code: "TOO_MANY_STREAMS", Detail: fmt.Sprintf("%d event streams are open, as many as may be", s.Streams),
 			Fix: "close pages that nobody looks at", Retry: 5 * time.Second}
 	}
+	return func() { s.stats.streams.Add(-1) }, nil
+}
+
+// stream is the connection of a reader of server-sent events (WHATWG HTML, section 9.2).
+type stream struct {
+	w  http.ResponseWriter
+	rc *http.ResponseController
+	s  *Server
+}
+
+// open begins a stream of server-sent events.
+func (s *Server) open(w http.ResponseWriter) (sink, error) {
 	h := w.Header()
 	h.Set("Content-Type", "text/event-stream")
 	h.Set("Cache-Control", "no-store")
@@ -99,8 +112,6 @@ func (s *Server) open(w http.ResponseWriter) (*stream, error) {
 	_ = st.rc.SetReadDeadline(time.Time{}) // the request is read; the connection lives on
 	return st, st.write([]byte("retry: 1000\n\n"))
 }
-
-func (st *stream) close() { st.s.stats.streams.Add(-1) }
 
 // write sends bytes now, or fails when nobody takes them.
 func (st *stream) write(b []byte) error {
@@ -115,7 +126,7 @@ func (st *stream) write(b []byte) error {
 	return err
 }
 
-// send sends an event. JSON has no newline in it.
+// send implements sink. JSON has no newline in it.
 func (st *stream) send(id, event string, data any) error {
 	text, err := json.Marshal(data)
 	if err != nil {
@@ -130,11 +141,14 @@ func (st *stream) send(id, event string, data any) error {
 	return st.write(b.Bytes())
 }
 
-// run calls send at the beginning and after every change, and keeps the connection from being taken for dead, until the
-// reader or the server goes. What it returns is nobody's to answer: the answer has begun.
-func (st *stream) run(ctx context.Context, changed func() <-chan struct{}, send func() error) {
-	beat := time.NewTicker(st.s.Heartbeat)
-	defer beat.Stop()
+// beat implements sink.
+func (st *stream) beat() error { return st.write([]byte(": alive\n\n")) }
+
+// run calls send at the beginning and after every change, and beat in between, until the reader or the server goes. What it
+// returns is nobody's to answer: the answer has begun.
+func (s *Server) run(ctx context.Context, beat func() error, changed func() <-chan struct{}, send func() error) {
+	pulse := time.NewTicker(s.Heartbeat)
+	defer pulse.Stop()
 	for {
 		next := changed() // before it is read what there is: nothing falls between
 		if err := send(); err != nil {
@@ -145,12 +159,12 @@ func (st *stream) run(ctx context.Context, changed func() <-chan struct{}, send 
 			select {
 			case <-ctx.Done():
 				return
-			case <-st.s.quit:
+			case <-s.quit:
 				return
 			case <-next:
 				break wait
-			case <-beat.C:
-				if st.write([]byte(": alive\n\n")) != nil {
+			case <-pulse.C:
+				if beat() != nil {
 					return
 				}
 			}
@@ -220,7 +234,7 @@ func since(c cursor, h *History) api.Update {
 
 // jobEvents streams a run: first the run as it is, or, to who comes back, what is new since; then what is added. A run that
 // took records back is sent as a reset.
-func (s *Server) jobEvents(w http.ResponseWriter, r *http.Request) error {
+func (s *Server) jobEvents(r *http.Request, open func() (sink, error)) error {
 	id := r.PathValue("id")
 	h, err := s.Runs.History(r.Context(), id)
 	if err != nil {
@@ -234,11 +248,15 @@ func (s *Server) jobEvents(w http.ResponseWriter, r *http.Request) error {
 	case r.Header.Get("Last-Event-ID") != "":
 		event = "reset"
 	}
-	st, err := s.open(w)
+	leave, err := s.enter()
 	if err != nil {
 		return err
 	}
-	defer st.close()
+	defer leave()
+	to, err := open()
+	if err != nil {
+		return nil // the reader is gone
+	}
 	changed, done := s.follow("job "+id, func(ctx context.Context) (string, error) {
 		h, err := s.Runs.History(ctx, id)
 		if err != nil {
@@ -248,7 +266,7 @@ func (s *Server) jobEvents(w http.ResponseWriter, r *http.Request) error {
 	})
 	defer done()
 	var sent uint64
-	st.run(r.Context(), changed, func() error {
+	s.run(r.Context(), to.beat, changed, func() error {
 		h, err := s.Runs.History(r.Context(), id)
 		if err != nil {
 			return err
@@ -264,23 +282,27 @@ func (s *Server) jobEvents(w http.ResponseWriter, r *http.Request) error {
 		sent = h.Version + 1
 		name := event
 		event = "update"
-		return st.send(at.String(), name, u)
+		return to.send(at.String(), name, u)
 	})
 	return nil
 }
 
 // allEvents streams the runs that change, as events job, and the network after its blocks, as events network.
-func (s *Server) allEvents(w http.ResponseWriter, r *http.Request) error {
-	st, err := s.open(w)
+func (s *Server) allEvents(r *http.Request, open func() (sink, error)) error {
+	leave, err := s.enter()
 	if err != nil {
 		return err
 	}
-	defer st.close()
+	defer leave()
+	to, err := open()
+	if err != nil {
+		return nil // the reader is gone
+	}
 	changed, done := s.follow("all", s.pulse)
 	defer done()
 	had := map[string]string{}
 	height := int64(-1)
-	st.run(r.Context(), changed, func() error {
+	s.run(r.Context(), to.beat, changed, func() error {
 		jobs, err := s.Runs.List(r.Context())
 		if err != nil {
 			return err
@@ -288,7 +310,7 @@ func (s *Server) allEvents(w http.ResponseWriter, r *http.Request) error {
 		for _, j := range jobs {
 			if v := pulseOf(j); had[j.ID] != v {
 				had[j.ID] = v
-				if err := st.send("", "job", j); err != nil {
+				if err := to.send("", "job", j); err != nil {
 					return err
 				}
 			}
@@ -301,7 +323,7 @@ func (s *Server) allEvents(w http.ResponseWriter, r *http.Request) error {
 			return nil // the network is away for the moment; the page sees it in /v1/health
 		}
 		height = n.Height
-		return st.send("", "network", n)
+		return to.send("", "network", n)
 	})
 	return nil
 }

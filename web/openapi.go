@@ -129,7 +129,7 @@ func (d *describer) operation(r route) object {
 	}
 	good := object{"description": "As asked"}
 	switch {
-	case r.stream != nil && strings.HasSuffix(r.path, "events"):
+	case r.events != nil:
 		good["content"] = object{"text/event-stream": object{"schema": object{"type": "string"}}}
 		if r.answer != nil {
 			d.schema(reflect.TypeOf(r.answer))

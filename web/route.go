@@ -28,7 +28,8 @@ type route struct {
 	patience     time.Duration           // with a request that takes long to answer; 0: writePatience
 	upload       bool                    // the body is a form with a file
 	handle       func(*Server, *http.Request) (any, error)
-	stream       func(*Server, http.ResponseWriter, *http.Request) error // in place of handle
+	stream       func(*Server, http.ResponseWriter, *http.Request) error           // in place of handle
+	events       func(s *Server, r *http.Request, open func() (sink, error)) error // in place of handle: it opens a stream once the request is found right
 }
 
 // param is a parameter in the query of a route.
@@ -65,8 +66,8 @@ func init() {
 			params: []param{{"from", "integer", "offset in bytes; negative: from the end; -16384 unless given"}, {"limit", "integer", "bytes, at most 262144"}}},
 		{method: "GET", path: "/v1/jobs/{id}/files", scope: ScopeRead, summary: "The files of a run", answer: api.Files{}, handle: (*Server).files},
 		{method: "GET", path: "/v1/jobs/{id}/files/{name...}", scope: ScopeRead, summary: "A file of a run; ranges of it on demand", stream: (*Server).file},
-		{method: "GET", path: "/v1/jobs/{id}/events", scope: ScopeRead, summary: "Stream of what is new in a run; Last-Event-ID resumes it", answer: api.Update{}, stream: (*Server).jobEvents},
-		{method: "GET", path: "/v1/events", scope: ScopeRead, summary: "Stream of runs that change, and of the network", stream: (*Server).allEvents},
+		{method: "GET", path: "/v1/jobs/{id}/events", scope: ScopeRead, summary: "Stream of what is new in a run; Last-Event-ID resumes it", answer: api.Update{}, events: (*Server).jobEvents},
+		{method: "GET", path: "/v1/events", scope: ScopeRead, summary: "Stream of runs that change, and of the network", events: (*Server).allEvents},
 		{method: "GET", path: "/v1/models", scope: ScopeRead, summary: "The models that finished runs left", answer: api.Models{}, handle: (*Server).models},
 		{method: "GET", path: "/v1/models/{model...}", scope: ScopeRead, summary: "A model that can be asked; OpenAI's form", answer: api.OpenAIModel{}, handle: (*Server).oneModel},
 		{method: "POST", path: "/v1/chat/completions", scope: ScopeSubmit, summary: "Have a model go on with a conversation; OpenAI's form", patience: writingPatience, stream: (*Server).write},
@@ -116,6 +117,8 @@ func (s *Server) route(r route) http.Handler {
 		}
 		if err == nil && r.stream != nil {
 			err = r.stream(s, w, q)
+		} else if err == nil && r.events != nil {
+			err = r.events(s, q, func() (sink, error) { return s.open(w) })
 		} else if err == nil {
 			var v any
 			if v, err = r.handle(s, q); err == nil && r.status != 0 {

@@ -1,5 +1,5 @@
 // Package web is the HTTP server that people and programs look at runs and networks through: the REST API under /v1, its
-// streams of events, and the dashboard, a page of hand-written modules that reads the same API.
+// streams of events, the same operations by gRPC, and the dashboard, a page of hand-written modules that reads the same API.
 //
 // It shows what its sources tell and computes no result: what a run is, is in a History; a folder of runs, a network or a
 // process that trains are sources behind small interfaces, implemented in node/. A reader that is slow, hangs or vanishes
@@ -14,8 +14,11 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
+
+	"google.golang.org/grpc"
 
 	"github.com/starling-network/starling/client/api"
 	"github.com/starling-network/starling/web/openai"
@@ -112,6 +115,7 @@ type Config struct {
 type Server struct {
 	Config
 	handler http.Handler
+	grpc    *grpc.Server
 	started time.Time
 	writer  http.Handler // of texts; nil without Models
 	stats   stats
@@ -149,11 +153,18 @@ func New(c Config) *Server {
 	}
 	mux.Handle("/", s.pages())
 	s.handler = s.guard(mux)
+	s.grpc = s.newGRPC()
 	return s
 }
 
 // ServeHTTP implements http.Handler.
-func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler.ServeHTTP(w, r) }
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.ProtoMajor == 2 && strings.HasPrefix(r.Header.Get("Content-Type"), "application/grpc") {
+		s.serveGRPC(w, r)
+		return
+	}
+	s.handler.ServeHTTP(w, r)
+}
 
 // Limits of connections. A request that does not come to its end, or whose answer nobody reads, ends with them.
 const (
@@ -163,17 +174,22 @@ const (
 	planPatience    = 5 * time.Minute // data is read and tokenized for it
 	writingPatience = time.Minute     // until the first of a text is sent; a model may have to be loaded
 	idlePatience    = 2 * time.Minute
+	pingAfter       = 30 * time.Second // of silence on a connection by HTTP/2
 	maxHeader       = 16 << 10
 	maxBody         = 1 << 20
 	maxConnections  = 4096
+	maxStreams      = 100 // requests at once of a connection by HTTP/2
 )
 
 // Serve answers on a listener until the context ends; streams end with it. It closes the listener.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	h := &http.Server{
 		Handler: s, ReadHeaderTimeout: headerPatience, ReadTimeout: bodyPatience, IdleTimeout: idlePatience, MaxHeaderBytes: maxHeader,
-		ErrorLog: slog.NewLogLogger(s.Log.Handler(), slog.LevelDebug),
+		ErrorLog: slog.NewLogLogger(s.Log.Handler(), slog.LevelDebug), Protocols: new(http.Protocols),
+		HTTP2: &http.HTTP2Config{MaxConcurrentStreams: maxStreams, SendPingTimeout: pingAfter, PingTimeout: writePatience, WriteByteTimeout: writePatience},
 	}
+	h.Protocols.SetHTTP1(true)
+	h.Protocols.SetUnencryptedHTTP2(true) // for gRPC: a client that knows that it wants it says so with its first bytes
 	stop := context.AfterFunc(ctx, func() {
 		s.Stop()
 		patience, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)

@@ -208,7 +208,7 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 	tried := map[string]bool{}
 	paths := map[string]string{"{id}": "first", "{address}": "starling1abc", "{hash}": strings.Repeat("ab", 32), "{file}": "file-1", "{model...}": "ft:base:mine:ftjob-1"}
 	for _, r := range routes {
-		if r.answer == nil || r.stream != nil {
+		if r.answer == nil || r.handle == nil {
 			continue
 		}
 		path := r.path

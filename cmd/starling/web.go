@@ -19,9 +19,10 @@ func (c *cli) web() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "web [DIR]",
 		Short: "Show runs and networks in a browser, and to programs",
-		Long: `Serve the dashboard and the REST API: the runs and simulations below a folder (out, unless another is
-given), finished or being written, or the one run that the folder is; and, with --network, the network of
-a validator. Nothing is fetched from anywhere else.
+		Long: `Serve the dashboard and the API, as REST and as gRPC at one address: the runs and simulations below a
+folder (out, unless another is given), finished or being written, or the one run that the folder is; and,
+with --network, the network of a validator. Nothing is fetched from anywhere else. Clients of gRPC connect
+without TLS, and may ask by reflection what there is.
 
 What is submitted to a folder of runs (POST /v1/jobs) is trained here, one job after another, each in a folder of
 its own; job files name their data below the folder of --data, and nothing else. --read-only shows, and trains
