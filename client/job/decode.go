@@ -228,7 +228,7 @@ func (d *decoder) unknown(path string, k *yaml.Node, siblings []field) {
 		names[i] = f.name
 	}
 	fix := "remove it; the keys here are " + strings.Join(names, ", ")
-	if s := nearest(k.Value, names); s != "" {
+	if s := Nearest(k.Value, names); s != "" {
 		fix = fmt.Sprintf("did you mean %s?", s)
 		d.bad[join(path, s)] = true // given, if misspelt: not missing as well
 	} else if paths := elsewhere(k.Value); len(paths) > 0 {

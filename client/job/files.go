@@ -104,7 +104,7 @@ func (j *Job) CheckFiles() error {
 	if t := j.Model.Tokenizer; t.Kind == TokenizerFile {
 		if info, err := os.Stat(j.locate(t.Path)); err != nil || info.IsDir() {
 			fix := "correct the path (relative to the folder of the job file), or use byte-level"
-			if nearest(t.Path, []string{string(ByteLevel)}) != "" {
+			if Nearest(t.Path, []string{string(ByteLevel)}) != "" {
 				fix = "did you mean byte-level?"
 			}
 			problems = append(problems, j.Problem("model.tokenizer", CodeFileNotFound,

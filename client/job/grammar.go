@@ -130,7 +130,7 @@ func (d *decoder) checkWord(path string, n *yaml.Node, f field, word string) {
 			"running something else in its place would not give what the file asks for", "use "+choices)
 	default:
 		fix := "use " + choices
-		if guess := nearest(word, f.one); guess != "" {
+		if guess := Nearest(word, f.one); guess != "" {
 			fix = fmt.Sprintf("did you mean %s?", guess)
 		}
 		d.report(d.at(n), path, CodeBadValue, fmt.Sprintf("%s: %q is not one of its values", path, clip(word)),
@@ -198,7 +198,7 @@ func elsewhere(word string) []string {
 		byName[name] = append(byName[name], path)
 		names = append(names, name)
 	})
-	return byName[nearest(word, names)]
+	return byName[Nearest(word, names)]
 }
 
 // walk visits every key of a section and of the sections in it.

@@ -92,9 +92,9 @@ type Note struct {
 	Text  string
 }
 
-// nearest returns the candidate that a typist most likely meant, or "": an edit distance of at most a third of the
+// Nearest returns the candidate that a typist most likely meant, or "": an edit distance of at most a third of the
 // length, and at most 3. Ties go to the first candidate.
-func nearest(word string, candidates []string) string {
+func Nearest(word string, candidates []string) string {
 	best, bestAt := "", 1+min(3, (len(word)+2)/3)
 	for _, c := range candidates {
 		if at := distance(strings.ToLower(word), strings.ToLower(c)); at < bestAt {

@@ -2,9 +2,11 @@ package main
 
 import (
 	"fmt"
+	"os"
 
 	"github.com/spf13/cobra"
 
+	"github.com/starling-network/starling/cmd/starling/flagfile"
 	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/compute/kernel"
 	"github.com/starling-network/starling/node"
@@ -12,14 +14,14 @@ import (
 
 func (c *cli) worker() *cobra.Command {
 	return group("worker", "Work for a network, and be paid for it", `Take part in a network with this machine: train units of jobs or do units of others again, and be paid for
-what is verified.`, c.workerUp(), c.workerStatus(), c.workerEarnings(), c.workerExplain(), c.workerDrain(), c.workerIdentity(), c.workerBench(), c.workerReplay())
+what is verified.`, c.workerUp(), c.workerSchema(), c.workerStatus(), c.workerEarnings(), c.workerExplain(), c.workerDrain(), c.workerIdentity(), c.workerBench(), c.workerReplay())
 }
 
 func (c *cli) workerUp() *cobra.Command {
-	var role string
+	var role, config string
 	var o node.WorkerOptions
 	cmd := &cobra.Command{
-		Use:   "up --home DIR --network URL",
+		Use:   "up --home DIR --network URL [--config FILE]",
 		Short: "Take part in a network until Ctrl-C",
 		Long: `Take part in a network as a worker, who trains, or as a verifier, who does work of others again. The
 folder holds the key, which is made when there is none, and the blobs; worker.log there says what
@@ -34,26 +36,33 @@ stops at once; a unit that is not done then goes to somebody else.
 A worker that has no run lets the registry measure its machine once (--measure), which takes some seconds and
 gives it a class; with --tier it says in time that it is there.
 
+A service of the system gives its flags in a file: --config names one (YAML, with apiVersion: starling/v1 and kind:
+Worker), in which every flag is a key of its name. Flags on the command line win over it. starling worker
+schema prints what it may say; examples/worker.yaml is one.
+
 The blobs keep within --disk: what a run needs stays, and of the rest what was not used for the longest
 time goes. A run that may need more than there is left is left at once (STORE_TOO_SMALL), which costs
 nothing.`,
 		Example: `  starling worker up --home net/worker-0 --network http://127.0.0.1:26601
   starling worker up --home net/verifier-0 --network http://127.0.0.1:26601 --role verifier
+  starling worker up --config examples/worker.yaml
   starling worker up --home ~/.starling --network http://10.0.0.7:26601 --listen /ip4/0.0.0.0/tcp/4001`,
 		Args: exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			switch role {
-			case "worker":
-			case "verifier":
-				o.Verifies = true
-			default:
-				return usage(cmd, fmt.Errorf("there is no role %q: use worker or verifier", role))
+			if config != "" {
+				if err := workerFile(cmd).Read(config); err != nil {
+					return terminal.WithExit(err, terminal.ExitUsage)
+				}
+				if err := cmd.ValidateFlagGroups(); err != nil {
+					return usage(cmd, err)
+				}
 			}
+			o.Verifies = role == "verifier"
 			if o.Keep < 1 {
 				return usage(cmd, fmt.Errorf("--keep is at least 1"))
 			}
 			if o.Home == "" || o.RPC == "" {
-				return usage(cmd, fmt.Errorf("--home and --network are needed"))
+				return usage(cmd, fmt.Errorf("--home and --network are needed, on the command line or in the file of --config"))
 			}
 			o.Say, o.Version = c.say, binaryVersion()
 			return workerError(node.RunWorker(cmd.Context(), o))
@@ -61,18 +70,19 @@ nothing.`,
 	}
 	metricsFlag(cmd, &o.Metrics)
 	f := cmd.Flags()
+	f.StringVar(&config, "config", "", "file that gives flags, as starling worker schema describes it")
 	f.StringVar(&o.Home, "home", "", "folder of the key and the blobs")
 	f.StringVar(&o.RPC, "network", "", "HTTP interface of a validator, or of several, separated by commas: the next is asked when one is gone")
-	f.StringVar(&role, "role", "worker", "what to do: worker or verifier")
+	f.Var(flagfile.OneOf(&role, "worker", "verifier"), "role", "what to do: worker or verifier")
 	f.Uint64Var(&o.Price, "price", node.DefaultPrice, "uzen asked for 10^15 floating-point operations")
 	f.Uint64Var(&o.Stake, "stake", node.DefaultStake, "uzen staked at the first start")
-	f.StringVar(&o.Kind, "device", "cpu", "what it computes on: cpu, gpu or apple")
+	f.Var(flagfile.OneOf(&o.Kind, "cpu", "gpu", "apple"), "device", "what it computes on: cpu, gpu or apple")
 	f.Uint64Var(&o.Hardware.Memory, "memory", 0, "MiB that a job may use")
 	f.Uint64Var(&o.Hardware.Upload, "upload", 0, "kbit/s promised to peers")
 	f.StringVar(&o.Hardware.Region, "region", "", "where it is, such as eu-north")
 	f.StringVar(&o.Hardware.Jurisdiction, "jurisdiction", "", "ISO 3166 code of the country")
 	f.StringVar(&o.Hardware.Domain, "failure-domain", "", "what has this in common fails together")
-	f.StringVar(&o.Tier, "tier", "none", "uptime to commit to: none, bronze, silver or gold; below it costs stake")
+	f.Var(flagfile.OneOf(&o.Tier, "none", "bronze", "silver", "gold"), "tier", "uptime to commit to: none, bronze, silver or gold; below it costs stake")
 	f.BoolVar(&o.Measure, "measure", true, "let the registry measure this machine, some seconds long, so that it has a class")
 	f.StringVar(&o.Pool, "pool", "", "account that may offer this worker's work beside others'")
 	f.IntVar(&o.Threads, "threads", kernel.Cores, "threads of the training")
@@ -84,6 +94,29 @@ nothing.`,
 	f.IntVar(&o.Keep, "keep", node.DefaultKeep, "checkpoints of a run that stay: the latest")
 	cmd.MarkFlagsMutuallyExclusive("behind-nat", "relay")
 	return cmd
+}
+
+// workerFile is the form of the files of --config.
+func workerFile(up *cobra.Command) flagfile.Form {
+	return flagfile.Form{Kind: "Worker", Flags: up.LocalFlags(), Except: []string{"config", "help"}}
+}
+
+func (c *cli) workerSchema() *cobra.Command {
+	return &cobra.Command{
+		Use:   "schema",
+		Short: "Print the JSON Schema of worker files",
+		Long: `Print the JSON Schema (draft 2020-12) of the files of starling worker up --config. An editor that speaks YAML takes
+it from a first line "# yaml-language-server: $schema=worker.schema.json".`,
+		Example: "  starling worker schema > worker.schema.json",
+		Args:    exactly(),
+		RunE: func(*cobra.Command, []string) error {
+			text, err := workerFile(c.workerUp()).Schema("Starling worker")
+			if err == nil {
+				_, err = os.Stdout.Write(text)
+			}
+			return err
+		},
+	}
 }
 
 func workerError(err error) error {

@@ -1,0 +1,84 @@
+package main
+
+import (
+	"bytes"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	yaml "go.yaml.in/yaml/v3"
+
+	"github.com/starling-network/starling/cmd/starling/terminal"
+)
+
+var rewrite = flag.Bool("rewrite", false, "rewrite the schema in examples/")
+
+// The schema that is published is that of the flags, it takes the example, and so does the command.
+func TestWorkerFile(t *testing.T) {
+	examples := filepath.Join("..", "..", "examples")
+	up := new(cli).workerUp()
+	form := workerFile(up)
+	want, err := form.Schema("Starling worker")
+	if err != nil {
+		t.Fatal(err)
+	}
+	published := filepath.Join(examples, "worker.schema.json")
+	if *rewrite {
+		if err := os.WriteFile(published, want, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if have, err := os.ReadFile(published); err != nil || !bytes.Equal(have, want) {
+		t.Errorf("%s is not what the flags say: go test ./cmd/starling -run WorkerFile -rewrite (%v)", published, err)
+	}
+	s, err := jsonschema.NewCompiler().Compile(published)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(filepath.Join(examples, "worker.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var v map[string]any
+	if err := yaml.Unmarshal(text, &v); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Validate(v); err != nil {
+		t.Error(err)
+	}
+	if err := form.Read(filepath.Join(examples, "worker.yaml")); err != nil {
+		t.Error(err)
+	}
+	for key := range v {
+		if f := up.Flags().Lookup(key); key != "apiVersion" && key != "kind" && f == nil {
+			t.Errorf("%s is no flag", key)
+		}
+	}
+	if got := up.Flags().Lookup("memory").Value.String(); got != "8192" {
+		t.Errorf("memory is %s", got)
+	}
+}
+
+func TestWorkerFileIsWrong(t *testing.T) {
+	for text, want := range map[string]string{
+		"home: a\nrole: validator\n":      ":4:7: role: \"validator\" is not valid: use worker or verifier",
+		"behind-nat: true\nrelay: true\n": "[behind-nat relay] are set",
+		"home: a\n":                       "--home and --network are needed",
+	} {
+		file := filepath.Join(t.TempDir(), "worker.yaml")
+		if err := os.WriteFile(file, []byte("apiVersion: starling/v1\nkind: Worker\n"+text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		up := new(cli).workerUp()
+		err := up.ParseFlags([]string{"--config", file})
+		if err == nil {
+			err = up.RunE(up, nil)
+		}
+		if terminal.ExitCode(err) != terminal.ExitUsage || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %q", text, err, want)
+		}
+	}
+}
