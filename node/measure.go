@@ -73,6 +73,7 @@ func (c *collector) measure(ctx context.Context, round uint32, ckpt *train.Check
 		return nil, after, err
 	}
 	m := &ms[len(ms)-1]
+	m.Time = after.at.UTC().Truncate(time.Millisecond)
 	after.sent, after.received = c.moved()
 	if round > 0 {
 		m.Seconds = after.at.Sub(c.mark.at).Seconds()

@@ -302,4 +302,9 @@ func TestResume(t *testing.T) {
 	if err != nil || len(metrics) != 12+4 {
 		t.Errorf("%d lines of metrics, want 16 (%v)", len(metrics), err)
 	}
+	for _, m := range metrics {
+		if m.Time.IsZero() != (m.Kind == "step") {
+			t.Errorf("%+v was recorded at %v", m, m.Time)
+		}
+	}
 }

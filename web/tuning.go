@@ -205,12 +205,16 @@ func (s *Server) tunes(r *http.Request, file string) (id string, err error) {
 	return "", nil
 }
 
-// progress are the metrics of the rounds of a run, and when they ended as far as their lengths tell.
+// progress are the metrics of the rounds of a run, and when they ended: as their records say, or, where those do not, as far as
+// their lengths tell.
 func progress(h *History) (rounds []api.TuningMetrics, at []int64) {
 	end := float64(h.Job.Started.Unix())
 	for _, m := range h.Metrics {
 		if m.Kind == "round" && m.Round > 0 {
 			end += m.Seconds
+			if !m.Time.IsZero() {
+				end = float64(m.Time.Unix())
+			}
 			rounds = append(rounds, api.TuningMetrics{Step: int(m.Step), TrainLoss: m.Loss, ValidLoss: m.EvalLoss})
 			at = append(at, int64(end))
 		}

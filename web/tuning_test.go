@@ -84,6 +84,29 @@ func TestTuningRecord(t *testing.T) {
 	}
 }
 
+// A run that went on the next day has the events of that day.
+func TestTuningTimes(t *testing.T) {
+	ends := map[uint32]int64{1: 1100, 2: 90_000, 3: 90_002}
+	resumed := func(h *History) {
+		h.Job.Updated = time.Unix(90_010, 0)
+		for i := range h.Metrics {
+			if m := &h.Metrics[i]; m.Kind == "round" && m.Round > 0 {
+				m.Time = time.Unix(ends[m.Round], 0)
+			}
+		}
+	}
+	var got []int64
+	for _, e := range tuned[api.FineTuningEvents](t, resumed, "/ftjob-1/events").Data {
+		got = append(got, e.CreatedAt)
+	}
+	if want := []int64{90_010, 90_002, 90_000, 1100, 1000}; !slices.Equal(got, want) {
+		t.Errorf("events at %v, want %v", got, want)
+	}
+	if c := tuned[api.FineTuningCheckpoints](t, resumed, "/ftjob-1/checkpoints").Data; c[0].CreatedAt != 90_002 || c[2].CreatedAt != 1100 {
+		t.Errorf("%+v", c)
+	}
+}
+
 // What cannot be done is refused in OpenAI's form; a file that a job needs stays.
 func TestTuningRefuses(t *testing.T) {
 	lib := library()

@@ -87,19 +87,20 @@ type JobList struct {
 
 // Metric is one record of metrics.jsonl: the mean over the workers of an inner step, or, with kind round, a round.
 type Metric struct {
-	Kind            string   `json:"kind"` // step or round
-	Round           uint32   `json:"round"`
-	Step            uint32   `json:"step"` // inner steps done
-	Loss            float64  `json:"loss"`
-	EvalLoss        *float64 `json:"eval_loss,omitempty"`
-	LearningRate    float64  `json:"learning_rate,omitempty"`
-	Tokens          uint64   `json:"tokens"` // trained since the beginning of the job
-	TokensPerSecond float64  `json:"tokens_per_second,omitempty"`
-	BytesUp         uint64   `json:"bytes_up,omitempty"`   // sent by all workers in the round
-	BytesDown       uint64   `json:"bytes_down,omitempty"` // received
-	Workers         int      `json:"workers,omitempty"`    // active
-	Seconds         float64  `json:"seconds,omitempty"`    // of the round
-	PaidUzen        uint64   `json:"paid_uzen,omitempty"`  // so far, with the fee
+	Kind            string    `json:"kind"` // step or round
+	Round           uint32    `json:"round"`
+	Step            uint32    `json:"step"` // inner steps done
+	Loss            float64   `json:"loss"`
+	EvalLoss        *float64  `json:"eval_loss,omitempty"`
+	LearningRate    float64   `json:"learning_rate,omitempty"`
+	Tokens          uint64    `json:"tokens"` // trained since the beginning of the job
+	TokensPerSecond float64   `json:"tokens_per_second,omitempty"`
+	BytesUp         uint64    `json:"bytes_up,omitempty"`   // sent by all workers in the round
+	BytesDown       uint64    `json:"bytes_down,omitempty"` // received
+	Workers         int       `json:"workers,omitempty"`    // active
+	Seconds         float64   `json:"seconds,omitempty"`    // of the round
+	PaidUzen        uint64    `json:"paid_uzen,omitempty"`  // so far, with the fee
+	Time            time.Time `json:"time,omitzero"`        // of a round: when its checkpoint was recorded; not of a simulation
 }
 
 // Metrics are the series of a run, thinned for drawing.

@@ -192,6 +192,8 @@ func setMetric(m *api.Metric, key string, value []byte) (ok bool) {
 		m.Seconds = real()
 	case "paid_uzen":
 		m.PaidUzen = integer(64)
+	case "time":
+		err = m.Time.UnmarshalJSON(value)
 	default:
 		return false
 	}

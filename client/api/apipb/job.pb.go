@@ -723,7 +723,9 @@ type Metric struct {
 	// Of the round.
 	Seconds float64 `protobuf:"fixed64,12,opt,name=seconds,proto3" json:"seconds,omitempty"`
 	// So far, with the fee.
-	PaidUzen      uint64 `protobuf:"varint,13,opt,name=paid_uzen,json=paidUzen,proto3" json:"paid_uzen,omitempty"`
+	PaidUzen uint64 `protobuf:"varint,13,opt,name=paid_uzen,json=paidUzen,proto3" json:"paid_uzen,omitempty"`
+	// Of a round: when its checkpoint was recorded; not of a simulation.
+	Time          *timestamppb.Timestamp `protobuf:"bytes,14,opt,name=time,proto3" json:"time,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -847,6 +849,13 @@ func (x *Metric) GetPaidUzen() uint64 {
 		return x.PaidUzen
 	}
 	return 0
+}
+
+func (x *Metric) GetTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Time
+	}
+	return nil
 }
 
 // Metrics are the series of a run, thinned for drawing.
@@ -2937,7 +2946,7 @@ const file_starling_v1_job_proto_rawDesc = "" +
 	"\aJobList\x12$\n" +
 	"\x04jobs\x18\x01 \x03(\v2\x10.starling.v1.JobR\x04jobs\x12\x19\n" +
 	"\bhas_more\x18\x02 \x01(\bR\ahasMore\x12\x14\n" +
-	"\x05after\x18\x03 \x01(\tR\x05after\"\xfe\x02\n" +
+	"\x05after\x18\x03 \x01(\tR\x05after\"\xae\x03\n" +
 	"\x06Metric\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x14\n" +
 	"\x05round\x18\x02 \x01(\rR\x05round\x12\x12\n" +
@@ -2953,7 +2962,8 @@ const file_starling_v1_job_proto_rawDesc = "" +
 	" \x01(\x04R\tbytesDown\x12\x18\n" +
 	"\aworkers\x18\v \x01(\x03R\aworkers\x12\x18\n" +
 	"\aseconds\x18\f \x01(\x01R\aseconds\x12\x1b\n" +
-	"\tpaid_uzen\x18\r \x01(\x04R\bpaidUzenB\f\n" +
+	"\tpaid_uzen\x18\r \x01(\x04R\bpaidUzen\x12.\n" +
+	"\x04time\x18\x0e \x01(\v2\x1a.google.protobuf.TimestampR\x04timeB\f\n" +
 	"\n" +
 	"_eval_loss\"s\n" +
 	"\aMetrics\x12\x14\n" +
@@ -3197,33 +3207,34 @@ var file_starling_v1_job_proto_depIdxs = []int32{
 	2,  // 4: starling.v1.Job.facts:type_name -> starling.v1.Fact
 	4,  // 5: starling.v1.Job.parties:type_name -> starling.v1.Party
 	0,  // 6: starling.v1.JobList.jobs:type_name -> starling.v1.Job
-	8,  // 7: starling.v1.Metrics.axis:type_name -> starling.v1.Axis
-	9,  // 8: starling.v1.Metrics.series:type_name -> starling.v1.Series
-	11, // 9: starling.v1.Checkpoint.signers:type_name -> starling.v1.Signer
-	10, // 10: starling.v1.Lineage.checkpoints:type_name -> starling.v1.Checkpoint
-	13, // 11: starling.v1.Receipts.receipts:type_name -> starling.v1.Receipt
-	16, // 12: starling.v1.Dispute.log:type_name -> starling.v1.Move
-	15, // 13: starling.v1.Disputes.disputes:type_name -> starling.v1.Dispute
-	18, // 14: starling.v1.Samples.samples:type_name -> starling.v1.Sample
-	3,  // 15: starling.v1.Member.audits:type_name -> starling.v1.AuditCounts
-	20, // 16: starling.v1.Members.members:type_name -> starling.v1.Member
-	2,  // 17: starling.v1.Plan.facts:type_name -> starling.v1.Fact
-	2,  // 18: starling.v1.Model.facts:type_name -> starling.v1.Fact
-	26, // 19: starling.v1.Model.files:type_name -> starling.v1.File
-	20, // 20: starling.v1.Model.contributors:type_name -> starling.v1.Member
-	31, // 21: starling.v1.File.modified:type_name -> google.protobuf.Timestamp
-	26, // 22: starling.v1.Files.files:type_name -> starling.v1.File
-	25, // 23: starling.v1.Models.models:type_name -> starling.v1.Model
-	29, // 24: starling.v1.Models.data:type_name -> starling.v1.OpenAIModel
-	0,  // 25: starling.v1.Update.job:type_name -> starling.v1.Job
-	6,  // 26: starling.v1.Update.metrics:type_name -> starling.v1.Metric
-	10, // 27: starling.v1.Update.checkpoints:type_name -> starling.v1.Checkpoint
-	18, // 28: starling.v1.Update.samples:type_name -> starling.v1.Sample
-	29, // [29:29] is the sub-list for method output_type
-	29, // [29:29] is the sub-list for method input_type
-	29, // [29:29] is the sub-list for extension type_name
-	29, // [29:29] is the sub-list for extension extendee
-	0,  // [0:29] is the sub-list for field type_name
+	31, // 7: starling.v1.Metric.time:type_name -> google.protobuf.Timestamp
+	8,  // 8: starling.v1.Metrics.axis:type_name -> starling.v1.Axis
+	9,  // 9: starling.v1.Metrics.series:type_name -> starling.v1.Series
+	11, // 10: starling.v1.Checkpoint.signers:type_name -> starling.v1.Signer
+	10, // 11: starling.v1.Lineage.checkpoints:type_name -> starling.v1.Checkpoint
+	13, // 12: starling.v1.Receipts.receipts:type_name -> starling.v1.Receipt
+	16, // 13: starling.v1.Dispute.log:type_name -> starling.v1.Move
+	15, // 14: starling.v1.Disputes.disputes:type_name -> starling.v1.Dispute
+	18, // 15: starling.v1.Samples.samples:type_name -> starling.v1.Sample
+	3,  // 16: starling.v1.Member.audits:type_name -> starling.v1.AuditCounts
+	20, // 17: starling.v1.Members.members:type_name -> starling.v1.Member
+	2,  // 18: starling.v1.Plan.facts:type_name -> starling.v1.Fact
+	2,  // 19: starling.v1.Model.facts:type_name -> starling.v1.Fact
+	26, // 20: starling.v1.Model.files:type_name -> starling.v1.File
+	20, // 21: starling.v1.Model.contributors:type_name -> starling.v1.Member
+	31, // 22: starling.v1.File.modified:type_name -> google.protobuf.Timestamp
+	26, // 23: starling.v1.Files.files:type_name -> starling.v1.File
+	25, // 24: starling.v1.Models.models:type_name -> starling.v1.Model
+	29, // 25: starling.v1.Models.data:type_name -> starling.v1.OpenAIModel
+	0,  // 26: starling.v1.Update.job:type_name -> starling.v1.Job
+	6,  // 27: starling.v1.Update.metrics:type_name -> starling.v1.Metric
+	10, // 28: starling.v1.Update.checkpoints:type_name -> starling.v1.Checkpoint
+	18, // 29: starling.v1.Update.samples:type_name -> starling.v1.Sample
+	30, // [30:30] is the sub-list for method output_type
+	30, // [30:30] is the sub-list for method input_type
+	30, // [30:30] is the sub-list for extension type_name
+	30, // [30:30] is the sub-list for extension extendee
+	0,  // [0:30] is the sub-list for field type_name
 }
 
 func init() { file_starling_v1_job_proto_init() }

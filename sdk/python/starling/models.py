@@ -34,6 +34,8 @@ class Metric:
     workers: int = 0
     seconds: float = 0.0
     paid_uzen: int = 0
+    time: str = ""
+    """When the checkpoint of a round was recorded: RFC 3339."""
 
 
 @dataclass(frozen=True)
