@@ -182,7 +182,7 @@ func (n *network) unseal(ctx context.Context, c *client.Client, s run.State) {
 	for _, l := range s.All() {
 		for _, u := range l.Units {
 			if u.Status == run.Sealed && u.Verifier == c.Address() && !u.Question.IsZero() {
-				o, err := seal(s, l.Round, u).Open(u.Question, end(l.Round, u.Index))
+				o, err := seal(s, l.Round, *u).Open(u.Question, end(l.Round, u.Index))
 				n.must(err)
 				n.unlessOvertaken(c.Unseal(ctx, s.Terms.Job, l.Round, u.Index, u.Attempt, o))
 			}

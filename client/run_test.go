@@ -220,7 +220,7 @@ func TestPlantedFaults(t *testing.T) {
 // unitOf is a unit of round 0 of a worker.
 func unitOf(s run.State, worker string) uint32 {
 	l, _ := s.At(0)
-	return l.Units[slices.IndexFunc(l.Units, func(u run.Unit) bool { return u.Worker == worker })].Index
+	return l.Units[slices.IndexFunc(l.Units, func(u *run.Unit) bool { return u.Worker == worker })].Index
 }
 
 func (n *network) named(account string) *client.Client {

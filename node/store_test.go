@@ -145,7 +145,7 @@ func TestRetained(t *testing.T) {
 func TestRolledBackRoundsAreKept(t *testing.T) {
 	cid := func(text string) string { return blob.Of([]byte(text)).String() }
 	lap := func(round uint32, name string) run.Lap {
-		return run.Lap{Round: round, Base: run.Checkpoint{Round: round, CID: cid(name)}, Units: []run.Unit{{Commit: run.Commitment{UpdateCID: cid(name + " update")}}}}
+		return run.Lap{Round: round, Base: run.Checkpoint{Round: round, CID: cid(name)}, Units: run.Units{{Commit: run.Commitment{UpdateCID: cid(name + " update")}}}}
 	}
 	store, err := blob.NewBounded(t.Context(), blob.NewMemory(), 1<<20)
 	if err != nil {

@@ -173,7 +173,7 @@ type (
 	// them together. Answered by Advanced.
 	Advance struct {
 		Base   run.Checkpoint
-		Units  []run.Unit
+		Units  run.Units
 		Closed int64
 		Slices []run.Slice // all agreed; none in a run without slices
 	}
@@ -181,7 +181,7 @@ type (
 	Reduce struct {
 		Part  Part
 		Base  run.Checkpoint
-		Units []run.Unit
+		Units run.Units
 	}
 	// SealSlice binds the member to what it computed.
 	SealSlice struct {
@@ -280,7 +280,7 @@ func (p Part) key(verb string) string {
 }
 
 // Updates lists the CIDs of the units' updates in unit order.
-func Updates(units []run.Unit) []string {
+func Updates(units run.Units) []string {
 	out := make([]string, len(units))
 	for i, u := range units {
 		out[i] = u.Commit.UpdateCID

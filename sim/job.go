@@ -152,7 +152,7 @@ func (j *Job) Root(rounds uint32) (canon.Digest, error) {
 			}
 		}
 		j.from, j.handed = nil, nil
-		units := make([]run.Unit, s.Units)
+		units := make(run.Units, s.Units)
 		updates := make([][]byte, s.Units)
 		for i := range units {
 			if err := e.Start(context.Background(), name, uint32(i), nil); err != nil {
@@ -165,7 +165,7 @@ func (j *Job) Root(rounds uint32) (canon.Digest, error) {
 			if s.Carries(name.Round) {
 				j.from, j.handed = append(j.from, w.Commit.Carried), append(j.handed, w.Handed...)
 			}
-			units[i], updates[i] = run.Unit{Index: uint32(i), Commit: w.Commit}, w.Update
+			units[i], updates[i] = &run.Unit{Index: uint32(i), Commit: w.Commit}, w.Update
 		}
 		a, err := e.Advance(context.Background(), name, units, func(u run.Unit) ([]byte, error) { return updates[u.Index], nil })
 		if err != nil {

@@ -33,7 +33,10 @@ import (
 	"github.com/starling-network/starling/protocol/run"
 )
 
-var operationBlocks = flag.Int("blocks", 60, "blocks of random operations that TestRandomOperations makes with each seed; it has a tenth of -seeds")
+var (
+	operationSeeds  = flag.Uint64("operations", 1, "seeds, from -seed on, that TestRandomOperations makes operations of")
+	operationBlocks = flag.Int("blocks", 60, "blocks of random operations that TestRandomOperations makes with each seed")
+)
 
 // chaos is a chain whose accounts do whatever comes to their mind, much of it refused: coins, stakes and proposals of the SDK,
 // and every message of ours.
@@ -283,7 +286,7 @@ func (x *chaos) tally(tx included) {
 // Whatever accounts do, every module accounts for its coins after every block, no rule fails, and the same operations make the
 // same state, to the last bit.
 func TestRandomOperations(t *testing.T) {
-	for s := *seed; s < *seed+max(1, *seeds/10); s++ {
+	for s := *seed; s < *seed+*operationSeeds; s++ {
 		x := newChaos(t, s)
 		hash := x.play(t, *operationBlocks)
 		fmt.Printf("operations of seed %d end in %s\n", s, hash)

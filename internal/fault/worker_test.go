@@ -14,7 +14,7 @@ import (
 func trains(s run.State, p *process) bool { return s.Phase == run.Train && has(s, p, run.Assigned) }
 
 func has(s run.State, p *process, status run.Status) bool {
-	return slices.ContainsFunc(s.Units, func(u run.Unit) bool { return u.Worker == p.address && u.Status == status })
+	return slices.ContainsFunc(s.Units, func(u *run.Unit) bool { return u.Worker == p.address && u.Status == status })
 }
 
 // Workers are killed at every stage of a round and started again, or paused, or come while a run goes on. All others go on.

@@ -240,7 +240,7 @@ func exchangeCost(ctx context.Context, task *train.Task, genesis *train.Checkpoi
 	}
 	base := run.Checkpoint{Root: genesis.Root(), CID: "genesis"}
 	e.Hold(base, genesis)
-	var units []run.Unit
+	var units run.Units
 	var updates [][]byte
 	begin, _ := usage()
 	for i := range task.Spec.Units {
@@ -249,7 +249,7 @@ func exchangeCost(ctx context.Context, task *train.Task, genesis *train.Checkpoi
 			return 0, 0, err
 		}
 		updates = append(updates, u.Encode())
-		units = append(units, run.Unit{Index: i, Commit: run.Commitment{Update: u.Root()}})
+		units = append(units, &run.Unit{Index: i, Commit: run.Commitment{Update: u.Root()}})
 	}
 	packed, _ := usage()
 	_, err = e.Advance(ctx, base, units, func(u run.Unit) ([]byte, error) { return updates[u.Index], nil })

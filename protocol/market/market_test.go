@@ -131,7 +131,7 @@ func TestExposure(t *testing.T) {
 	if got := Exposure(s); got != next || got != RoundCost(s) {
 		t.Errorf("with nothing open %d, want %d", got, next)
 	}
-	s.Open = []run.Lap{{Units: []run.Unit{{Worker: "w", Passed: true}, {Worker: "gone"}}}, {Units: []run.Unit{{Worker: "w"}}}}
+	s.Open = []run.Lap{{Units: run.Units{{Worker: "w", Passed: true}, {Worker: "gone"}}}, {Units: run.Units{{Worker: "w"}}}}
 	if got, want := Exposure(s), next+300+(900+600)+(300+600); got != want {
 		t.Errorf("with two rounds open %d, want %d", got, want)
 	}

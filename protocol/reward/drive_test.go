@@ -174,7 +174,7 @@ func (w *world) check(p party) {
 func (w *world) watch(p party) {
 	for _, l := range w.s.All() {
 		for _, u := range l.Units {
-			d := run.Duty{Lap: l, Unit: u}
+			d := run.Duty{Lap: l, Unit: *u}
 			open := u.Status == run.Accepted || u.Status == run.Auditing && u.Verifier != p.offer.ID || u.Status == run.Disputed
 			if open && !w.s.Forfeited(d) && !w.isRight(d) && !slices.Contains(u.Challengers, p.offer.ID) {
 				w.challenge(p, d)
@@ -198,7 +198,7 @@ func (w *world) isRight(d run.Duty) bool {
 func (w *world) open(p party) {
 	for _, l := range w.s.All() {
 		for _, u := range l.Units {
-			d := run.Duty{Lap: l, Unit: u}
+			d := run.Duty{Lap: l, Unit: *u}
 			if u.Status != run.Sealed || u.Verifier != p.offer.ID || u.Question.IsZero() || u.Seal != w.seal(d).Root() {
 				continue
 			}
@@ -278,7 +278,7 @@ func (w *world) report(p party) {
 }
 
 func (w *world) attest(p party) {
-	lacks := func(u run.Unit) bool { return slices.Contains(u.Missing, p.offer.ID) }
+	lacks := func(u *run.Unit) bool { return slices.Contains(u.Missing, p.offer.ID) }
 	if w.s.Phase != run.Attest || w.s.Voted(p.offer.ID) || slices.ContainsFunc(w.s.Units, lacks) {
 		return
 	}
@@ -321,6 +321,12 @@ func (w *world) apply(s run.State, events []run.Event, err error) {
 	book := Book{Consumer: w.order.Consumer, Escrow: w.escrow, SlashPPM: DefaultSlashPPM, FeePPM: market.FeePPM, Height: w.height, Seq: w.seq,
 		Stake: func(id string) uint64 { return w.bank[Stake(id)] }}
 	settled := Settle(s, events, book)
+	for _, e := range events {
+		alone := Settle(s, []run.Event{e}, book)
+		if idle := alone.Receipts == nil && alone.Transfers == nil && alone.Escrow == book.Escrow && alone.Seq == book.Seq; !Books(e) && !idle {
+			w.t.Fatalf("%s books %+v, and is not said to", e.Kind, alone)
+		}
+	}
 	for _, t := range settled.Transfers {
 		w.move(t.From, t.To, t.Amount)
 	}

@@ -41,6 +41,16 @@ func Settle(s run.State, events []run.Event, b Book) Settlement {
 	return l.Settlement
 }
 
+// Books reports whether Settle books an event. Of others, most commitments among them, no book need be opened.
+func Books(e run.Event) bool {
+	switch e.Kind {
+	case run.UnitReassigned, run.AuditPassed, run.AuditOutside, run.AuditMissed, run.AuditBroken, run.DisputeEnded,
+		run.RoundFinal, run.RoundDropped, run.RunHalted, run.RunDone:
+		return true
+	}
+	return false
+}
+
 type ledger struct {
 	Settlement
 	state run.State
@@ -94,7 +104,7 @@ func (l *ledger) settle(e run.Event) {
 }
 
 // payUnit pays an accepted unit, unless its worker was convicted before that: then it forfeits what it is not paid yet.
-func (l *ledger) payUnit(round uint32, u run.Unit, reason string) {
+func (l *ledger) payUnit(round uint32, u *run.Unit, reason string) {
 	if m, _ := l.state.Member(u.Worker); m.Why == run.WhyVerdict {
 		l.unpaid(Work, round, u.Index, u.Worker, Forfeited)
 		return

@@ -44,7 +44,7 @@ func (d *draft) deal() {
 			shares[turn]--
 			worker, turn = workers[turn], (turn+1)%len(workers)
 		}
-		u := Unit{Index: uint32(len(d.Units)), Status: Assigned, Worker: worker, Attempt: d.First, AssignedAt: d.env.Height}
+		u := &Unit{Index: uint32(len(d.Units)), Status: Assigned, Worker: worker, Attempt: d.First, AssignedAt: d.env.Height}
 		u.Deadline = d.owed(u.Worker, d.env.Height)
 		d.Units = append(d.Units, u)
 		d.emit(Event{Kind: UnitAssigned, Round: d.Round, Unit: u.Index, Who: u.Worker})

@@ -93,11 +93,13 @@ func (d *draft) questionOrigin(i int) {
 		return
 	}
 	l := d.lap(before.Round)
-	switch u := &l.Units[i]; {
+	switch u := l.Units[i]; {
 	case len(d.Active(Verifier)) == 0 || u.Passed && u.Segment == 0 && len(d.Active(Verifier)) == 1:
 	case u.Status == Committed || u.Status == Disputed: // it is audited when its audits are drawn, or the dispute is over
+		u = d.unit(l, i)
 		u.Audited, u.Segment = true, 0
 	case u.Status == Auditing && u.Segment != 0, u.Status == Accepted:
+		u = d.unit(l, i)
 		u.Passed, u.Segment = false, 0
 		d.audit(l, i)
 	}

@@ -44,8 +44,8 @@ func (s State) Challenge(env Env, from string, round, unit, attempt uint32) (Sta
 		d.unanswered(l, int(unit), u.Verifier, WhyChallenged)
 	}
 	d.emit(Event{Kind: kind, Round: round, Unit: unit, Who: from, Other: u.Worker})
-	l.Units[unit].Status = Disputed
-	l.Units[unit].Challengers = append(slices.Clip(u.Challengers), from)
+	v := d.unit(l, int(unit))
+	v.Status, v.Challengers = Disputed, append(slices.Clip(u.Challengers), from)
 	after, events := d.done()
 	return after, events, nil
 }
@@ -85,13 +85,13 @@ func (s State) Verdict(env Env, round, unit, attempt uint32, workerLies, silent 
 // convict excludes a worker. The run goes back to the round of its unit: what it did there is done again by others, and what
 // it did in earlier rounds that are not final is audited.
 func (d *draft) convict(l *Lap, i int, silent bool) {
-	u := l.Units[i]
+	u := *l.Units[i]
 	why, verdict := WhyWrongWork, WhyVerdict
 	if silent {
 		why, verdict = WhySilent, WhySilent
 	}
 	d.emit(Event{Kind: DisputeEnded, Round: l.Round, Unit: u.Index, Who: u.Challengers[0], Other: u.Worker, Why: why})
-	l.Units[i].Challengers = u.Challengers[1:]
+	d.unit(l, i).Challengers = u.Challengers[1:]
 	d.leave(u.Worker, WhyVerdict)
 	d.change(u.Worker, func(m *Member) { m.Passed, m.Why = 0, WhyVerdict })
 	void := d.isVoid(l) // nothing is built on it
@@ -129,12 +129,14 @@ func (d *draft) redo(wrong int, worker, verdict string) {
 // suspect audits what a convicted worker did in a round, also what passed an audit if another verifier can look at it: who
 // passed it may have been its friend. Of that all segments are looked at.
 func (d *draft) suspect(l *Lap, worker string) {
-	for i := range l.Units {
-		switch u := &l.Units[i]; {
+	for i, u := range l.Units {
+		switch {
 		case u.Worker != worker || u.Status == Assigned || u.Status == Auditing || u.Status == Sealed || d.Tolerant(*u):
 		case u.Status == Disputed || u.Status == Committed: // it is audited when that is over
+			u = d.unit(l, i)
 			u.Audited, u.Passed, u.Segment = true, false, 0
 		case !u.Audited || len(d.Active(Verifier)) > 1:
+			u = d.unit(l, i)
 			u.Passed, u.Segment = false, 0
 			d.audit(l, i)
 		}
@@ -143,7 +145,7 @@ func (d *draft) suspect(l *Lap, worker string) {
 
 // moot ends every audit and challenge of a unit that is taken from its worker.
 func (d *draft) moot(l *Lap, i int, why string) {
-	u := &l.Units[i]
+	u := d.unit(l, i)
 	if u.Status == Auditing || u.Status == Sealed {
 		d.unanswered(l, i, u.Verifier, why)
 	}
@@ -169,7 +171,7 @@ func (d *draft) rollback(round uint32, u Unit) {
 }
 
 func (d *draft) acquit(l *Lap, i int) {
-	u := &l.Units[i]
+	u := d.unit(l, i)
 	loser := u.Challengers[0]
 	d.emit(Event{Kind: DisputeEnded, Round: l.Round, Unit: u.Index, Who: loser, Other: u.Worker, Why: WhyFalseChallenge})
 	d.leave(loser, WhyFalseChallenge)

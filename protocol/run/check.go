@@ -28,7 +28,7 @@ func (d *draft) draw() {
 			case u.Audited || u.Commit.Diverged() && len(d.Active(Verifier)) > 0:
 				d.audit(l, i)
 			case audit.Draw(d.env.Beacon, d.Terms.Job, l.Round, u.Index, u.Attempt, rate):
-				l.Units[i].Segment = d.segment(l.Round, u)
+				d.unit(l, i).Segment = d.segment(l.Round, *u)
 				d.audit(l, i)
 			default:
 				d.accept(l, i)
@@ -48,7 +48,7 @@ func (d *draft) segment(round uint32, u Unit) uint32 {
 // audit draws a verifier for a unit: another than it has, if there is another. Without any verifier a run that wants
 // audits cannot go on.
 func (d *draft) audit(l *Lap, i int) {
-	u := &l.Units[i]
+	u := d.unit(l, i)
 	pool := d.Active(Verifier)
 	others := slices.DeleteFunc(slices.Clone(pool), func(id string) bool { return id == u.Verifier || slices.Contains(u.Doubts, id) })
 	switch {
@@ -79,7 +79,7 @@ func (d *draft) audit(l *Lap, i int) {
 func (d *draft) unanswered(l *Lap, i int, who, why string) {
 	u := l.Units[i]
 	if u.Status == Sealed {
-		l.Units[i].Status = Auditing
+		d.unit(l, i).Status = Auditing
 	}
 	d.emit(Event{Kind: AuditMissed, Round: l.Round, Unit: u.Index, Who: who, Other: u.Worker, Why: why})
 }
@@ -100,7 +100,7 @@ func (s State) Pass(env Env, from string, round, unit, attempt uint32, seal cano
 	}
 	d := s.edit(env)
 	d.answered(u.Unit)
-	v := &d.of(u).Units[unit]
+	v := d.unit(d.of(u), int(unit))
 	v.Status, v.Seal, v.Question, v.AssignedAt = Sealed, seal, canon.Digest{}, env.Height
 	d.emit(Event{Kind: AuditSealed, Round: round, Unit: unit, Who: from, Other: u.Worker})
 	after, events := d.done()
@@ -112,8 +112,9 @@ func (d *draft) answered(u Unit) {
 	d.Checks = remember(d.Checks, d.waited(u.AssignedAt))
 	d.change(u.Verifier, func(m *Member) { m.Missed = 0 })
 	for _, l := range d.all() {
-		for i := range l.Units {
-			if v := &l.Units[i]; v.Status == Auditing && v.Verifier == u.Verifier {
+		for i, v := range l.Units {
+			if v.Status == Auditing && v.Verifier == u.Verifier {
+				v = d.unit(l, i)
 				v.AssignedAt, v.Deadline = d.env.Height, d.due(u.Verifier, d.AuditDeadline())
 			}
 		}

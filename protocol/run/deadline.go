@@ -52,13 +52,12 @@ func (d *draft) owed(id string, begun int64) int64 {
 // hurry shortens what workers that are not measured have for their units, as the pace of others becomes known.
 func (d *draft) hurry() {
 	blocks := d.patience(novice) // of all of them: this is done with every commitment
-	for i := range d.Units {
-		u := &d.Units[i]
+	for i, u := range d.Units {
 		if u.Status != Assigned || u.Deadline <= max(u.AssignedAt+blocks, d.env.Height+floor) {
 			continue
 		}
 		if m, _ := d.Member(u.Worker); m.Speed == 0 {
-			u.Deadline = min(u.Deadline, max(u.AssignedAt+blocks<<min(m.Missed, 4), d.env.Height+floor))
+			d.unit(&d.Lap, i).Deadline = min(u.Deadline, max(u.AssignedAt+blocks<<min(m.Missed, 4), d.env.Height+floor))
 		}
 	}
 }

@@ -12,11 +12,11 @@ func (c Commitment) Diverged() bool { return c.UpdateCID == "" }
 
 // Diverged returns a unit of the current round whose worker says that its update is not finite.
 func (s State) Diverged() (Unit, bool) {
-	i := slices.IndexFunc(s.Units, func(u Unit) bool { return u.Status != Assigned && u.Commit.Diverged() })
+	i := slices.IndexFunc(s.Units, func(u *Unit) bool { return u.Status != Assigned && u.Commit.Diverged() })
 	if i < 0 {
 		return Unit{}, false
 	}
-	return s.Units[i], true
+	return *s.Units[i], true
 }
 
 // diverge ends a run of which a unit diverged, when that may no longer be questioned: all audits of the round are over, every
@@ -25,7 +25,7 @@ func (d *draft) diverge() {
 	if _, diverged := d.Diverged(); !diverged || d.Phase != Attest || !d.Drawn || len(d.Open) > 0 || len(d.Void) > 0 {
 		return
 	}
-	settled := !slices.ContainsFunc(d.Units, func(u Unit) bool { return u.Status != Accepted })
+	settled := !slices.ContainsFunc(d.Units, func(u *Unit) bool { return u.Status != Accepted })
 	if settled && (d.env.Height >= d.Closed+d.Terms.Deadlines.Challenge || len(d.Active(Verifier)) == 0) {
 		d.halt(WhyDiverged)
 	}

@@ -20,9 +20,11 @@ type draft struct {
 	State
 	env    Env
 	events []Event
+	copied map[*Unit]bool // units that no other state has
 }
 
-// edit copies what transitions write in place. The slices inside a unit, and the votes and waits, are only replaced.
+// edit copies what transitions write in place, but for the units, of which unit copies those that are written. The slices
+// inside a unit, and the votes and waits, are only replaced.
 func (s State) edit(env Env) *draft {
 	s.Members = slices.Clone(s.Members)
 	s.Units = slices.Clone(s.Units)
@@ -39,6 +41,21 @@ func (s State) edit(env Env) *draft {
 		}
 	}
 	return &draft{State: s, env: env}
+}
+
+// unit is a unit of a round of the draft, to be edited: a copy of the one that other states have. What was found in the round
+// before stays as it was.
+func (d *draft) unit(l *Lap, i int) *Unit {
+	u := l.Units[i]
+	if d.copied[u] {
+		return u
+	}
+	if d.copied == nil {
+		d.copied = map[*Unit]bool{}
+	}
+	own := *u
+	l.Units[i], d.copied[&own] = &own, true
+	return &own
 }
 
 // laps are the rounds that are not final, to be edited: the open ones, oldest first, and the current one.
@@ -93,14 +110,13 @@ func (d *draft) release() {
 	if len(out) == 0 {
 		return
 	}
-	for i := range d.Units {
-		if u := &d.Units[i]; u.Status == Assigned && out[u.Worker] {
+	for i, u := range d.Units {
+		if u.Status == Assigned && out[u.Worker] {
 			d.reassign(i, d.gone(u.Worker, WhyWorkerLeft))
 		}
 	}
 	for _, l := range d.all() {
-		for i := range l.Units {
-			u := &l.Units[i]
+		for i, u := range l.Units {
 			if u.Status != Auditing && u.Status != Sealed || !out[u.Verifier] {
 				continue
 			}
@@ -151,14 +167,9 @@ func (d *draft) follow() {
 	}
 }
 
-// trains reports whether a unit of the current round has no commitment. Of a thousand units it copies none.
+// trains reports whether a unit of the current round has no commitment.
 func (d *draft) trains() bool {
-	for i := range d.Units {
-		if d.Units[i].Status == Assigned {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(d.Units, func(u *Unit) bool { return u.Status == Assigned })
 }
 
 // reopen goes back to training: draws, slices and votes start over when every unit is committed again.
@@ -210,7 +221,7 @@ func (d *draft) miss(id, why string) {
 
 // accept says that nothing is open about a unit.
 func (d *draft) accept(l *Lap, i int) {
-	u := &l.Units[i]
+	u := d.unit(l, i)
 	u.Status = Accepted
 	d.emit(Event{Kind: UnitAccepted, Round: l.Round, Unit: u.Index, Who: u.Worker})
 	if l == &d.Lap {
@@ -223,7 +234,7 @@ func (d *draft) reassign(i int, why string) {
 	if d.halted() {
 		return
 	}
-	old := d.Units[i]
+	old := *d.Units[i]
 	next := Unit{
 		Index:      old.Index,
 		Status:     Assigned,
@@ -239,15 +250,16 @@ func (d *draft) reassign(i int, why string) {
 	if old.Status == Assigned {
 		next.Former = former(append(slices.Clip(old.Former), old.holder()))
 	}
-	d.Units[i] = next // nobody's while open units are counted
+	now := d.unit(&d.Lap, i)
+	*now = next // nobody's while open units are counted
 	next.Worker = d.substitute(old, next)
 	next.Deadline = d.owed(next.Worker, d.env.Height)
 	if next.Worker == old.Worker && old.Status == Assigned { // nobody else has less to do: it has more time
 		old.Deadline = next.Deadline
-		d.Units[i] = old
+		*now = old
 		return
 	}
-	d.Units[i] = next
+	*now = next
 	d.questionOrigin(i)
 	d.emit(Event{Kind: UnitReassigned, Round: d.Round, Unit: next.Index, Who: old.Worker, Other: next.Worker, Why: why})
 	if next.Worker == "" {
@@ -325,14 +337,14 @@ func (s State) find(round, unit, attempt uint32) (Unit, error) {
 	case attempt != l.Units[unit].Attempt:
 		return Unit{}, fmt.Errorf("%w: attempt %d of unit %d, it is at attempt %d", ErrStale, attempt, unit, l.Units[unit].Attempt)
 	}
-	return l.Units[unit], nil
+	return *l.Units[unit], nil
 }
 
 // locate finds an attempt at a unit as find does, and also in the rounds that were rolled back.
 func (s State) locate(round, unit, attempt uint32) (Duty, error) {
 	for _, l := range s.Void {
 		if l.has(round, unit, attempt) {
-			return Duty{l, l.Units[unit]}, nil
+			return Duty{l, *l.Units[unit]}, nil
 		}
 	}
 	u, err := s.find(round, unit, attempt)

@@ -75,7 +75,7 @@ func move(s State, env Env, op, who, what byte) (State, []Event, error) {
 	lap := laps[int(who>>4)%len(laps)]
 	var u Unit
 	if int(unit) < len(lap.Units) {
-		u = lap.Units[unit]
+		u = *lap.Units[unit]
 	}
 	switch op {
 	case 0:
@@ -85,7 +85,7 @@ func move(s State, env Env, op, who, what byte) (State, []Event, error) {
 	case 1, 2, 3, 4: // whose turn it is
 		c := commitment(s.Lap, unit)
 		if int(unit) < len(s.Units) {
-			u = s.Units[unit]
+			u = *s.Units[unit]
 		}
 		switch {
 		case liar(u.Worker) && what&0x80 != 0:
@@ -214,7 +214,7 @@ func hold(t *testing.T, s State) {
 		holdLap(t, s, l)
 	}
 	for _, l := range s.Void {
-		held := slices.ContainsFunc(l.Units, func(u Unit) bool { return u.Status != Accepted && u.Status != Assigned })
+		held := slices.ContainsFunc(l.Units, func(u *Unit) bool { return u.Status != Accepted && u.Status != Assigned })
 		if l.Closed == 0 || !held && s.Phase == Done {
 			t.Fatalf("round %d was rolled back, and is kept: %+v", l.Round, l)
 		}

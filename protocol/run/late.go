@@ -74,7 +74,7 @@ func (s State) held(from string, round, unit, attempt uint32) (Holder, error) {
 
 // takeBack gives a unit back to a former holder, who commits it now. Who has it turns to its next one.
 func (d *draft) takeBack(i int, to Holder) {
-	u := &d.Units[i]
+	u := d.unit(&d.Lap, i)
 	from := u.holder()
 	u.Former = former(append(slices.DeleteFunc(slices.Clone(u.Former), func(h Holder) bool { return h == to }), from))
 	u.Worker, u.Attempt, u.AssignedAt = to.Worker, to.Attempt, to.AssignedAt

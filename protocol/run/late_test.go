@@ -13,13 +13,13 @@ func late(t *testing.T, all Terms, members []Member) (g *stage, was Unit) {
 	t.Helper()
 	g = begin(t, all, members)
 	g.tick(6)
-	was = g.s.Units[0]
+	was = *g.s.Units[0]
 	for _, u := range g.s.Units {
 		if u.Worker != was.Worker {
 			g.commit(u.Index)
 		}
 	}
-	was = g.s.Units[0]
+	was = *g.s.Units[0]
 	g.height = was.Deadline + 1
 	g.tick(1)
 	if g.s.Units[0].Worker == was.Worker {
@@ -60,7 +60,7 @@ func TestUnitsOfTheLateAreNotExchanged(t *testing.T) {
 
 func TestLateCommitmentCountsIfItIsTheFirst(t *testing.T) {
 	g, was := late(t, terms(), crew(5, 1))
-	now := g.s.Units[0]
+	now := *g.s.Units[0]
 	g.must(commits(g, was, 0))
 	u := g.s.Units[0]
 	if u.Worker != was.Worker || u.Attempt != was.Attempt || u.Status != Committed {
@@ -86,7 +86,7 @@ func TestLateCommitmentCountsIfItIsTheFirst(t *testing.T) {
 
 func TestLateCommitmentIsRefusedAfterAnother(t *testing.T) {
 	g, was := late(t, terms(), crew(5, 1))
-	now := g.s.Units[0]
+	now := *g.s.Units[0]
 	g.commit(0)
 	g.refused(ErrStale, commits(g, was, 0))
 	if u := g.s.Units[0]; u.Worker != now.Worker || u.Attempt != now.Attempt {
@@ -104,7 +104,7 @@ func TestLateCommitmentIsRefusedAfterAnother(t *testing.T) {
 // computed by another stack than the one that is asked for now. And no attempt is given twice.
 func TestFormerHoldersEndWithACommitment(t *testing.T) {
 	g, was := late(t, terms(), crew(5, 2))
-	now := g.s.Units[0]
+	now := *g.s.Units[0]
 	g.must(commits(g, was, 0))
 	g.tick(2)
 	g.dispute(0, true)
@@ -168,7 +168,7 @@ func TestLateWorkMeasuresWhoIsNotMeasured(t *testing.T) {
 func TestTheOnlyWorkerKeepsItsUnit(t *testing.T) {
 	g := begin(t, terms(), crew(1, 1))
 	g.tick(1)
-	was := g.s.Units[0]
+	was := *g.s.Units[0]
 	g.height = was.Deadline + 1
 	g.tick(1)
 	if u := g.s.Units[0]; u.Attempt != was.Attempt || u.Deadline <= was.Deadline || g.count(UnitReassigned) > 0 {

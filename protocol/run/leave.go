@@ -44,7 +44,7 @@ func (s State) Liable(id string) bool {
 		return false
 	}
 	return slices.ContainsFunc(s.All(), func(l Lap) bool {
-		return slices.ContainsFunc(l.Units, func(u Unit) bool {
+		return slices.ContainsFunc(l.Units, func(u *Unit) bool {
 			return u.Worker == id && u.Status != Assigned || u.Status == Sealed && u.Verifier == id || slices.Contains(u.Challengers, id)
 		})
 	})

@@ -49,7 +49,7 @@ func (s State) Unmasked(round, unit, attempt uint32) bool {
 }
 
 func (d *draft) unmasked(l *Lap, i int, segments []canon.Digest) {
-	u := &l.Units[i]
+	u := d.unit(l, i)
 	// Who executed the unit to the end of a segment before the planted root could not see it.
 	seen := u.Segment == 0 || !slices.Equal(u.Commit.Segments[:u.Segment+1], segments[:u.Segment+1])
 	u.Commit.Segments, u.Commit.Hidden = slices.Clone(segments), canon.Digest{}

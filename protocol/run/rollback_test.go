@@ -142,9 +142,9 @@ func TestLieInADroppedRound(t *testing.T) {
 	g.challenge("v0", 0, 0)
 	g.verdict(0, 0, true)
 	works := func(id string) bool {
-		return slices.ContainsFunc(g.s.Units, func(u Unit) bool { return u.Worker == id && u.Status == Assigned })
+		return slices.ContainsFunc(g.s.Units, func(u *Unit) bool { return u.Worker == id && u.Status == Assigned })
 	}
-	i := slices.IndexFunc(was.Units, func(u Unit) bool { return u.Worker != first && works(u.Worker) })
+	i := slices.IndexFunc(was.Units, func(u *Unit) bool { return u.Worker != first && works(u.Worker) })
 	if i < 0 {
 		t.Fatal("nobody has a unit in both rounds")
 	}

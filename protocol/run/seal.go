@@ -21,8 +21,9 @@ func (d *draft) ask() {
 		return
 	}
 	for _, l := range d.all() {
-		for i := range l.Units {
-			if u := &l.Units[i]; u.Status == Sealed && u.Question.IsZero() && d.env.Height > u.AssignedAt {
+		for i, u := range l.Units {
+			if u.Status == Sealed && u.Question.IsZero() && d.env.Height > u.AssignedAt {
+				u = d.unit(l, i)
 				u.Question = audit.Question(d.env.Beacon, d.Subject(l.Round, *u))
 				u.AssignedAt, u.Deadline = d.env.Height, d.due(u.Verifier, openingPatience*d.AuditDeadline())
 			}
@@ -55,7 +56,7 @@ func (s State) Unseal(env Env, from string, round, unit, attempt uint32, o audit
 	}
 	d := s.edit(env)
 	l := d.of(u)
-	l.Units[unit].Passed = true
+	d.unit(l, int(unit)).Passed = true
 	d.change(u.Worker, func(m *Member) { m.Passed++ })
 	d.emit(Event{Kind: AuditPassed, Round: round, Unit: unit, Who: from, Other: u.Worker, Segment: u.Segment})
 	d.accept(l, int(unit))
@@ -83,8 +84,8 @@ func worthless(m Member) bool { return m.Why == WhySealUnopened || m.Why == WhyP
 
 // broken says that the audit of a unit was none. Its verifier takes no further part.
 func (d *draft) broken(l *Lap, i int, why string) {
-	u := l.Units[i]
-	l.Units[i].Passed = false
+	u := d.unit(l, i)
+	u.Passed = false
 	if u.Status == Sealed {
 		d.unanswered(l, i, u.Verifier, why)
 	}

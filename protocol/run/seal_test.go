@@ -62,7 +62,7 @@ func (g *stage) unmask(round, unit uint32) {
 func unmask(s State, env Env, l Lap, unit uint32) (State, []Event, error) {
 	var u Unit
 	if int(unit) < len(l.Units) {
-		u = l.Units[unit]
+		u = *l.Units[unit]
 	}
 	return s.Unmask(env, u.Worker, l.Round, unit, u.Attempt, nonce(l.Round, unit), commitment(l, unit).Segments)
 }

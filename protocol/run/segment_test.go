@@ -61,9 +61,9 @@ func TestDrawnRun(t *testing.T) {
 func TestSealOfAnotherSegment(t *testing.T) {
 	g := begin(t, drawn(), crew(3, 2))
 	g.toAudits()
-	i := slices.IndexFunc(g.s.Units, func(u Unit) bool { return u.Segment > 0 })
+	i := slices.IndexFunc(g.s.Units, func(u *Unit) bool { return u.Segment > 0 })
 	u := g.s.Units[i]
-	whole := u
+	whole := *u
 	whole.Segment = 0
 	g.must(func(s State) (State, []Event, error) { return pass(s, g.env(), 0, whole) })
 	g.tick(2)

@@ -423,7 +423,7 @@ func TestRollbackOfSlices(t *testing.T) {
 	if g.s.Round != 2 {
 		t.Fatalf("round %d", g.s.Round)
 	}
-	at := slices.IndexFunc(g.s.Open[0].Units, func(u Unit) bool { return u.Status == Auditing })
+	at := slices.IndexFunc(g.s.Open[0].Units, func(u *Unit) bool { return u.Status == Auditing })
 	u := g.unit(0, uint32(at))
 	g.challenge(u.Verifier, 0, u.Index)
 	g.verdict(0, u.Index, true)

@@ -142,7 +142,7 @@ func (g *stage) sealAll() {
 
 func (g *stage) unit(round, unit uint32) Unit {
 	g.t.Helper()
-	return g.lap(round).Units[unit]
+	return *g.lap(round).Units[unit]
 }
 
 func (g *stage) lap(round uint32) Lap {
@@ -180,8 +180,8 @@ func (g *stage) openAll() {
 	g.t.Helper()
 	for _, l := range g.s.All() {
 		for _, u := range l.Units {
-			if u.Status == Sealed && u.Seal == seal(g.s, l.Round, u).Root() {
-				g.must(func(s State) (State, []Event, error) { return unseal(s, g.env(), l.Round, u) })
+			if u.Status == Sealed && u.Seal == seal(g.s, l.Round, *u).Root() {
+				g.must(func(s State) (State, []Event, error) { return unseal(s, g.env(), l.Round, *u) })
 			}
 		}
 	}

@@ -14,7 +14,11 @@
 // (dispute).
 package run
 
-import "github.com/starling-network/starling/canon"
+import (
+	"encoding/json"
+
+	"github.com/starling-network/starling/canon"
+)
 
 // Limits of one run. They keep the state of a run small enough to be loaded and stored with every message.
 const (
@@ -169,6 +173,42 @@ type Unit struct {
 	Former      []Holder     `cbor:"20,keyasint,omitempty"` // who had this unit before, since it was committed last: the first of all to commit has it
 }
 
+// Units are the attempts at the units of a round, in order of index. States share them: nobody changes a unit that a state
+// holds, and a rule that has to replaces it by a copy (draft.unit). So a message about one of a thousand units copies one.
+type Units []*Unit
+
+// UnmarshalCBOR implements cbor.Unmarshaler. There are as many units as the bytes say, whatever they are.
+func (u *Units) UnmarshalCBOR(text []byte) error {
+	var list []Unit
+	if err := canon.Unmarshal(text, &list); err != nil {
+		return err
+	}
+	*u = Shared(list)
+	return nil
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (u *Units) UnmarshalJSON(text []byte) error {
+	var list []Unit
+	if err := json.Unmarshal(text, &list); err != nil {
+		return err
+	}
+	*u = Shared(list)
+	return nil
+}
+
+// Shared makes units of a list, which nobody changes any more.
+func Shared(list []Unit) Units {
+	if list == nil {
+		return nil
+	}
+	units := make(Units, len(list))
+	for i := range list {
+		units[i] = &list[i]
+	}
+	return units
+}
+
 // Lap is the work of one round that is not final.
 type Lap struct {
 	Round    uint32     `cbor:"101,keyasint"` // from 0
@@ -176,7 +216,7 @@ type Lap struct {
 	Closed   int64      `cbor:"103,keyasint"` // height of the last commitment; 0 while one is missing
 	Drawn    bool       `cbor:"104,keyasint"` // the audits of all commitments are drawn
 	Attested int64      `cbor:"105,keyasint"` // height; 0 in the current round
-	Units    []Unit     `cbor:"106,keyasint,omitempty"`
+	Units    Units      `cbor:"106,keyasint,omitempty"`
 	From     []Carried  `cbor:"107,keyasint,omitempty"` // what each unit starts from beside Base; empty: from nothing
 }
 

@@ -25,7 +25,7 @@ func (s State) Suspect(env Env, from string, round, unit, attempt uint32) (State
 	}
 	d := s.edit(env)
 	l := d.lap(round)
-	v := &l.Units[unit]
+	v := d.unit(l, int(unit))
 	v.Suspects = append(slices.Clip(u.Suspects), from)
 	switch most := d.most(u.Worker, v.Suspects); {
 	case most && s.Tolerant(u):

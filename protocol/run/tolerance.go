@@ -29,7 +29,7 @@ func (s State) Tolerant(u Unit) bool { return s.Terms.Tolerance.DistancePPM > 0 
 // Attestable reports whether the current round can be attested: every unit is committed, to an update, and, in a tolerant
 // run, nothing is open about any.
 func (s State) Attestable() bool {
-	open := func(u Unit) bool { return u.Status != Accepted }
+	open := func(u *Unit) bool { return u.Status != Accepted }
 	_, diverged := s.Diverged()
 	return s.Phase == Attest && !diverged && (s.Terms.Tolerance.DistancePPM == 0 || !slices.ContainsFunc(s.Units, open))
 }
@@ -60,7 +60,7 @@ func (s State) Report(env Env, from string, round, unit, attempt uint32, distanc
 
 // within accepts a unit. Who had found it outside is contradicted.
 func (d *draft) within(i int) {
-	u := &d.Units[i]
+	u := d.unit(&d.Lap, i)
 	for _, id := range u.Doubts {
 		d.unanswered(&d.Lap, i, id, WhyContradicted)
 	}
@@ -72,7 +72,7 @@ func (d *draft) within(i int) {
 
 // outside asks another verifier, if there is one, and withholds what two found outside.
 func (d *draft) outside(i int) {
-	u := &d.Units[i]
+	u := d.unit(&d.Lap, i)
 	if !slices.Contains(u.Doubts, u.Verifier) {
 		u.Doubts = append(slices.Clip(u.Doubts), u.Verifier)
 	}

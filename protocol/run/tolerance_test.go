@@ -32,7 +32,7 @@ func (g *stage) report(unit, distance, cosine uint32) (verifier string) {
 func (g *stage) reportAll() {
 	g.t.Helper()
 	for i, u := range g.s.Units {
-		if u.Status == Auditing && g.s.Tolerant(u) {
+		if u.Status == Auditing && g.s.Tolerant(*u) {
 			g.report(uint32(i), 1000, 999_999)
 		}
 	}
@@ -207,7 +207,7 @@ func TestWorkerThatIsWithheldLeavesInTheEnd(t *testing.T) {
 		g.toAudits()
 		for i, u := range g.s.Units {
 			switch {
-			case u.Status != Auditing || !g.s.Tolerant(u):
+			case u.Status != Auditing || !g.s.Tolerant(*u):
 			case u.Worker == bad:
 				g.report(uint32(i), 1_000_000, 0)
 			default:
@@ -268,7 +268,7 @@ func FuzzTolerantRun(f *testing.F) {
 			s = after
 			hold(t, s)
 			for _, l := range s.Open {
-				if slices.ContainsFunc(l.Units, func(u Unit) bool { return s.Tolerant(u) && u.Status != Accepted }) {
+				if slices.ContainsFunc(l.Units, func(u *Unit) bool { return s.Tolerant(*u) && u.Status != Accepted }) {
 					t.Fatalf("round %d is attested with something open", l.Round)
 				}
 			}

@@ -15,7 +15,7 @@ func (s State) Commit(env Env, from string, unit uint32, round uint32, attempt u
 	if err != nil {
 		return s, nil, err
 	}
-	if c.Diverged() && s.Tolerant(s.Units[unit]) {
+	if c.Diverged() && s.Tolerant(*s.Units[unit]) {
 		return s, nil, fmt.Errorf("%w: no update of unit %d, which is not exact: nobody could check that", ErrBadCommitment, unit)
 	}
 	d := s.edit(env)
@@ -29,7 +29,8 @@ func (s State) Commit(env Env, from string, unit uint32, round uint32, attempt u
 	}
 	d.change(from, func(m *Member) { m.Commits++ })
 	c.Segments = slices.Clone(c.Segments)
-	d.Units[unit].Status, d.Units[unit].Commit = Committed, c
+	u := d.unit(&d.Lap, int(unit))
+	u.Status, u.Commit = Committed, c
 	d.turn(from)
 	d.hurry()
 	d.emit(Event{Kind: UnitCommitted, Round: round, Unit: unit, Who: from})
@@ -39,8 +40,9 @@ func (s State) Commit(env Env, from string, unit uint32, round uint32, attempt u
 
 // turn gives a worker the whole time for its next unit.
 func (d *draft) turn(worker string) {
-	for i := range d.Units {
-		if u := &d.Units[i]; u.Status == Assigned && u.Worker == worker {
+	for i, u := range d.Units {
+		if u.Status == Assigned && u.Worker == worker {
+			u = d.unit(&d.Lap, i)
 			u.AssignedAt, u.Deadline = d.env.Height, d.owed(worker, d.env.Height)
 		}
 	}
@@ -103,10 +105,11 @@ func (s State) Missing(env Env, from string, round, unit, attempt, slice uint32)
 		return s, nil, fmt.Errorf("%w: slice %d, the round has %d", ErrBadSlice, slice, s.Terms.Slices)
 	}
 	d := s.edit(env)
+	v := d.unit(&d.Lap, int(unit))
 	if len(u.Missing) == 0 {
-		d.Units[unit].Lost = slice
+		v.Lost = slice
 	}
-	d.Units[unit].Missing = append(slices.Clip(u.Missing), from)
+	v.Missing = append(slices.Clip(u.Missing), from)
 	d.change(from, func(m *Member) { m.Silent = 0 })
 	if u.Status == Accepted || s.Tolerant(u) {
 		d.withheld(int(unit))
@@ -130,5 +133,5 @@ func (d *draft) withheld(i int) {
 // stuck reports whether the round cannot go on whoever is there: a dispute is open about a unit of it, whose update its worker
 // need not serve, or most members cannot fetch one that is still to be audited. What is late until then is nobody's fault.
 func (d *draft) stuck() bool {
-	return slices.ContainsFunc(d.Units, func(u Unit) bool { return u.Status == Disputed || len(u.Missing) > 0 && d.most(u.Worker, u.Missing) })
+	return slices.ContainsFunc(d.Units, func(u *Unit) bool { return u.Status == Disputed || len(u.Missing) > 0 && d.most(u.Worker, u.Missing) })
 }

@@ -107,7 +107,7 @@ func (s State) Find(round, unit, attempt uint32) (Duty, bool) {
 // Disputed reports whether a dispute about any unit is open.
 func (s State) Disputed() bool {
 	return slices.ContainsFunc(s.All(), func(l Lap) bool {
-		return slices.ContainsFunc(l.Units, func(u Unit) bool { return u.Status == Disputed })
+		return slices.ContainsFunc(l.Units, func(u *Unit) bool { return u.Status == Disputed })
 	})
 }
 
@@ -135,8 +135,8 @@ func (s State) Attestation(next Checkpoint) Attestation {
 func (l Lap) units(which func(Unit) bool) []Unit {
 	var found []Unit
 	for _, u := range l.Units {
-		if which(u) {
-			found = append(found, u)
+		if which(*u) {
+			found = append(found, *u)
 		}
 	}
 	return found

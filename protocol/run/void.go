@@ -71,10 +71,10 @@ func (s State) convicted(id string) bool {
 func (d *draft) forfeit() {
 	for k := range d.Void {
 		l := &d.Void[k]
-		for i := range l.Units {
-			if u := &l.Units[i]; u.Status != Assigned && d.convicted(u.Worker) {
+		for i, u := range l.Units {
+			if u.Status != Assigned && d.convicted(u.Worker) {
 				d.moot(l, i, WhyConvicted)
-				u.Status = Accepted
+				d.unit(l, i).Status = Accepted
 			}
 		}
 	}
@@ -83,7 +83,7 @@ func (d *draft) forfeit() {
 // settleVoid closes the rounds that were rolled back about which nothing is open any more. What was not committed when they
 // were is nobody's work.
 func (d *draft) settleVoid() {
-	open := func(u Unit) bool { return u.Status != Accepted && u.Status != Assigned }
+	open := func(u *Unit) bool { return u.Status != Accepted && u.Status != Assigned }
 	for k := 0; k < len(d.Void); {
 		if slices.ContainsFunc(d.Void[k].Units, open) {
 			k++

@@ -119,7 +119,7 @@ func (m member) training() Reason {
 		}
 	}
 	text := "for the commitments of " + names(others)
-	if m.self.Role == run.Worker && !slices.ContainsFunc(s.Units, func(u run.Unit) bool { return u.Worker == m.Who }) {
+	if m.self.Role == run.Worker && !slices.ContainsFunc(s.Units, func(u *run.Unit) bool { return u.Worker == m.Who }) {
 		return Reason{Code: NoUnit, Kind: Waits, Until: last, Text: "no unit of this round was dealt to this account, whose share follows its measured speed; the round waits " + text}
 	}
 	return Reason{Code: WaitsCommits, Kind: Waits, Until: last, Text: "the round waits " + text}
@@ -216,7 +216,7 @@ func (m member) unpaid(l run.Lap) (all []Reason) {
 	if mine == 0 || len(all) > 0 {
 		return m.about(l, all...)
 	}
-	open := slices.IndexFunc(l.Units, func(u run.Unit) bool { return u.Status != run.Accepted })
+	open := slices.IndexFunc(l.Units, func(u *run.Unit) bool { return u.Status != run.Accepted })
 	final := l.Attested + m.run.Terms.Deadlines.Challenge
 	r := Reason{Code: WaitsChallenge, Kind: Waits, Until: final, Text: textf("%s accepted; the round may be challenged until it is final", count(mine, "unit"))}
 	switch {
@@ -229,7 +229,7 @@ func (m member) unpaid(l run.Lap) (all []Reason) {
 }
 
 // unsettled says what is open about a unit of an attested round.
-func unsettled(u run.Unit) (Reason, bool) {
+func unsettled(u *run.Unit) (Reason, bool) {
 	r := Reason{Kind: Waits}
 	switch u.Status {
 	case run.Committed:

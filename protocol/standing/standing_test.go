@@ -21,8 +21,8 @@ var codes = []Code{
 
 // state is a run of two workers and a verifier in round 3, with one attested round open, in which everything is accepted.
 func state() run.State {
-	units := func(s run.Status) []run.Unit {
-		return []run.Unit{{Index: 0, Status: s, Worker: "w", Deadline: 70}, {Index: 1, Status: s, Worker: "x", Deadline: 80}}
+	units := func(s run.Status) run.Units {
+		return run.Units{{Index: 0, Status: s, Worker: "w", Deadline: 70}, {Index: 1, Status: s, Worker: "x", Deadline: 80}}
 	}
 	return run.State{
 		Terms:   run.Terms{Job: "job", Rounds: 9, Units: 2, UnitFlops: market.Flops, Window: 4, AuditPPM: 1, Deadlines: run.Deadlines{Train: 20, Audit: 20, Attest: 20, Challenge: 10}},
@@ -59,7 +59,7 @@ func TestExplain(t *testing.T) {
 	}
 	// lap changes the first unit of the open round.
 	lap := func(change func(*View, *run.Unit)) func(*View) {
-		return func(v *View) { change(v, &v.Runs[0].Open[0].Units[0]) }
+		return func(v *View) { change(v, v.Runs[0].Open[0].Units[0]) }
 	}
 	phase := func(p run.Phase) func(*View) {
 		return func(v *View) { v.Runs[0].Phase = p }
@@ -183,7 +183,7 @@ func older(v *View) {
 	s := &v.Runs[0]
 	second := s.Open[0]
 	s.Open = append(s.Open, second)
-	s.Open[1].Round, s.Open[0].Units = 2, []run.Unit{{Status: run.Auditing, Worker: "x", Verifier: "v"}}
+	s.Open[1].Round, s.Open[0].Units = 2, run.Units{{Status: run.Auditing, Worker: "x", Verifier: "v"}}
 	s.Round, v.Height = 3, 60
 }
 

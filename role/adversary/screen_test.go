@@ -20,7 +20,7 @@ func TestFabricatedUpdateIsOdd(t *testing.T) {
 		lies int
 		odd  []uint32
 	}{"honest": {-1, nil}, "liar": {2, []uint32{2}}} {
-		var units []run.Unit
+		var units run.Units
 		updates := map[uint32][]byte{}
 		for i := range uint32(4) {
 			train := e.Train
@@ -31,7 +31,7 @@ func TestFabricatedUpdateIsOdd(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			units = append(units, run.Unit{Index: i, Commit: w.Commit})
+			units = append(units, &run.Unit{Index: i, Commit: w.Commit})
 			updates[i] = w.Update
 		}
 		a, err := e.Advance(context.Background(), base, units, func(u run.Unit) ([]byte, error) { return updates[u.Index], nil })
@@ -49,7 +49,7 @@ func TestUselessUpdateIsOdd(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var units []run.Unit
+		var units run.Units
 		var updates [][]byte
 		for i := range uint32(4) {
 			r, err := e.Task().Run(base, i, nil)
@@ -65,7 +65,7 @@ func TestUselessUpdateIsOdd(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			units = append(units, run.Unit{Index: i, Commit: w.Commit})
+			units = append(units, &run.Unit{Index: i, Commit: w.Commit})
 			updates = append(updates, w.Update)
 		}
 		a, err := e.Advance(context.Background(), name, units, func(u run.Unit) ([]byte, error) { return updates[u.Index], nil })

@@ -48,7 +48,7 @@ func (v vendor) Train(ctx context.Context, base run.Checkpoint, unit uint32) (*e
 	if err != nil {
 		return nil, err
 	}
-	if s.Base == base && int(unit) < len(s.Units) && !s.Tolerant(s.Units[unit]) {
+	if s.Base == base && int(unit) < len(s.Units) && !s.Tolerant(*s.Units[unit]) {
 		return v.Honest.Train(ctx, base, unit)
 	}
 	return v.noisy.Train(ctx, base, unit)

@@ -32,7 +32,7 @@ func TestNoiseAndLiesBesideTheTolerance(t *testing.T) {
 	} {
 		p := &party.Party{Compute: e}
 		state := func(context.Context) (run.State, error) {
-			return run.State{Terms: run.Terms{Tolerance: tolerance}, Lap: run.Lap{Base: base, Units: make([]run.Unit, 4)}}, nil
+			return run.State{Terms: run.Terms{Tolerance: tolerance}, Lap: run.Lap{Base: base, Units: run.Units{{}, {}, {}, {}}}}, nil
 		}
 		c.act.Play(adversary.Cast{Party: p, Honest: e, State: state})
 		w, err := p.Compute.Train(context.Background(), base, 1)

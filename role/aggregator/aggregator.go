@@ -133,7 +133,7 @@ func (g *Aggregator) suspects(s run.State) (actions []role.Action, holding bool)
 	for _, l := range s.Laps() {
 		for _, u := range l.Units {
 			work := role.Work{Round: l.Round, Unit: u.Index, Attempt: u.Attempt}
-			tolerant := s.Tolerant(u)
+			tolerant := s.Tolerant(*u)
 			reports := s.Terms.AuditPPM > 0 && u.Status != run.Assigned && !u.Audited
 			if tolerant {
 				reports = l.Round == s.Round && s.Phase == run.Attest

@@ -29,7 +29,7 @@ func (g *Aggregator) slices(s run.State) (actions []role.Action) {
 	for _, u := range s.Units {
 		work := role.Work{Round: s.Round, Unit: u.Index, Attempt: u.Attempt}
 		if len(u.Missing) > 0 && u.Worker != g.id && !slices.Contains(u.Missing, g.id) && !g.probed[work] {
-			actions = append(actions, role.Probe{Work: work, Base: s.Base, Unit: u})
+			actions = append(actions, role.Probe{Work: work, Base: s.Base, Unit: *u})
 		}
 	}
 	return actions

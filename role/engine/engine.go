@@ -194,14 +194,14 @@ type Advanced struct {
 
 // Advance combines the committed updates of a round. get returns the bytes of the update of a unit; one that is not what
 // its worker committed to is a *BadUpdate.
-func (e *Engine) Advance(ctx context.Context, name run.Checkpoint, units []run.Unit, get func(u run.Unit) ([]byte, error)) (Advanced, error) {
+func (e *Engine) Advance(ctx context.Context, name run.Checkpoint, units run.Units, get func(u run.Unit) ([]byte, error)) (Advanced, error) {
 	base, err := e.Base(name)
 	if err != nil {
 		return Advanced{}, err
 	}
 	deltas := make([][]*tensor.Tensor, len(units))
 	for i, u := range units {
-		b, err := get(u)
+		b, err := get(*u)
 		if err != nil {
 			return Advanced{}, err
 		}

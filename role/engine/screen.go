@@ -16,7 +16,7 @@ const heldBatches = 64
 
 // screened lists the units whose updates are odd, as far as the terms say to look. What it finds depends on the checkpoint
 // and the updates alone, so that all members find the same.
-func (e *Engine) screened(ctx context.Context, base *train.Checkpoint, units []run.Unit, deltas [][]*tensor.Tensor) (odd []uint32, err error) {
+func (e *Engine) screened(ctx context.Context, base *train.Checkpoint, units run.Units, deltas [][]*tensor.Tensor) (odd []uint32, err error) {
 	if e.terms.Screen == run.ScreenOff {
 		return nil, nil
 	}
@@ -41,7 +41,7 @@ func (e *Engine) screened(ctx context.Context, base *train.Checkpoint, units []r
 // losses measures what each update alone does to the loss on one batch of its unit and on one held-out batch, the same for
 // all: three forward passes an update. Which batches they are is a digest of all updates, which nobody knew when it
 // committed to its own.
-func (e *Engine) losses(ctx context.Context, base *train.Checkpoint, units []run.Unit, deltas [][]*tensor.Tensor) ([]screen.Losses, error) {
+func (e *Engine) losses(ctx context.Context, base *train.Checkpoint, units run.Units, deltas [][]*tensor.Tensor) ([]screen.Losses, error) {
 	e.computing.Lock()
 	defer e.computing.Unlock()
 	if e.meter == nil {

@@ -122,14 +122,14 @@ func (e *Engine) Piece(base run.Checkpoint, u run.Unit, k int, get func(cid stri
 
 // Reduce combines one slice of the committed updates of a round, stores that slice of the next checkpoint and returns its
 // CID. get returns the bytes of a CID that the worker of a unit has.
-func (e *Engine) Reduce(ctx context.Context, name run.Checkpoint, units []run.Unit, k int, get func(u run.Unit, cid string) ([]byte, error)) (string, error) {
+func (e *Engine) Reduce(ctx context.Context, name run.Checkpoint, units run.Units, k int, get func(u run.Unit, cid string) ([]byte, error)) (string, error) {
 	base, err := e.Base(name)
 	if err != nil {
 		return "", err
 	}
 	deltas := make([][]*tensor.Tensor, len(units))
 	for i, u := range units {
-		if deltas[i], err = e.Piece(name, u, k, func(cid string) ([]byte, error) { return get(u, cid) }); err != nil {
+		if deltas[i], err = e.Piece(name, *u, k, func(cid string) ([]byte, error) { return get(*u, cid) }); err != nil {
 			return "", err
 		}
 	}

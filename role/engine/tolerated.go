@@ -23,7 +23,7 @@ var errDiverged = errors.New("engine: the unit diverged on the executor")
 
 // Train computes a unit of the current round.
 func (t Tolerated) Train(ctx context.Context, name run.Checkpoint, unit uint32) (*Work, error) {
-	if s, l, ok := t.lap(name); !ok || int(unit) >= len(l.Units) || !s.Tolerant(l.Units[unit]) {
+	if s, l, ok := t.lap(name); !ok || int(unit) >= len(l.Units) || !s.Tolerant(*l.Units[unit]) {
 		return t.Engine.Train(ctx, name, unit)
 	}
 	w, err := t.trainOn(ctx, name, unit)

@@ -75,7 +75,7 @@ func TestTolerated(t *testing.T) {
 		{"an exact run", run.Terms{}, false, 0, false, false},
 		{"the executor fails in the middle", tolerant, false, 4, false, true},
 	} {
-		e.Follow(run.State{Terms: c.terms, Lap: run.Lap{Base: base, Units: []run.Unit{{}, {Index: 1, Exact: c.exact}}}})
+		e.Follow(run.State{Terms: c.terms, Lap: run.Lap{Base: base, Units: run.Units{{}, {Index: 1, Exact: c.exact}}}})
 		var failed error
 		x := engine.Tolerated{Engine: e, On: &drift{failAt: c.failAt}, Failed: func(_ uint32, err error) { failed = err }}
 		w, err := x.Train(t.Context(), base, 1)
@@ -93,7 +93,7 @@ func TestTolerated(t *testing.T) {
 			t.Errorf("%s: at distance %v of the exact update (%v)", c.name, like.Distance, err)
 		}
 	}
-	e.Follow(run.State{Terms: tolerant, Lap: run.Lap{Base: base, Units: make([]run.Unit, 2)}})
+	e.Follow(run.State{Terms: tolerant, Lap: run.Lap{Base: base, Units: run.Units{{}, {}}}})
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
 	x := engine.Tolerated{Engine: e, On: &drift{}, Failed: func(uint32, error) { t.Error("a unit that nobody wants is no failure") }}

@@ -59,7 +59,7 @@ func TestStandings(t *testing.T) {
 	stranger.Run.Members = stranger.Run.Members[1:]
 	want(t, "no member", New(me).Duties(stranger, false), "")
 	owing := on(run.Member{Why: run.WhyLeft})
-	owing.Run.Units = []run.Unit{{Worker: me, Status: run.Committed}}
+	owing.Run.Units = run.Units{{Worker: me, Status: run.Committed}}
 	want(t, "left, and may be asked", New(me).Duties(owing, false), "")
 }
 

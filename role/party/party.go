@@ -38,7 +38,7 @@ type Lineage interface {
 	Follow(s run.State)
 	Start(ctx context.Context, base run.Checkpoint, unit uint32, holders []string) error
 	Load(ctx context.Context, c run.Checkpoint, holders []string) error
-	Advance(ctx context.Context, base run.Checkpoint, units []run.Unit, get func(run.Unit) ([]byte, error)) (engine.Advanced, error)
+	Advance(ctx context.Context, base run.Checkpoint, units run.Units, get func(run.Unit) ([]byte, error)) (engine.Advanced, error)
 	Slicing
 }
 
@@ -305,8 +305,8 @@ func (p *Party) gather(n, from int, find func(i int) ([]byte, error)) []found {
 }
 
 // own is the place of the party among units: that of its own, or any that another member hardly has.
-func (p *Party) own(units []run.Unit) int {
-	if i := slices.IndexFunc(units, func(u run.Unit) bool { return u.Worker == p.ID }); i >= 0 {
+func (p *Party) own(units run.Units) int {
+	if i := slices.IndexFunc(units, func(u *run.Unit) bool { return u.Worker == p.ID }); i >= 0 {
 		return i
 	}
 	return p.anywhere()
@@ -319,7 +319,7 @@ func (p *Party) anywhere() int {
 }
 
 // missing reports the update that an error is about, if it is about one.
-func (p *Party) missing(ctx context.Context, base run.Checkpoint, units []run.Unit, slice uint32, err error) error {
+func (p *Party) missing(ctx context.Context, base run.Checkpoint, units run.Units, slice uint32, err error) error {
 	if bad, ok := errors.AsType[*engine.BadUpdate](err); ok && ctx.Err() == nil {
 		work := role.Work{Round: base.Round, Unit: bad.Unit, Attempt: units[bad.Unit].Attempt}
 		return errors.Join(err, p.Chain.Send(ctx, role.Missing{Work: work, Slice: slice}))

@@ -49,9 +49,9 @@ type lineage struct{ Lineage }
 
 func (lineage) Load(context.Context, run.Checkpoint, []string) error { return nil }
 
-func (lineage) Advance(_ context.Context, base run.Checkpoint, units []run.Unit, get func(run.Unit) ([]byte, error)) (engine.Advanced, error) {
+func (lineage) Advance(_ context.Context, base run.Checkpoint, units run.Units, get func(run.Unit) ([]byte, error)) (engine.Advanced, error) {
 	for _, u := range units {
-		if _, err := get(u); err != nil {
+		if _, err := get(*u); err != nil {
 			return engine.Advanced{}, err
 		}
 	}
@@ -61,7 +61,7 @@ func (lineage) Advance(_ context.Context, base run.Checkpoint, units []run.Unit,
 // An update whose worker is gone is had from those who fetched it before, and reported missing only if nobody did.
 func TestUpdateOfAWorkerThatIsGone(t *testing.T) {
 	update := []byte("update")
-	units := []run.Unit{{Worker: "ann", Attempt: 3, Commit: run.Commitment{UpdateCID: blob.Of(update).String()}}}
+	units := run.Units{{Worker: "ann", Attempt: 3, Commit: run.Commitment{UpdateCID: blob.Of(update).String()}}}
 	for _, c := range []struct {
 		serve   map[string][]byte
 		asked   []string
@@ -120,11 +120,11 @@ func (reduction) Pieces(get func() ([]byte, error)) ([]blob.CID, error) {
 	return []blob.CID{blob.Of([]byte("other")), blob.Of([]byte("piece"))}, err
 }
 
-func (reduction) Reduce(_ context.Context, _ run.Checkpoint, units []run.Unit, slice int, get func(run.Unit, string) ([]byte, error)) (string, error) {
+func (reduction) Reduce(_ context.Context, _ run.Checkpoint, units run.Units, slice int, get func(run.Unit, string) ([]byte, error)) (string, error) {
 	var all []byte
 	for _, u := range units {
 		for _, cid := range []string{u.Commit.UpdateCID, blob.Of([]byte("piece")).String()} {
-			b, err := get(u, cid)
+			b, err := get(*u, cid)
 			if err != nil {
 				return "", err
 			}
@@ -145,12 +145,12 @@ func (reduction) Join(_ context.Context, _ run.Checkpoint, get func(int) ([]byte
 
 // Updates, their pieces, and the slices of a checkpoint are fetched at the same time, and not one after the other.
 func TestBlobsAreFetchedTogether(t *testing.T) {
-	var units []run.Unit
+	var units run.Units
 	var parts []run.Slice
 	serve := map[string][]byte{}
 	for i, name := range []string{"ann", "bob", "cid"} {
 		serve[name] = []byte(name)
-		units = append(units, run.Unit{Index: uint32(i), Worker: name, Commit: run.Commitment{UpdateCID: blob.Of([]byte(name)).String()}})
+		units = append(units, &run.Unit{Index: uint32(i), Worker: name, Commit: run.Commitment{UpdateCID: blob.Of([]byte(name)).String()}})
 		parts = append(parts, run.Slice{CID: blob.Of([]byte(name)).String(), Reducers: []run.Reducer{{Member: name}}})
 	}
 	for what, a := range map[string]role.Action{
@@ -184,9 +184,9 @@ func (o *order) Await(_ context.Context, _ blob.CID, holders []string) ([]byte, 
 
 // Members do not all ask the same worker first: each begins with its own unit, where there is nothing to fetch, and goes around.
 func TestMembersAskInTurn(t *testing.T) {
-	var units []run.Unit
+	var units run.Units
 	for i, name := range []string{"ann", "bob", "cid", "dan"} {
-		units = append(units, run.Unit{Index: uint32(i), Worker: name, Commit: run.Commitment{UpdateCID: blob.Of([]byte(name)).String()}})
+		units = append(units, &run.Unit{Index: uint32(i), Worker: name, Commit: run.Commitment{UpdateCID: blob.Of([]byte(name)).String()}})
 	}
 	for who, want := range map[string][]string{"ann": {"ann", "bob", "cid", "dan"}, "cid": {"cid", "dan", "ann", "bob"}} {
 		o := &order{wire: &wire{}}

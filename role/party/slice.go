@@ -15,7 +15,7 @@ import (
 type Slicing interface {
 	Pieces(get func() ([]byte, error)) ([]blob.CID, error)
 	Piece(base run.Checkpoint, u run.Unit, slice int, get func(cid string) ([]byte, error)) ([]*tensor.Tensor, error)
-	Reduce(ctx context.Context, base run.Checkpoint, units []run.Unit, slice int, get func(u run.Unit, cid string) ([]byte, error)) (string, error)
+	Reduce(ctx context.Context, base run.Checkpoint, units run.Units, slice int, get func(u run.Unit, cid string) ([]byte, error)) (string, error)
 	Join(ctx context.Context, base run.Checkpoint, get func(slice int) ([]byte, error)) (engine.Advanced, error)
 }
 

@@ -95,7 +95,7 @@ func (v *Verifier) audits(s run.State) (actions []role.Action) {
 	busy := false
 	for _, l := range s.All() {
 		for _, u := range l.Units {
-			if s.Tolerant(u) || s.Forfeited(run.Duty{Lap: l, Unit: u}) {
+			if s.Tolerant(*u) || s.Forfeited(run.Duty{Lap: l, Unit: *u}) {
 				continue
 			}
 			work := role.Work{Round: l.Round, Unit: u.Index, Attempt: u.Attempt}

@@ -18,7 +18,7 @@ func auditing() run.State {
 	return run.State{
 		Phase: run.Attest, Members: []run.Member{{ID: me, Role: run.Verifier, Active: true}, {ID: "w", Role: run.Worker, Active: true}},
 		Votes: []run.Vote{{Member: me}},
-		Lap:   run.Lap{Base: base, Units: []run.Unit{{Worker: "w", Verifier: me, Status: run.Auditing, Commit: run.Commitment{UpdateCID: "u"}}}},
+		Lap:   run.Lap{Base: base, Units: run.Units{{Worker: "w", Verifier: me, Status: run.Auditing, Commit: run.Commitment{UpdateCID: "u"}}}},
 	}
 }
 
@@ -79,9 +79,9 @@ func TestWrongWorkIsChallengedAndPressed(t *testing.T) {
 func TestChallengesOnce(t *testing.T) {
 	v := ready(t)
 	s := auditing()
-	other := s.Units[0]
+	other := *s.Units[0]
 	other.Index = 1
-	s.Units = append(s.Units, other)
+	s.Units = append(s.Units, &other)
 	checks := v.Step(role.Block{Height: 2, Run: s})
 	if len(checks) != 2 {
 		t.Fatalf("wants %v for two audits", checks)
@@ -137,7 +137,7 @@ func TestAuditsEarlierRounds(t *testing.T) {
 func TestWatches(t *testing.T) {
 	v := Watchful(me)
 	s := auditing()
-	s.Units = []run.Unit{{Index: 0, Worker: "w", Status: run.Accepted}, {Index: 1, Worker: "w", Verifier: "somebody", Status: run.Auditing}}
+	s.Units = run.Units{{Index: 0, Worker: "w", Status: run.Accepted}, {Index: 1, Worker: "w", Verifier: "somebody", Status: run.Auditing}}
 	load := v.Step(role.Block{Height: 1, Run: s})
 	v.Step(role.Loaded{Action: load[0].(role.Load)})
 	first := v.Step(role.Block{Height: 2, Run: s})

@@ -42,12 +42,12 @@ func (w *Worker) plants(s run.State, nonce canon.Digest) bool {
 }
 
 // suspect reports whether a fault may be planted in what it committed for a unit. Whether one is, the right roots tell.
-func (w *Worker) suspect(s run.State, at role.Work, u run.Unit) bool {
+func (w *Worker) suspect(s run.State, at role.Work, u *run.Unit) bool {
 	return u.Status != run.Assigned && !u.Commit.Hidden.IsZero() && !w.secret.IsZero() && audit.Plants(w.nonce(s, at))
 }
 
 // answered reports whether the verifier of a unit can no longer learn from it that a fault was planted.
-func answered(u run.Unit) bool {
+func answered(u *run.Unit) bool {
 	return u.Status == run.Sealed || u.Status == run.Accepted || u.Status == run.Disputed
 }
 
@@ -56,5 +56,5 @@ func (w *Worker) planted(s run.State, c dispute.Config) bool {
 	at := role.Work{Round: c.Round, Unit: c.Unit, Attempt: c.Attempt}
 	d, ok := s.Playing(c.Round, c.Unit, c.Attempt, c.Challenger)
 	right, computed := w.computed[at]
-	return ok && w.suspect(s, at, d.Unit) && (!computed || !slices.Equal(right.Segments, d.Commit.Segments))
+	return ok && w.suspect(s, at, &d.Unit) && (!computed || !slices.Equal(right.Segments, d.Commit.Segments))
 }

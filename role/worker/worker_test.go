@@ -17,7 +17,7 @@ const me, other = "a", "b"
 
 var base = run.Checkpoint{Round: 0, Root: canon.Digest{1}, CID: "base"}
 
-func state(p run.Phase, units ...run.Unit) run.State {
+func state(p run.Phase, units ...*run.Unit) run.State {
 	for i := range units {
 		units[i].Index = uint32(i)
 	}
@@ -39,8 +39,8 @@ func want(t *testing.T, when string, got []role.Action, names ...string) {
 	}
 }
 
-func unit(worker string, s run.Status, cid string) run.Unit {
-	return run.Unit{Worker: worker, Status: s, Commit: run.Commitment{UpdateCID: cid}}
+func unit(worker string, s run.Status, cid string) *run.Unit {
+	return &run.Unit{Worker: worker, Status: s, Commit: run.Commitment{UpdateCID: cid}}
 }
 
 // A round as one worker lives it. Its update stays hidden until the last commitment of the round is in.
@@ -118,7 +118,7 @@ func TestDefendsItsWorkOfAnEarlierRound(t *testing.T) {
 	accused := unit(me, run.Disputed, "mine")
 	accused.Challengers = []string{"v"}
 	s := state(run.Train, unit(other, run.Assigned, ""))
-	s.Open = []run.Lap{{Round: 0, Base: base, Attested: 1, Units: []run.Unit{accused}}}
+	s.Open = []run.Lap{{Round: 0, Base: base, Attested: 1, Units: run.Units{accused}}}
 	s.Round, s.Base = 1, run.Checkpoint{Round: 1, Root: canon.Digest{2}, CID: "later"}
 	load := w.Step(role.Block{Height: 1, Run: s})
 	w.Step(role.Loaded{Action: load[0].(role.Load)})
@@ -170,7 +170,7 @@ func TestWorkerThatIsOutAnswersForItsWork(t *testing.T) {
 	train := w.Step(role.Block{Height: 2, Run: s})
 	commit := w.Step(role.Trained{Action: train[0].(role.Train), Commit: run.Commitment{UpdateCID: "mine", Segments: roots}})
 	w.Step(role.Finished{Action: commit[0]})
-	u := &s.Units[at]
+	u := s.Units[at]
 	u.Status, u.Verifier, u.Commit = run.Sealed, "v", commit[0].(role.Commit).Commit
 	s.Open, s.Phase = []run.Lap{s.Lap}, run.Assign
 	s.Lap = run.Lap{Round: 1, Base: run.Checkpoint{Round: 1, Root: canon.Digest{2}, CID: "next"}}
@@ -288,7 +288,7 @@ func TestPlantedFaultIsShown(t *testing.T) {
 	}
 	w.Step(role.Finished{Action: commit[0]})
 	s.Phase, s.Votes = run.Attest, []run.Vote{{Member: me}}
-	u := &s.Units[at]
+	u := s.Units[at]
 	u.Status, u.Commit, u.Verifier = run.Auditing, made, "v"
 	reveal := w.Step(role.Block{Height: 3, Run: s})
 	want(t, "under audit", reveal, "Reveal")

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -19,10 +20,12 @@ import (
 	"github.com/starling-network/starling/protocol/run"
 )
 
-// apply stores the state that a rule made, pays for what happened and tells the world.
-func (k *Keeper) apply(ctx context.Context, s run.State, events []run.Event) error {
-	if err := k.settle(ctx, s, events); err != nil {
-		return err
+// apply stores the state that a rule made of the one before, pays for what happened and tells the world.
+func (k *Keeper) apply(ctx context.Context, before, s run.State, events []run.Event) error {
+	if slices.ContainsFunc(events, reward.Books) {
+		if err := k.settle(ctx, s, events); err != nil {
+			return err
+		}
 	}
 	for _, e := range events {
 		if err := errors.Join(k.trace(ctx, e), k.remember(ctx, e)); err != nil {
@@ -43,7 +46,10 @@ func (k *Keeper) apply(ctx context.Context, s run.State, events []run.Event) err
 			return err
 		}
 	}
-	return errors.Join(k.runs.set(ctx, s.Terms.Job, s), k.docket(ctx, s))
+	if err := k.runs.set(ctx, s.Terms.Job, s); err != nil || !before.Disputed() {
+		return err
+	}
+	return k.docket(ctx, s)
 }
 
 // trace keeps the lineage: an attested checkpoint joins it, those after the base of a round that is rolled back leave it.
@@ -73,9 +79,6 @@ func (k *Keeper) remember(ctx context.Context, e run.Event) error {
 
 // settle executes what protocol/reward makes of the events.
 func (k *Keeper) settle(ctx context.Context, s run.State, events []run.Event) error {
-	if len(events) == 0 {
-		return nil
-	}
 	job := s.Terms.Job
 	book, err := k.book(ctx, job)
 	if err != nil {
@@ -206,7 +209,7 @@ func (k *Keeper) tick(ctx context.Context, job string) error {
 	if len(events) == 0 && reflect.DeepEqual(before, after) {
 		return nil
 	}
-	return k.apply(ctx, after, events)
+	return k.apply(ctx, before, after, events)
 }
 
 // published is the event that sdk.TypedEventToEvent makes of it, which goes through JSON twice: every message makes one.

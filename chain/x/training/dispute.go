@@ -147,7 +147,7 @@ func (k *Keeper) moved(ctx context.Context, s run.State, env run.Env, key disput
 	if err != nil {
 		return err
 	}
-	return errors.Join(k.apply(ctx, after, events), k.next(ctx, c, env))
+	return errors.Join(k.apply(ctx, s, after, events), k.next(ctx, c, env))
 }
 
 // next begins the dispute that waited for the end of another about the same unit, if there is one: its parties have the

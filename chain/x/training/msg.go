@@ -31,7 +31,7 @@ func (k *Keeper) step(ctx context.Context, job string, rule rule) error {
 	if err != nil {
 		return Refusals.Wrap(err)
 	}
-	return k.apply(ctx, after, events)
+	return k.apply(ctx, s, after, events)
 }
 
 // Commit implements trainingpb.MsgServer.

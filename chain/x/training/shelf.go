@@ -5,12 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"unsafe"
 
 	"cosmossdk.io/collections"
-	"cosmossdk.io/collections/codec"
 	storetypes "github.com/cosmos/cosmos-sdk/store/v2/types"
 	sdk "github.com/cosmos/cosmos-sdk/types"
 
@@ -23,18 +21,18 @@ import (
 // and every member, unit, vote and slice by itself. A run of a thousand workers is half a megabyte; a commitment changes one
 // unit and one member of it.
 //
-// Reading would still cost the whole, so the latest state of a run is remembered beside the store. The head carries a digest of
-// all writes that made it: a state is remembered under that digest, and so is never another than the store holds. What is
+// Reading would still cost the whole, so the latest state of a run is remembered beside the store, with the head that is stored
+// of it. The head carries a digest of all writes that made it: where the store has the same one, it has the same state. What is
 // remembered changes nothing but speed: parts are read without gas, and written if their bytes differ.
 type shelf struct {
-	heads   collections.Map[string, head]
-	members collections.Map[collections.Pair[string, uint32], run.Member]
-	units   collections.Map[collections.Triple[string, uint32, uint32], run.Unit] // job, round, index
-	votes   collections.Map[collections.Pair[string, uint32], run.Vote]
-	slices  collections.Map[collections.Pair[string, uint32], run.Slice]
+	heads   collections.Map[string, []byte]
+	members collections.Map[collections.Pair[string, uint32], []byte]
+	units   collections.Map[collections.Triple[string, uint32, uint32], []byte] // job, round, index
+	votes   collections.Map[collections.Pair[string, uint32], []byte]
+	slices  collections.Map[collections.Pair[string, uint32], []byte]
 
 	mu     sync.Mutex
-	latest map[string]stamped
+	latest map[string]shelved
 }
 
 // head is a state without its lists, which have as many parts as it says.
@@ -44,116 +42,81 @@ type head struct {
 	Counts []uint32     `cbor:"3,keyasint"` // units of the open rounds, oldest first, and of the current one; members, votes, slices
 }
 
-type stamped struct {
-	stamp canon.Digest
-	state run.State
+// shelved is a state, and the head that is stored of it.
+type shelved struct {
+	text  []byte       // of the head
+	plain []byte       // of the head without its stamp
+	stamp canon.Digest // of the head
+	state run.State    // all of it. Nobody changes a state that it was given
 }
 
-// remembered is how many runs, and how many heads, are remembered at most.
+// remembered is how many runs are remembered at most.
 const remembered = 64
-
-// headCodec remembers what the bytes of heads mean: a message reads the head of its run twice, and the message before it has
-// written that. Nobody changes a head that it was given.
-type headCodec struct {
-	codec.ValueCodec[head]
-
-	mu    sync.Mutex
-	known map[string]head // by their bytes
-}
-
-// Encode implements codec.ValueCodec.
-func (c *headCodec) Encode(h head) ([]byte, error) {
-	text, err := c.ValueCodec.Encode(h)
-	if err == nil {
-		c.remember(text, h)
-	}
-	return text, err
-}
-
-// Decode implements codec.ValueCodec.
-func (c *headCodec) Decode(text []byte) (head, error) {
-	c.mu.Lock()
-	h, ok := c.known[string(text)]
-	c.mu.Unlock()
-	if ok {
-		return h, nil
-	}
-	h, err := c.ValueCodec.Decode(text)
-	if err == nil {
-		c.remember(text, h)
-	}
-	return h, err
-}
-
-func (c *headCodec) remember(text []byte, h head) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if len(c.known) >= remembered {
-		clear(c.known)
-	}
-	c.known[string(text)] = h
-}
 
 func newShelf(b *collections.SchemaBuilder) *shelf {
 	job, u32 := collections.StringKey, collections.Uint32Key
 	pair, triple := collections.PairKeyCodec(job, u32), collections.TripleKeyCodec(job, u32, u32)
 	return &shelf{
-		heads:   collections.NewMap(b, collections.NewPrefix(0), "runs", job, codec.ValueCodec[head](&headCodec{ValueCodec: adapter.Record[head](), known: map[string]head{}})),
-		members: collections.NewMap(b, collections.NewPrefix(8), "members", pair, adapter.Record[run.Member]()),
-		units:   collections.NewMap(b, collections.NewPrefix(9), "units", triple, adapter.Record[run.Unit]()),
-		votes:   collections.NewMap(b, collections.NewPrefix(10), "votes", pair, adapter.Record[run.Vote]()),
-		slices:  collections.NewMap(b, collections.NewPrefix(11), "slices", pair, adapter.Record[run.Slice]()),
-		latest:  map[string]stamped{},
+		heads:   collections.NewMap(b, collections.NewPrefix(0), "runs", job, adapter.Text[head]()),
+		members: collections.NewMap(b, collections.NewPrefix(8), "members", pair, adapter.Text[run.Member]()),
+		units:   collections.NewMap(b, collections.NewPrefix(9), "units", triple, adapter.Text[run.Unit]()),
+		votes:   collections.NewMap(b, collections.NewPrefix(10), "votes", pair, adapter.Text[run.Vote]()),
+		slices:  collections.NewMap(b, collections.NewPrefix(11), "slices", pair, adapter.Text[run.Slice]()),
+		latest:  map[string]shelved{},
 	}
 }
 
 // get returns the state of a run, or collections.ErrNotFound.
-func (s *shelf) get(ctx context.Context, job string) (run.State, error) {
-	h, err := s.heads.Get(ctx, job)
+func (s *shelf) get(ctx context.Context, job string) (shelved, error) {
+	text, err := s.heads.Get(ctx, job)
 	if err != nil {
-		return run.State{}, err
+		return shelved{}, err
 	}
-	return s.fill(ctx, job, h)
-}
-
-// fill puts the parts into a head.
-func (s *shelf) fill(ctx context.Context, job string, h head) (run.State, error) {
 	s.mu.Lock()
 	known, ok := s.latest[job]
 	s.mu.Unlock()
-	if ok && known.stamp == h.Stamp {
-		return known.state, nil
+	if ok && bytes.Equal(known.text, text) {
+		return known, nil
+	}
+	if known, err = s.read(ctx, job, text); err == nil && !ok {
+		s.remember(job, known)
+	}
+	return known, err
+}
+
+// read puts the parts into a head.
+func (s *shelf) read(ctx context.Context, job string, text []byte) (shelved, error) {
+	var h head
+	if err := canon.Unmarshal(text, &h); err != nil {
+		return shelved{}, err
 	}
 	free := sdk.UnwrapSDKContext(ctx).WithGasMeter(storetypes.NewInfiniteGasMeter())
-	state := h.State
-	state.Open = slices.Clone(state.Open)
+	read := shelved{text: text, stamp: h.Stamp, state: h.State}
+	h.Stamp = canon.Digest{}
+	read.plain = canon.MustMarshal(h)
+	state := &read.state
 	n := len(state.Open)
 	if len(h.Counts) != n+4 {
-		return state, fmt.Errorf("training: the head of %s counts %d lists instead of %d", job, len(h.Counts), n+4)
-	}
-	for i, lap := range laps(&state) {
-		for index := range h.Counts[i] {
-			u, err := s.units.Get(free, collections.Join3(job, lap.Round, index))
-			if err != nil {
-				return state, err
-			}
-			lap.Units = append(lap.Units, u)
-		}
+		return read, fmt.Errorf("training: the head of %s counts %d lists instead of %d", job, len(h.Counts), n+4)
 	}
 	var err error
-	if state.Members, err = list(free, s.members, job, h.Counts[n+1]); err != nil {
-		return state, err
+	for i, lap := range laps(state) {
+		key := func(index uint32) collections.Triple[string, uint32, uint32] {
+			return collections.Join3(job, lap.Round, index)
+		}
+		if lap.Units, err = list[*run.Unit](free, s.units, key, h.Counts[i]); err != nil {
+			return read, err
+		}
 	}
-	if state.Votes, err = list(free, s.votes, job, h.Counts[n+2]); err != nil {
-		return state, err
+	at := func(i uint32) collections.Pair[string, uint32] { return collections.Join(job, i) }
+	if state.Members, err = list[run.Member](free, s.members, at, h.Counts[n+1]); err != nil {
+		return read, err
 	}
-	if state.Slices, err = list(free, s.slices, job, h.Counts[n+3]); err != nil {
-		return state, err
+	if state.Votes, err = list[run.Vote](free, s.votes, at, h.Counts[n+2]); err != nil {
+		return read, err
 	}
-	if !ok {
-		s.remember(job, stamped{h.Stamp, state})
-	}
-	return state, nil
+	state.Slices, err = list[run.Slice](free, s.slices, at, h.Counts[n+3])
+	return read, err
 }
 
 // laps are the open rounds of a run, oldest first, and the current one.
@@ -164,10 +127,14 @@ func laps(s *run.State) (all []*run.Lap) {
 	return append(all, &s.Lap)
 }
 
-func list[T any](ctx context.Context, m collections.Map[collections.Pair[string, uint32], T], job string, n uint32) (all []T, err error) {
+func list[T, K any](ctx context.Context, m collections.Map[K, []byte], key func(uint32) K, n uint32) (all []T, err error) {
 	for i := range n {
-		v, err := m.Get(ctx, collections.Join(job, i))
+		text, err := m.Get(ctx, key(i))
 		if err != nil {
+			return nil, err
+		}
+		var v T
+		if err := canon.Unmarshal(text, &v); err != nil {
 			return nil, err
 		}
 		all = append(all, v)
@@ -175,10 +142,10 @@ func list[T any](ctx context.Context, m collections.Map[collections.Pair[string,
 	return all, nil
 }
 
-func (s *shelf) remember(job string, known stamped) {
+func (s *shelf) remember(job string, known shelved) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.latest) >= remembered {
+	if _, ok := s.latest[job]; !ok && len(s.latest) >= remembered {
 		for other := range s.latest { // whichever: it is read again when it is asked for
 			delete(s.latest, other)
 			break
@@ -189,34 +156,30 @@ func (s *shelf) remember(job string, known stamped) {
 
 // set stores a state: what differs from the one in the store.
 func (s *shelf) set(ctx context.Context, job string, after run.State) error {
-	var before run.State
-	old, err := s.heads.Get(ctx, job)
-	switch {
-	case err == nil:
-		if before, err = s.fill(ctx, job, old); err != nil {
-			return err
-		}
-	case !errors.Is(err, collections.ErrNotFound):
+	old, err := s.get(ctx, job)
+	if err != nil && !errors.Is(err, collections.ErrNotFound) {
 		return err
 	}
-	w := &writer{changed: [][]byte{old.Stamp[:]}}
-	bases := map[uint32][]run.Unit{}
+	before := old.state
+	w := &writer{changed: [][]byte{old.stamp[:]}}
+	bases := map[uint32]run.Units{}
 	for _, lap := range laps(&before) {
 		bases[lap.Round] = lap.Units
 	}
 	next := head{State: after}
 	next.State.Open = append([]run.Lap(nil), after.Open...)
+	in := func(round uint32) func(uint32) collections.Triple[string, uint32, uint32] {
+		return func(i uint32) collections.Triple[string, uint32, uint32] { return collections.Join3(job, round, i) }
+	}
 	for _, lap := range laps(&next.State) {
-		round := lap.Round
-		write(ctx, w, s.units, func(i uint32) collections.Triple[string, uint32, uint32] { return collections.Join3(job, round, i) }, bases[round], lap.Units)
-		delete(bases, round)
+		write(ctx, w, s.units, in(lap.Round), bases[lap.Round], lap.Units)
+		delete(bases, lap.Round)
 		next.Counts = append(next.Counts, uint32(len(lap.Units)))
 		lap.Units = nil
 	}
 	for _, lap := range laps(&before) {
 		if units, gone := bases[lap.Round]; gone {
-			round := lap.Round
-			write(ctx, w, s.units, func(i uint32) collections.Triple[string, uint32, uint32] { return collections.Join3(job, round, i) }, units, nil)
+			write(ctx, w, s.units, in(lap.Round), units, nil)
 		}
 	}
 	at := func(i uint32) collections.Pair[string, uint32] { return collections.Join(job, i) }
@@ -228,14 +191,14 @@ func (s *shelf) set(ctx context.Context, job string, after run.State) error {
 	if w.err != nil {
 		return w.err
 	}
-	was, text := old, canon.MustMarshal(next)
-	was.Stamp = canon.Digest{}
-	if len(w.changed) == 1 && err == nil && bytes.Equal(canon.MustMarshal(was), text) {
+	plain := canon.MustMarshal(next)
+	if len(w.changed) == 1 && bytes.Equal(old.plain, plain) {
 		return nil
 	}
-	next.Stamp = canon.Sum("starling/training/run/1", append(w.changed, text)...)
-	s.remember(job, stamped{next.Stamp, after})
-	return s.heads.Set(ctx, job, next)
+	next.Stamp = canon.Sum("starling/training/run/1", append(w.changed, plain)...)
+	text := canon.MustMarshal(next)
+	s.remember(job, shelved{text, plain, next.Stamp, after})
+	return s.heads.Set(ctx, job, text)
 }
 
 // writer gathers what is written for one state.
@@ -245,7 +208,7 @@ type writer struct {
 }
 
 // write stores the elements of a list that differ from those before, and removes those that are too many.
-func write[K, T any](ctx context.Context, w *writer, m collections.Map[K, T], key func(uint32) K, before, after []T) {
+func write[K, T any](ctx context.Context, w *writer, m collections.Map[K, []byte], key func(uint32) K, before, after []T) {
 	for i := range after {
 		if w.err != nil {
 			return
@@ -258,7 +221,7 @@ func write[K, T any](ctx context.Context, w *writer, m collections.Map[K, T], ke
 			continue
 		}
 		w.changed = append(w.changed, text)
-		w.err = m.Set(ctx, key(uint32(i)), after[i])
+		w.err = m.Set(ctx, key(uint32(i)), text)
 	}
 	for i := len(after); i < len(before) && w.err == nil; i++ {
 		w.err = m.Remove(ctx, key(uint32(i)))

@@ -151,9 +151,9 @@ func NewKeeper(s store.KVStoreService, market Market, registry Registry, rewards
 func (k *Keeper) State(ctx context.Context, job string) (run.State, error) {
 	s, err := k.runs.get(ctx, job)
 	if errors.Is(err, collections.ErrNotFound) {
-		return s, fmt.Errorf("%w: %s", ErrNoRun, job)
+		return s.state, fmt.Errorf("%w: %s", ErrNoRun, job)
 	}
-	return s, err
+	return s.state, err
 }
 
 // Start begins the run of a matched order, with the history of its members.
