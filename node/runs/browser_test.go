@@ -3,8 +3,12 @@ package runs
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
+	"image/color"
+	"image/png"
 	"io"
 	"net"
 	"os"
@@ -21,21 +25,25 @@ import (
 // browserFolder holds the program that drives Chromium, and, after npm ci, what it needs.
 const browserFolder = "../../web/browser"
 
-// needBrowser skips the test where there is no browser, or nothing to drive it.
+// needBrowser skips the test where there is no browser, or nothing to drive it, and says so on standard error too.
 func needBrowser(t *testing.T) (chromium string) {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("a browser takes long")
 	}
+	skip := func(why string) {
+		fmt.Fprintf(os.Stderr, "\n*** THE DASHBOARD IS NOT TESTED: %s ***\n\n", why)
+		t.Skip(why)
+	}
 	if _, err := exec.LookPath("node"); err != nil {
-		t.Skip("there is no node: install Debian's nodejs")
+		skip("there is no node: install Debian's nodejs")
 	}
 	chromium, err := exec.LookPath("chromium")
 	if err != nil {
-		t.Skip("there is no chromium: install Debian's chromium")
+		skip("there is no chromium: install Debian's chromium")
 	}
 	if _, err := os.Stat(filepath.Join(browserFolder, "node_modules", "playwright-core")); err != nil {
-		t.Skip("nothing drives the browser: run npm ci in web/browser")
+		skip("nothing drives the browser: run npm ci in web/browser")
 	}
 	return chromium
 }
@@ -90,6 +98,10 @@ type seen struct {
 	Reconnected                 bool
 	ChartMS                     float64 `json:"chart_ms"`
 	Downloads                   []string
+	Keys                        struct {
+		First, Tab, Reads, Went string
+		Moves                   bool
+	}
 }
 
 func made(t *testing.T) string {
@@ -109,7 +121,7 @@ func made(t *testing.T) string {
 }
 
 // TestEveryPage opens every page in both themes: it comes up without an error, asks nobody else for anything, and axe-core
-// finds nothing that keeps people out. STARLING_SHOTS names a folder for pictures.
+// finds nothing that keeps people out. A picture of each is not empty; STARLING_SHOTS names a folder to keep them in.
 func TestEveryPage(t *testing.T) {
 	chromium := needBrowser(t)
 	address, stop := serve(t, made(t), "127.0.0.1:0")
@@ -120,7 +132,8 @@ func TestEveryPage(t *testing.T) {
 		"compare?runs=long,short&x=tokens": "Side by side", "models": "Who trained it", "simulator": "2 variants", "network": "hamlet-1", "workers": "In the runs of this server", "workers/starling1aaaaaaaaaaaaaaaaaaaaaaaa": "one unit to train",
 		"validators": "50 %", "explorer": "Commit", "explorer/tx/" + strings.Repeat("cd", 32): "executed", "health": "Checks", "nowhere": "NO_SUCH_PAGE", "jobs/nobody": "NOT_FOUND",
 	}
-	task := map[string]any{"chromium": chromium, "shots": os.Getenv("STARLING_SHOTS")}
+	shots := cmp.Or(os.Getenv("STARLING_SHOTS"), t.TempDir())
+	task := map[string]any{"chromium": chromium, "shots": shots}
 	var pages []map[string]string
 	for path := range want {
 		pages = append(pages, map[string]string{"name": path, "url": "http://" + address + "/" + path})
@@ -130,11 +143,34 @@ func TestEveryPage(t *testing.T) {
 	if len(all) != 2*len(want) {
 		t.Errorf("%d pages of %d", len(all), 2*len(want))
 	}
+	pictures, err := filepath.Glob(filepath.Join(shots, "*.png"))
+	if err != nil || len(pictures) != len(all) {
+		t.Errorf("%d pictures of %d pages (%v)", len(pictures), len(all), err)
+	}
+	for _, p := range pictures {
+		if n := shades(t, p); n < 3 {
+			t.Errorf("%s has %d colours", p, n)
+		}
+	}
 	for _, p := range all {
 		missing := strings.HasPrefix(p.Name, "jobs/nobody") // its 404 is an error of the console
 		if len(p.Errors) > 0 && !missing || len(p.Outside) > 0 || len(p.Violations) > 0 || !strings.Contains(p.Text, want[p.Name]) {
 			t.Errorf("%s, %s: errors %q, outside %q, violations %q, text %.300q", p.Name, p.Theme, p.Errors, p.Outside, p.Violations, p.Text)
 		}
+	}
+}
+
+// TestKeyboard uses the pages without a pointer.
+func TestKeyboard(t *testing.T) {
+	chromium := needBrowser(t)
+	address, stop := serve(t, made(t), "127.0.0.1:0")
+	defer stop()
+	got := drive(t, map[string]any{"chromium": chromium, "keys": map[string]any{"url": "http://" + address + "/jobs/long", "next": "/jobs/long/charts", "goes": map[string]string{"key": "h", "path": "/health"}}}, nil)
+	if len(got) != 1 {
+		t.Fatalf("%+v", got)
+	}
+	if k := got[0].Keys; !strings.HasPrefix(k.First, "Skip to") || k.Tab != "/jobs/long/charts" || !strings.HasPrefix(k.Reads, "inner step ") || k.Went != "/health" || !k.Moves {
+		t.Errorf("%+v", k)
 	}
 }
 
@@ -157,6 +193,27 @@ func TestPageReconnects(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	t.Logf("10,000 points were drawn in %.0f ms", got[0].ChartMS)
+}
+
+// shades counts the colours of a picture, up to three: that of the page, that of a card, and that of letters.
+func shades(t *testing.T, path string) int {
+	t.Helper()
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	picture, err := png.Decode(f)
+	if err != nil {
+		t.Fatalf("%s: %v", path, err)
+	}
+	found, size := map[color.Color]bool{}, picture.Bounds()
+	for y := size.Min.Y; y < size.Max.Y && len(found) < 3; y++ {
+		for x := size.Min.X; x < size.Max.X && len(found) < 3; x++ {
+			found[picture.At(x, y)] = true
+		}
+	}
+	return len(found)
 }
 
 // drive runs the driver; at is called when it asks for it.

@@ -2,25 +2,34 @@
 //   node drive.js '{"chromium": PATH, "pages": [{"name", "url"}], "themes": ["light"], "shots": DIR}'
 // Of every page and theme: errors of the console, requests that leave the server, what axe-core finds, and the time of the
 // first paint. With "reconnect": {"url", "shows"} it opens a page, says "now", waits for a line on standard input, and then
-// for the page to be live again and to show a text.
+// for the page to be live again and to show a text. With "keys": {"url", "next", "goes"} it uses a page by the keyboard alone.
+// It waits for what is to be seen, never for a time; patience only ends what would never come.
 
 import { mkdirSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { chromium } from 'playwright-core';
 
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
-const task = JSON.parse(process.argv[2]), patience = 60000;
+const task = JSON.parse(process.argv[2]), patience = 180000;
 const browser = await chromium.launch({ executablePath: task.chromium, args: ['--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage'] });
 const seen = [];
 
-const ready = page => page.waitForFunction(() => document.getElementById('main')?.dataset.ready, null, { timeout: patience });
+async function open(context, url) {
+  const page = await context.newPage();
+  page.setDefaultTimeout(patience);
+  await page.goto(url, { waitUntil: 'domcontentloaded' });
+  return page;
+}
+
+const ready = page => page.waitForFunction(() => document.getElementById('main')?.dataset.ready);
 
 async function look(context, theme, { name, url }) {
   const page = await context.newPage(), one = { name, theme, errors: [], outside: [], violations: [] };
+  page.setDefaultTimeout(patience);
   page.on('console', m => { if (m.type() === 'error') one.errors.push(m.text()); });
   page.on('pageerror', e => one.errors.push(String(e)));
   page.on('request', r => { if (new URL(r.url()).origin !== new URL(url).origin && !/^(data|blob):/.test(r.url())) one.outside.push(r.url()); });
-  await page.goto(url, { waitUntil: 'domcontentloaded', timeout: patience });
+  await page.goto(url, { waitUntil: 'domcontentloaded' });
   await ready(page);
   one.title = await page.title();
   one.text = (await page.locator('#main').innerText()).slice(0, 20000);
@@ -39,15 +48,14 @@ async function look(context, theme, { name, url }) {
 }
 
 async function reconnect({ url, shows }) {
-  const page = await browser.newPage({ reducedMotion: 'reduce' }), one = { name: 'reconnect', theme: 'light', downloads: [] };
-  await page.goto(url, { timeout: patience });
+  const page = await open(await browser.newContext({ reducedMotion: 'reduce' }), url), one = { name: 'reconnect', theme: 'light', downloads: [] };
   await ready(page);
-  const live = () => page.waitForFunction(() => document.getElementById('live').className.includes('live-live'), null, { timeout: patience });
+  const live = () => page.waitForFunction(() => document.getElementById('live').className.includes('live-live'));
   await live();
   console.log('now');
   await new Promise(done => process.stdin.once('data', done));
   process.stdin.destroy();
-  await page.waitForFunction(text => document.querySelector('.tiles')?.innerText.includes(text), shows, { timeout: patience });
+  await page.waitForFunction(text => document.querySelector('.tiles')?.innerText.includes(text), shows);
   await live();
   one.reconnected = true;
   one.chart_ms = await page.evaluate(async () => {
@@ -60,9 +68,43 @@ async function reconnect({ url, shows }) {
     return performance.now() - began;
   });
   for (const kind of ['CSV', 'SVG', 'PNG']) {
-    const [saved] = await Promise.all([page.waitForEvent('download', { timeout: patience }), page.getByRole('button', { name: 'as ' + kind }).click({ force: true })]);
+    const [saved] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: 'as ' + kind }).click({ force: true })]);
     one.downloads.push(saved.suggestedFilename());
   }
+  await page.close();
+  return one;
+}
+
+// keys uses a page as somebody does who has no pointer, and says what came of it.
+async function keys({ url, next, goes }) {
+  const page = await open(await browser.newContext({ reducedMotion: 'reduce' }), url), one = { name: 'keys', theme: 'light', keys: {} };
+  const at = path => page.waitForFunction(p => document.getElementById('main').dataset.ready?.startsWith(p), path);
+  await ready(page);
+  await page.keyboard.press('Tab');
+  one.keys.first = await page.evaluate(() => document.activeElement.textContent);
+  await page.keyboard.press('?');
+  await page.waitForFunction(() => document.getElementById('help').open);
+  await page.keyboard.press('Escape');
+  await page.waitForFunction(() => !document.getElementById('help').open);
+  const theme = await page.evaluate(() => document.documentElement.dataset.theme);
+  await page.keyboard.press('t');
+  await page.waitForFunction(before => document.documentElement.dataset.theme !== before, theme);
+  await page.keyboard.press(']');
+  await at(next);
+  one.keys.tab = next;
+  await page.locator('svg.chart').first().focus();
+  await page.keyboard.press('Home');
+  await page.keyboard.press('ArrowRight');
+  one.keys.reads = await page.evaluate(() => document.activeElement.closest('.plot').parentElement.querySelector('[aria-live]').textContent);
+  // The letter counts within a second after g: on a busy machine it takes more than one try.
+  for (const end = Date.now() + patience; Date.now() < end && !one.keys.went;) {
+    await page.keyboard.press('g');
+    await page.keyboard.press(goes.key);
+    if (await page.evaluate(p => location.pathname === p, goes.path)) one.keys.went = goes.path;
+  }
+  await at(goes.path);
+  await page.keyboard.press('Tab');
+  one.keys.moves = await page.evaluate(() => document.activeElement !== document.body);
   await page.close();
   return one;
 }
@@ -70,6 +112,7 @@ async function reconnect({ url, shows }) {
 try {
   if (task.shots) mkdirSync(task.shots, { recursive: true });
   if (task.reconnect) seen.push(await reconnect(task.reconnect));
+  if (task.keys) seen.push(await keys(task.keys));
   for (const theme of task.pages ? task.themes ?? ['light', 'dark'] : []) {
     const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, colorScheme: theme, reducedMotion: 'reduce' });
     for (const page of task.pages) seen.push(await look(context, theme, page));
