@@ -217,7 +217,7 @@ With -o json: {"address","transactions":[{"hash","height","messages","refused","
 			if c.form.Machine() {
 				return c.form.Print(os.Stdout, map[string]any{"address": address, "transactions": list})
 			}
-			return printHistory(list)
+			return printHistory(list, c.form)
 		},
 	}
 	t.flags(cmd)
@@ -225,9 +225,8 @@ With -o json: {"address","transactions":[{"hash","height","messages","refused","
 	return cmd
 }
 
-func printHistory(list []movement) error {
-	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "HEIGHT\tRECEIVED\tSPENT\tMESSAGES\tHASH")
+func printHistory(list []movement, f terminal.Form) error {
+	w := terminal.NewColumns(os.Stdout, f, "HEIGHT", "RECEIVED", "SPENT", "MESSAGES", "HASH", "+WHOLE HASH")
 	for _, m := range list {
 		names := make([]string, len(m.Messages))
 		for i, full := range m.Messages {
@@ -237,7 +236,7 @@ func printHistory(list []movement) error {
 		if m.Refused != "" {
 			what += " (refused: " + m.Refused + ")"
 		}
-		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\n", m.Height, terminal.Zen(m.Received), terminal.Zen(m.Spent), what, m.Hash[:16])
+		w.Row(m.Height, terminal.Zen(m.Received), terminal.Zen(m.Spent), what, m.Hash[:16], m.Hash)
 	}
 	return w.Flush()
 }

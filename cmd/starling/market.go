@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strconv"
 	"text/tabwriter"
 	"time"
 
@@ -119,27 +120,28 @@ With -o json: {"offers":[{the offer and what the registry knows of its account}]
 			if c.form.Machine() {
 				return c.form.Print(os.Stdout, map[string]any{"offers": lots})
 			}
-			w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
-			fmt.Fprintln(w, "ACCOUNT\tROLE\tPRICE\tHOUR\tSLOTS\tCLASS\tTIER\tREGION\tJURISDICTION\tMEMORY")
-			for _, l := range lots {
-				hour := "-"
-				if l.Rate > 0 {
-					hour = terminal.Zen(market.Hourly(l.Price, l.Rate)) + " ZEN"
-				}
-				fmt.Fprintf(w, "%s\t%s\t%d\t%s\t%d\t%s\t%s\t%s\t%s\t%d MiB\n", l.ID, l.Role, l.Price, hour, l.Slots, l.Class, l.Tier, dash(l.Region), dash(l.Jurisdiction), l.Memory)
-			}
-			return w.Flush()
+			return printOffers(lots, c.form)
 		},
 	}
 	networkFlag(cmd, &network)
 	return cmd
 }
 
-func dash(s string) string {
-	if s == "" {
-		return "-"
+func printOffers(lots []market.Lot, f terminal.Form) error {
+	w := terminal.NewColumns(os.Stdout, f, "ACCOUNT", "ROLE", "PRICE", "HOUR", "SLOTS", "CLASS", "TIER", "REGION", "JURISDICTION", "MEMORY",
+		"+GFLOP/S", "+UPLOAD", "+LATENCY", "+DOMAIN", "+ATTESTED", "+COVER", "+SINCE HEIGHT")
+	for _, l := range lots {
+		var hour, rate, latency string
+		if l.Rate > 0 {
+			hour, rate = terminal.Zen(market.Hourly(l.Price, l.Rate))+" ZEN", fmt.Sprintf("%.1f", float64(l.Rate)/1e9)
+		}
+		if l.Latency > 0 {
+			latency = fmt.Sprintf("%d ms", l.Latency)
+		}
+		w.Row(l.ID, l.Role, l.Price, hour, l.Slots, l.Class, l.Tier, l.Region, l.Jurisdiction, fmt.Sprintf("%d MiB", l.Memory),
+			rate, fmt.Sprintf("%d kbit/s", l.Upload), latency, l.Domain, l.Attested, terminal.Zen(l.Cover)+" ZEN", l.At)
 	}
-	return s
+	return w.Flush()
 }
 
 func (c *cli) marketOrders() *cobra.Command {
@@ -168,10 +170,13 @@ With -o json: {"orders":[{"job","consumer","budget_uzen","price_cap","workers","
 				}
 				return c.form.Print(os.Stdout, map[string]any{"orders": lines})
 			}
-			w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
-			fmt.Fprintln(w, "JOB\tBUDGET\tCAP\tWORKERS\tWAITS BECAUSE")
+			w := terminal.NewColumns(os.Stdout, c.form, "JOB", "BUDGET", "CAP", "WORKERS", "WAITS BECAUSE", "+VERIFIERS", "+NEAR", "+SINCE HEIGHT", "+UNTIL HEIGHT", "+CONSUMER")
 			for _, o := range orders {
-				fmt.Fprintf(w, "%s\t%s ZEN\t%d\t%d to %d\t%s\n", o.ID, terminal.Zen(o.Budget), o.PriceCap, o.Workers.Min, o.Workers.Max, whyWaits[market.Reason(o.Why)])
+				until := "" // it waits as long as it takes
+				if o.Deadline > 0 {
+					until = strconv.FormatInt(o.Deadline, 10)
+				}
+				w.Row(o.ID, terminal.Zen(o.Budget)+" ZEN", o.PriceCap, fmt.Sprintf("%d to %d", o.Workers.Min, o.Workers.Max), whyWaits[market.Reason(o.Why)], o.Verifiers, o.Near, o.At, until, o.Consumer)
 			}
 			return w.Flush()
 		},

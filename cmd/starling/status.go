@@ -87,7 +87,7 @@ func (c *cli) status() *cobra.Command {
 		Short: "Show a network: validators, runs, workers, and an account",
 		Long: `Show a network as one of its validators sees it: the height, the validators, the open orders and why they
 wait, the runs that are not over, who works. With --home, also the account of that folder, and what it
-does and waits for.
+does and waits for. -o wide also lists the validators and who takes part.
 
 With -o json: {"network","chain_id","height","block_time","catching_up","validators":[{"address","power",
 "signed"}],"participants":[{"id","roles","price","offers","stake_uzen","jailed","jobs","device"}],
@@ -109,14 +109,14 @@ With -o json: {"network","chain_id","height","block_time","catching_up","validat
 			if c.form.Machine() {
 				return c.form.Print(os.Stdout, s)
 			}
-			return printNetwork(s)
+			return printNetwork(s, c.form)
 		},
 	}
 	t.flags(cmd)
 	return cmd
 }
 
-func printNetwork(s *node.NetworkStatus) error {
+func printNetwork(s *node.NetworkStatus, f terminal.Form) error {
 	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 	signed := 0
 	for _, v := range s.Validators {
@@ -159,11 +159,38 @@ func printNetwork(s *node.NetworkStatus) error {
 	if err := w.Flush(); err != nil {
 		return err
 	}
+	if f == terminal.Wide {
+		if err := printPeople(s); err != nil {
+			return err
+		}
+	}
 	if s.Account != nil {
 		fmt.Println()
 		return printReasons(s.Account.Reasons, s.Height)
 	}
 	return nil
+}
+
+// printPeople lists who votes and who works.
+func printPeople(s *node.NetworkStatus) error {
+	fmt.Println()
+	w := terminal.NewColumns(os.Stdout, terminal.Wide, "VALIDATOR", "POWER", "SIGNED")
+	for _, v := range s.Validators {
+		w.Row(v.Address, v.Power, v.Signed)
+	}
+	if err := w.Flush(); err != nil || len(s.Participants) == 0 {
+		return err
+	}
+	fmt.Println()
+	w = terminal.NewColumns(os.Stdout, terminal.Wide, "PARTICIPANT", "ROLES", "PRICE", "OFFERS", "STAKE", "JAILED", "CLASS", "DEVICE", "GFLOP/S", "WORKS FOR")
+	for _, p := range s.Participants {
+		rate := ""
+		if p.Rate > 0 {
+			rate = fmt.Sprintf("%.1f", float64(p.Rate)/1e9)
+		}
+		w.Row(p.ID, strings.Join(p.Roles, ", "), p.Price, p.Offers, terminal.Zen(p.Stake), p.Jailed, p.Class, p.Device, rate, strings.Join(p.Jobs, ", "))
+	}
+	return w.Flush()
 }
 
 func (c *cli) validatorStatus() *cobra.Command {

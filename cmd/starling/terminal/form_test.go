@@ -44,3 +44,16 @@ func TestForms(t *testing.T) {
 		t.Error("who reads what")
 	}
 }
+
+// A table has the columns that are wide only where it is asked for them.
+func TestColumns(t *testing.T) {
+	for f, want := range map[Form]string{Table: "NAME   LEGS\ndolly  4\n-      3\n", Wide: "NAME   LEGS  COAT\ndolly  4     wool\n-      3     a b\n"} {
+		var b strings.Builder
+		c := NewColumns(&b, f, "NAME", "LEGS", "+COAT")
+		c.Row("dolly", 4, "wool")
+		c.Row("", 3, "a\tb")
+		if err := c.Flush(); err != nil || b.String() != want {
+			t.Errorf("%s: %v\n%s\nwant\n%s", f, err, b.String(), want)
+		}
+	}
+}
