@@ -35,13 +35,14 @@ type services struct {
 // slow bounds what a client may take over its request.
 const slow = 30 * time.Second
 
-// prepare registers the services, before the node runs.
+// prepare registers what the interfaces of a validator answer, before the node runs.
 func (v *Validator) prepare(c Config, chainID string) error {
-	if c.GRPC == "" && c.REST == "" {
-		return nil
-	}
 	from := sdkclient.Context{}.WithClient(v.rpc).WithCodec(v.app.Codec).WithInterfaceRegistry(v.app.Registry).
 		WithTxConfig(v.app.Tx).WithChainID(chainID).WithAccountRetriever(authtypes.AccountRetriever{})
+	if c.GRPC == "" && c.REST == "" {
+		v.app.RegisterNodeService(from, *config.DefaultConfig()) // of which clients hear what it asks for gas
+		return nil
+	}
 	v.services = &services{from: from}
 	return v.app.Service(from)
 }

@@ -28,8 +28,10 @@ import (
 	cmttypes "github.com/cometbft/cometbft/types"
 	dbm "github.com/cosmos/cosmos-db"
 	"github.com/cosmos/cosmos-sdk/server"
+	sdk "github.com/cosmos/cosmos-sdk/types"
 	"github.com/rs/zerolog"
 
+	"github.com/starling-network/starling/chain/adapter"
 	"github.com/starling-network/starling/chain/app"
 	"github.com/starling-network/starling/chain/x/training"
 )
@@ -60,6 +62,8 @@ type Config struct {
 
 	SnapshotEvery uint64 // blocks between two snapshots of the state for validators that come later; 0: none
 	Sync          *Sync  // how a validator without blocks gets the state; nil: by executing the blocks of the others
+
+	GasPrice string // uzen that a transaction pays this validator for a unit of gas, with decimals; "": nothing, see app.FirstFree
 
 	Referee training.Referee // nil: the one that recomputes; all validators of a chain have the same
 }
@@ -190,10 +194,14 @@ func (v *Validator) open(c Config, doc *cmttypes.GenesisDoc) error {
 	if err != nil {
 		return errors.Join(err, db.Close())
 	}
+	price, err := c.gasPrice()
+	if err != nil {
+		return errors.Join(err, db.Close())
+	}
 	logger := log.NewLogger(c.Log, log.LevelOption(zerolog.ErrorLevel), log.ColorOption(false))
 	v.app, err = app.New(logger, db, app.Config{
 		ChainID: doc.ChainID, Validator: app.Validator{Address: v.keys.Consensus.PubKey().Address(), VRF: v.keys.VRF},
-		Referee: c.Referee, Home: c.Home, Snapshots: kept,
+		Referee: c.Referee, Home: c.Home, Snapshots: kept, GasPrice: price,
 	})
 	if err != nil {
 		return errors.Join(fmt.Errorf("chain: %w", err), db.Close())
@@ -233,6 +241,18 @@ func (v *Validator) open(c Config, doc *cmttypes.GenesisDoc) error {
 		return err
 	}
 	return nil
+}
+
+// gasPrice is what the validator asks for a unit of gas.
+func (c Config) gasPrice() (sdk.DecCoins, error) {
+	if c.GasPrice == "" {
+		return nil, nil
+	}
+	price, err := sdk.ParseDecCoins(c.GasPrice + adapter.Denom)
+	if err != nil {
+		return nil, fmt.Errorf("chain: a price of gas is a decimal number of %s such as 0.001, not %q: %w", adapter.Denom, c.GasPrice, err)
+	}
+	return price, nil
 }
 
 // comet is the configuration of CometBFT.

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/cosmos/cosmos-sdk/crypto/keys/secp256k1"
@@ -9,11 +10,12 @@ import (
 	authsigning "github.com/cosmos/cosmos-sdk/x/auth/signing"
 )
 
-// Account is where a transaction stands in the life of its account.
+// Account is where a transaction stands in the life of its account, and what it pays.
 type Account struct {
 	ChainID  string
 	Number   uint64 // of the account on the chain
 	Sequence uint64 // transactions that the account has made
+	Fee      Fee
 }
 
 // Sign makes the bytes of a transaction that is void after a height.
@@ -26,7 +28,8 @@ func Sign(ctx context.Context, signer Signer, a Account, until uint64, msgs ...s
 	if err := b.SetMsgs(msgs...); err != nil {
 		return nil, err
 	}
-	b.SetGasLimit(gasLimit)
+	b.SetGasLimit(cmp.Or(a.Fee.Gas, gasLimit))
+	b.SetFeeAmount(a.Fee.Amount)
 	b.SetTimeoutHeight(until)
 	const mode = signing.SignMode_SIGN_MODE_DIRECT
 	key := &secp256k1.PubKey{Key: signer.PublicKey()}

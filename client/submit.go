@@ -25,7 +25,7 @@ import (
 )
 
 const (
-	gasLimit = 1 << 40 // nothing of ours needs as much; the price of gas is zero
+	gasLimit = 1 << 40 // of a transaction that pays nothing; nothing of ours needs as much
 	patience = 100     // blocks until a transaction that is in none is lost
 )
 
@@ -95,7 +95,7 @@ type account struct {
 	sequence uint64
 }
 
-// SubmitAsync is Submit without the wait.
+// SubmitAsync is Submit without the wait. A validator that asks for a fee is paid what it asks.
 func (c *Client) SubmitAsync(ctx context.Context, msgs ...sdk.Msg) (*Pending, error) {
 	if err := c.start(ctx); err != nil {
 		return nil, err
@@ -103,14 +103,23 @@ func (c *Client) SubmitAsync(ctx context.Context, msgs ...sdk.Msg) (*Pending, er
 	a := &c.account
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	var fee Fee
 	for {
 		if err := c.sync(ctx); err != nil {
 			return nil, err
 		}
-		p, err := c.broadcast(ctx, msgs)
+		p, err := c.broadcast(ctx, msgs, fee)
 		if err == nil {
 			a.sequence++
 			return p, nil
+		}
+		if unpaid(err) && fee.Gas == 0 {
+			asked, why := c.fee(ctx, msgs)
+			if why == nil {
+				fee = asked
+				continue
+			}
+			err = errors.Join(err, why)
 		}
 		e, refused := errors.AsType[*Error](err)
 		sequence := refused && outOfTurn(e.Space, e.Code)
@@ -170,12 +179,12 @@ func (c *Client) Ready(ctx context.Context) error {
 }
 
 // broadcast signs and sends one transaction.
-func (c *Client) broadcast(ctx context.Context, msgs []sdk.Msg) (*Pending, error) {
+func (c *Client) broadcast(ctx context.Context, msgs []sdk.Msg, fee Fee) (*Pending, error) {
 	f := &c.follow
 	f.mu.Lock()
 	until := f.last + patience
 	f.mu.Unlock()
-	tx, err := Sign(ctx, c.signer, Account{c.follow.chainID, c.account.number, c.account.sequence}, uint64(until), msgs...)
+	tx, err := Sign(ctx, c.signer, Account{c.follow.chainID, c.account.number, c.account.sequence, fee}, uint64(until), msgs...)
 	if err != nil {
 		return nil, fmt.Errorf("client: %w", err)
 	}

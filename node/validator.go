@@ -24,12 +24,13 @@ const fileValidatorLog = "validator.log"
 
 // ValidatorOptions say how a validator runs.
 type ValidatorOptions struct {
-	Home    string       // folder made by InitNetwork
-	Reserve int64        // bytes of its disk that must be free for it to run; 0: DefaultReserve
-	Metrics string       // host:port where Prometheus finds metrics, CometBFT's among them; "": nowhere
-	Every   uint64       // blocks between two snapshots for validators that join; 0: none
-	Version string       // of the binary
-	Say     func(string) // told where the validator is reached, and every height that is a multiple of a hundred
+	Home     string       // folder made by InitNetwork
+	Reserve  int64        // bytes of its disk that must be free for it to run; 0: DefaultReserve
+	Metrics  string       // host:port where Prometheus finds metrics, CometBFT's among them; "": nowhere
+	Every    uint64       // blocks between two snapshots for validators that join; 0: none
+	GasPrice string       // uzen that a transaction pays for a unit of gas, with decimals; "": nothing
+	Version  string       // of the binary
+	Say      func(string) // told where the validator is reached, and every height that is a multiple of a hundred
 }
 
 // DefaultReserve is how much of its disk must be free for a validator to run: a database that cannot be written to is
@@ -83,7 +84,7 @@ func (o ValidatorOptions) run(ctx context.Context, f validatorFile, w *watch) (f
 	v, err := chain.Start(context.WithoutCancel(ctx), chain.Config{
 		Home: o.Home, ChainID: f.ChainID, Listen: f.Listen, Peers: f.Peers, RPC: f.RPC, GRPC: f.GRPC, REST: f.REST,
 		BlockTime: time.Duration(f.BlockMS) * time.Millisecond, Log: log, Say: o.Say, Metrics: o.Metrics != "",
-		SnapshotEvery: o.Every, Sync: f.Sync,
+		SnapshotEvery: o.Every, Sync: f.Sync, GasPrice: o.GasPrice,
 	})
 	if err != nil {
 		return o.full(o.Reserve), err

@@ -8,7 +8,7 @@ import (
 
 // ante is what a transaction passes before its messages are executed: its form, its fee, its signatures and sequences, and,
 // last, whether a relayer's messages were delivered by another already. It is the SDK's (ante.NewAnteHandler), in the same
-// order, but that signatures are not verified twice.
+// order, but that the first transactions of an account need no fee, and that signatures are not verified twice.
 func (a *App) ante() sdk.AnteHandler {
 	k := &a.keepers
 	handler := sdk.ChainAnteDecorators(
@@ -18,6 +18,7 @@ func (a *App) ante() sdk.AnteHandler {
 		ante.NewTxTimeoutHeightDecorator(),
 		ante.NewValidateMemoDecorator(k.accounts),
 		ante.NewConsumeGasForTxSizeDecorator(k.accounts),
+		newcomers{k.accounts},
 		ante.NewDeductFeeDecorator(k.accounts, k.bank, k.feegrant, nil),
 		ante.NewSetPubKeyDecorator(k.accounts),
 		ante.NewValidateSigCountDecorator(k.accounts),

@@ -46,7 +46,6 @@ import (
 	"github.com/oasisprotocol/curve25519-voi/primitives/ed25519"
 
 	"github.com/starling-network/starling/canon"
-	"github.com/starling-network/starling/chain/adapter"
 	"github.com/starling-network/starling/chain/referee"
 	"github.com/starling-network/starling/chain/wire"
 	"github.com/starling-network/starling/chain/x/beacon"
@@ -73,6 +72,7 @@ type Config struct {
 	Home      string           // folder in which an application that is too old notes what upgrade it waits for
 	Snapshots *Snapshots       // for nodes that come later; nil: none are taken
 	Upgrades  []Upgrade        // nil: Upgrades
+	GasPrice  sdk.DecCoins     // that a transaction has to pay for a unit of gas to come into the pool; nil: nothing
 
 	// Brief is an application of many in one process. Old versions of the state are dropped at once, not by goroutines of the
 	// stores, which nothing ends (iavl v1.2.8) and which hold the whole state.
@@ -106,7 +106,7 @@ func New(logger log.Logger, db dbm.DB, c Config) (*App, error) {
 		return nil, err
 	}
 	options := []func(*baseapp.BaseApp){
-		baseapp.SetChainID(c.ChainID), baseapp.SetMinGasPrices("0" + adapter.Denom),
+		baseapp.SetChainID(c.ChainID), baseapp.SetMinGasPrices(c.GasPrice.String()),
 		baseapp.SetPruning(pruning.NewCustomPruningOptions(100, 100)),
 	}
 	if c.Brief {

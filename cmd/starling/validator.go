@@ -46,6 +46,7 @@ goes on by itself when there is room.`,
 	}
 	cmd.Flags().Var(&reserve, "reserve", "free space of the disk below which the validator stops until there is room")
 	cmd.Flags().Uint64Var(&o.Every, "snapshot-every", chain.DefaultSnapshotEvery, "blocks between two snapshots of the state, which validators that join start from; 0: none")
+	cmd.Flags().StringVar(&o.GasPrice, "gas-price", "", "uzen that a transaction pays for a unit of gas, such as 0.001, but for the first of an account (default: nothing)")
 	metricsFlag(cmd, &o.Metrics)
 	return cmd
 }

@@ -1,0 +1,48 @@
+package client_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/starling-network/starling/chain"
+	"github.com/starling-network/starling/chain/app"
+	"github.com/starling-network/starling/chain/x/registry/registrypb"
+	"github.com/starling-network/starling/protocol/run"
+)
+
+// On a chain whose validator asks for fees the first transactions of a provider cost it nothing, those after them what the
+// validator asks, and coins that are sent pay from the first.
+func TestFees(t *testing.T) {
+	n := &network{t: t, ctx: t.Context(), config: chain.Config{
+		Home: t.TempDir(), ChainID: "test", BlockTime: 50 * time.Millisecond, Log: t.Output(), GasPrice: "0.01",
+		Accounts: []chain.Funded{{Address: key("provider").Address(), Amount: funds}, {Address: key("friend").Address(), Amount: funds}},
+	}}
+	n.open("provider", "friend")
+	t.Cleanup(func() { n.validator.Stop() })
+	provider, friend := n.clients["provider"], n.clients["friend"]
+	balance := func(name string) uint64 {
+		b, err := n.clients[name].Balance(n.ctx, key(name).Address())
+		n.must(err)
+		return b
+	}
+
+	_, err := friend.Send(n.ctx, provider.Address(), 1000)
+	n.must(err)
+	if b := balance("friend"); b >= funds-1000 {
+		t.Errorf("who sent 1000 of %d uzen has %d: it paid no fee", funds, b)
+	}
+	n.enlist("provider", run.Worker, 10)
+	if b := balance("provider"); b != funds+1000-stake {
+		t.Errorf("a provider has %d uzen after it registered and offered, with a stake of %d of %d", b, stake, funds+1000)
+	}
+	_, sent, err := provider.Sequence(n.ctx)
+	n.must(err)
+	for ; sent < app.FirstFree; sent++ { // refused, as it has no tier, and in a block all the same
+		_, err := provider.SubmitAsync(n.ctx, &registrypb.MsgHeartbeat{Sender: provider.Address()})
+		n.must(err)
+	}
+	n.must(provider.Offer(n.ctx, run.Worker, 11, 1))
+	if b := balance("provider"); b >= funds+1000-stake {
+		t.Errorf("transaction %d of a provider cost it nothing", app.FirstFree+1)
+	}
+}
