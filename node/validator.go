@@ -51,6 +51,7 @@ func RunValidator(ctx context.Context, o ValidatorOptions) error {
 	if err != nil {
 		return err
 	}
+	defer chain.CollectLess()()
 	w := newWatch(o.Version, "validator")
 	w.metrics.Gauge("starling_disk_free_bytes", "Bytes of the disk that the process may fill.", func() float64 {
 		free, _ := disk.Free(o.Home)

@@ -73,6 +73,7 @@ func Chain(ctx context.Context, o ChainOptions) (*ChainReport, error) {
 	if err := positive("blocks", o.Blocks); err != nil {
 		return nil, err
 	}
+	defer chain.CollectLess()()
 	r := &ChainReport{Repeats: true}
 	for _, n := range o.Registered {
 		first, hashes, err := commits(ctx, n, o.Blocks)
