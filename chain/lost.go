@@ -10,13 +10,13 @@ import (
 	"github.com/cometbft/cometbft/store"
 )
 
-// ErrBlocksLost is returned when a validator without peers has lost blocks that its state was made of: a disk did not keep
-// what it said that it had written.
-var ErrBlocksLost = errors.New("chain: blocks are lost that the state was made of")
+// ErrLost is returned when a validator without peers has lost blocks that its state was made of, or more than one state: a disk did
+// not keep what it said that it had written.
+var ErrLost = errors.New("chain: a part of it is lost")
 
-// checkBlocks compares the heights of the stores in a folder with that of the application. A state that is behind its
-// blocks catches up by itself; blocks that are behind their state are lost.
-func checkBlocks(cfg *cmtcfg.Config, application int64) error {
+// checkStores compares the heights of the stores in a folder with that of the application. A state that is one behind its
+// blocks catches up by itself: that is where a validator may be killed.
+func checkStores(cfg *cmtcfg.Config, application int64) error {
 	blocks, err := cmtcfg.DefaultDBProvider(&cmtcfg.DBContext{ID: "blockstore", Config: cfg})
 	if err != nil {
 		return fmt.Errorf("chain: %w", err)
@@ -26,8 +26,9 @@ func checkBlocks(cfg *cmtcfg.Config, application int64) error {
 	if err := errors.Join(err, blocks.Close()); err != nil {
 		return err
 	}
-	if made := max(application, s.LastBlockHeight); made > height {
-		return fmt.Errorf("%w: it is of height %d, and the blocks end at %d: restore %s from a copy", ErrBlocksLost, made, height, cfg.DBDir())
+	if made := max(application, s.LastBlockHeight); made > height || height > s.LastBlockHeight+1 {
+		return fmt.Errorf("%w: the blocks end at %d, the state at %d, the application at %d: restore %s from a copy",
+			ErrLost, height, s.LastBlockHeight, application, cfg.DBDir())
 	}
 	return nil
 }

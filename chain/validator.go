@@ -115,7 +115,7 @@ func Start(ctx context.Context, c Config) (*Validator, error) {
 		return nil, err
 	}
 	err = v.open(c, doc)
-	if errors.Is(err, ErrBlocksLost) && len(c.Peers) > 0 {
+	if errors.Is(err, ErrLost) && len(c.Peers) > 0 {
 		err = v.again(c, doc, err)
 	}
 	if err != nil {
@@ -206,7 +206,7 @@ func (v *Validator) open(c Config, doc *cmttypes.GenesisDoc) error {
 	if err != nil {
 		return errors.Join(fmt.Errorf("chain: %w", err), db.Close())
 	}
-	if err := checkBlocks(cfg, v.app.LastBlockHeight()); err != nil {
+	if err := checkStores(cfg, v.app.LastBlockHeight()); err != nil {
 		return errors.Join(err, v.app.Close())
 	}
 	comet := cmtlog.NewFilter(cmtlog.NewTMLogger(cmtlog.NewSyncWriter(c.Log)), cmtlog.AllowError())

@@ -12,6 +12,9 @@ import (
 	"testing"
 	"time"
 
+	cmtdb "github.com/cometbft/cometbft-db"
+	"github.com/cometbft/cometbft/state"
+	"github.com/cometbft/cometbft/store"
 	cmttypes "github.com/cometbft/cometbft/types"
 
 	"github.com/starling-network/starling/chain"
@@ -157,8 +160,57 @@ func TestLostBlocks(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 {
-		if _, err := chain.Start(t.Context(), config(home)); !errors.Is(err, chain.ErrBlocksLost) {
+		if _, err := chain.Start(t.Context(), config(home)); !errors.Is(err, chain.ErrLost) {
 			t.Errorf("%v", err)
 		}
+	}
+}
+
+// A state that is one behind its blocks is where a validator was killed; one that is further behind is lost.
+func TestLostState(t *testing.T) {
+	home := t.TempDir()
+	v, err := chain.Start(t.Context(), config(home))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := heights(t.Context(), v, func(h int64) bool { return h < 3 }); err != nil {
+		t.Fatal(err)
+	}
+	v.Stop()
+	forget(t, home, false)
+	if v, err = chain.Start(t.Context(), config(home)); err != nil {
+		t.Fatal(err)
+	}
+	v.Stop()
+	forget(t, home, true)
+	for range 2 {
+		if _, err := chain.Start(t.Context(), config(home)); !errors.Is(err, chain.ErrLost) {
+			t.Errorf("%v", err)
+		}
+	}
+}
+
+// forget takes the state of a stopped validator back to before its latest block, or to the height before that.
+func forget(t *testing.T, home string, more bool) {
+	t.Helper()
+	open := func(name string) cmtdb.DB {
+		db, err := cmtdb.NewDB(name, cmtdb.GoLevelDBBackend, filepath.Join(home, "data"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return db
+	}
+	inStates, inBlocks := open("state"), open("blockstore")
+	states := state.NewStore(inStates, state.StoreOptions{})
+	_, _, err := state.Rollback(store.NewBlockStore(inBlocks), states, false)
+	if err == nil && more {
+		var s state.State
+		if s, err = states.Load(); err == nil {
+			s.LastBlockHeight--
+			err = states.Save(s)
+		}
+	}
+	if err := errors.Join(err, inStates.Close(), inBlocks.Close()); err != nil {
+		t.Fatal(err)
 	}
 }
