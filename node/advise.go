@@ -76,10 +76,7 @@ var recipes = []recipe{
 }
 
 // dataParallel is what strategies are compared with.
-var dataParallel = recipe{"data parallel", "fedavg", "{name: sgd, lr: 1}", "{quantize: none}", false, ""}
-
-// whyNotParallel is why no job is trained so.
-const whyNotParallel = "a unit begins with moments of zero, so that AdamW of one step is the sign of the gradient, and no data-parallel training"
+var dataParallel = recipe{"data parallel", "allreduce", "{name: adamw, lr: 1}", "{quantize: none}", false, ""}
 
 // roundLengths are inner steps of a round that are tried beside the job's own, where they divide the run.
 var roundLengths = []int{10, 20, 50, 100, 200, 500}
@@ -131,7 +128,7 @@ func (a *Advice) rank(all []Candidate) []Candidate {
 		switch {
 		case c.Refused != "":
 			return 3
-		case c.Price == nil:
+		case c.Price == nil, c.Name == dataParallel.name && !c.Fits: // which costs no loss, and is to be advised for near machines only
 			return 2
 		case c.Price.Loss > a.MostPrice:
 			return 1
@@ -229,7 +226,7 @@ func (b *Blueprint) candidate(opt AdviseOptions, r recipe, steps int, shipped in
 	}
 	c.Price = priceOf(r.codec, b.Model.Parameters(), steps, c.Rounds)
 	if r == dataParallel {
-		c.Refused = whyNotParallel
+		c.Price = &Price{Source: "what the others are compared with"}
 	}
 	return c
 }

@@ -79,7 +79,6 @@ func TestAdviceForLinks(t *testing.T) {
 // What a job cannot have is listed with the reason.
 func TestAdviceRefuses(t *testing.T) {
 	for name, c := range map[string]struct{ set, refused, why string }{
-		"data parallel":  {"seed=1", "data parallel", whyNotParallel},
 		"a robust rule":  {"strategy.aggregation.rule=median", "sparseloco 64 of 4096, int2", "median"},
 		"tolerant work":  {"training.numerics=tolerant", "diloco sign with feedback", "nobody could check it"},
 		"a small budget": {"budget.max_cost=0.000001", "diloco int8", ErrBudget.Error()},
@@ -90,6 +89,19 @@ func TestAdviceRefuses(t *testing.T) {
 				t.Errorf("%s: %s with rounds of %d steps: %q", name, x.Name, x.SyncSteps, x.Refused)
 			}
 		}
+	}
+}
+
+// Data-parallel training is on the list, at no price in loss, and not advised where a round is mostly its exchange.
+func TestAdviceKnowsDataParallelTraining(t *testing.T) {
+	a, load := advise(t, slow, "training.max_steps=32")
+	i := slices.IndexFunc(a.Candidates, func(c Candidate) bool { return c.Name == "data parallel" })
+	c := a.Candidates[i]
+	if i == 0 || c.Refused != "" || c.Rounds != 32 || c.Price == nil || c.Price.Loss != 0 || c.StateBytes == 0 {
+		t.Errorf("number %d: %+v", i, c)
+	}
+	if j, err := load(c.Set...); err != nil || !j.Strategy.OuterOptimizer.Gradients() || j.Rounds() != 32 {
+		t.Errorf("%v is %v", c.Set, err)
 	}
 }
 

@@ -224,9 +224,7 @@ func (b *Blueprint) buildModel() (err error) {
 	if b.wantsGGUF() && b.Model.Architecture() != model.Llama {
 		return problem(j, "output.formats", job.CodeUnsupported, "gguf is written for llama only", errors.New("the model is "+b.Model.Architecture()), "use safetensors, or architecture: llama")
 	}
-	o := j.Training.Optimizer
-	adamw := model.AdamW{Beta1: o.Betas[0], Beta2: o.Betas[1], Eps: o.Eps, WeightDecay: o.WeightDecay, MaxGradNorm: j.Training.MaxGradNorm}
-	if b.Step, err = model.TrainStep(b.trained, adamw, j.WorkerBatch(), j.SequenceLen); err != nil {
+	if b.Step, err = model.TrainStep(b.trained, b.optimizer(), j.WorkerBatch(), j.SequenceLen); err != nil {
 		return problem(j, "model", job.CodeBadValue, "the training step cannot be built", err, "check model.config")
 	}
 	b.EvalBatch = min(8, evalSequences)
@@ -236,19 +234,31 @@ func (b *Blueprint) buildModel() (err error) {
 	return nil
 }
 
+// optimizer is that of inner steps. In a job of gradients the outer one takes its place.
+func (b *Blueprint) optimizer() model.AdamW {
+	if b.Job.Strategy.OuterOptimizer.Gradients() {
+		return model.Descent
+	}
+	o := b.Job.Training.Optimizer
+	return model.AdamW{Beta1: o.Betas[0], Beta2: o.Betas[1], Eps: o.Eps, WeightDecay: o.WeightDecay, MaxGradNorm: b.Job.Training.MaxGradNorm, Proximal: b.Job.Strategy.ProximalMu}
+}
+
 func (b *Blueprint) spec() *train.Spec {
 	j := b.Job
 	t, st := j.Training, j.Strategy
 	steps := uint32(st.SyncSteps)
-	return &train.Spec{
+	s := &train.Spec{
 		Version: 1, Numerics: kernel.Version, Name: j.Name, Seed: j.Seed,
 		Program: b.Step.Digest(), Data: b.Manifest.Digest(), Genesis: b.Genesis.Root(), Frozen: train.FrozenRoot(train.Roots(b.Frozen)),
 		Rounds: uint32(j.Rounds()), Steps: steps, Segment: (steps + segmentsOfUnit - 1) / segmentsOfUnit,
 		Units: uint32(st.Workers.Target), Batch: uint32(j.WorkerBatch()), Length: uint32(j.SequenceLen),
-		Rate:  train.Rate{Kind: t.LRScheduler, Peak: t.LearningRate, Warmup: uint32(t.WarmupSteps), Floor: t.MinLRRatio},
-		Beta1: t.Optimizer.Betas[0], Beta2: t.Optimizer.Betas[1],
+		Rate:     train.Rate{Kind: t.LRScheduler, Peak: t.LearningRate, Warmup: uint32(t.WarmupSteps), Floor: t.MinLRRatio},
 		Exchange: b.exchange(),
 	}
+	if !s.Exchange.Gradients {
+		s.Beta1, s.Beta2 = t.Optimizer.Betas[0], t.Optimizer.Betas[1]
+	}
+	return s
 }
 
 // codecs are the codecs by the words of a job file.
@@ -262,8 +272,12 @@ func codecOf(c job.Compression) string {
 	return codecs[c.Quantize]
 }
 
-// feedbackDecay is that of what error feedback adds to the next update (Sarfi et al. 2025).
-const feedbackDecay = 0.95
+// Decays of what error feedback adds to the next update: of pseudo-gradients (Sarfi et al. 2025), and of gradients, whose momentum
+// it is (Peng et al. 2024).
+const (
+	feedbackDecay = 0.95
+	momentumDecay = 0.999
+)
 
 func (b *Blueprint) exchange() train.Exchange {
 	st := b.Job.Strategy
@@ -275,8 +289,18 @@ func (b *Blueprint) exchange() train.Exchange {
 	if c := st.Compression; c.ErrorFeedback {
 		x.Feedback, x.Carry = feedbackDecay, uint32(c.FeedbackRounds)
 	}
-	if o.Adaptive() {
+	inner := b.Job.Training.Optimizer
+	switch {
+	case o.Adaptive():
 		x.Momentum, x.Decay, x.Tau = o.Betas[0], o.Betas[1], o.Eps
+	case o.Name == outer.DecoupledAdam:
+		x.Momentum, x.Decay, x.Tau = inner.Betas[0], inner.Betas[1], inner.Eps
+	}
+	if o.Gradients() {
+		x.Gradients, x.Shrink, x.Clip = true, inner.WeightDecay, b.Job.Training.MaxGradNorm
+		if x.Feedback > 0 {
+			x.Feedback = momentumDecay
+		}
 	}
 	return x
 }

@@ -1,11 +1,14 @@
 package referee
 
 import (
+	"errors"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/compute/model"
+	"github.com/starling-network/starling/compute/program"
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/exchange/outer"
@@ -87,5 +90,30 @@ func TestForgedFrozenRoots(t *testing.T) {
 		if ruling, err := r.Judge(c, canon.MustMarshal(frozenPayload{Frozen: forged})); err == nil {
 			t.Errorf("%d forged roots: %+v", len(forged), ruling)
 		}
+	}
+}
+
+// What a unit began with is the checkpoint, and nothing else.
+func TestForgedAnchor(t *testing.T) {
+	task, base := jobOf(t, tiny, model.AdamW{Beta1: 0.9, Beta2: 0.95, Eps: 1e-8, Proximal: 0.1})
+	r, w := newReferee(task.Spec, task.Step), NewWitness(task, base, unit, nil, shardTokens)
+	name := train.Anchor + train.Params(task.Step)[1]
+	c, prove := operatorClaim(t, w, base, 2, slices.IndexFunc(task.Step.Ops, func(op program.Operator) bool { return op.Name == name }), 0)
+	payload, err := w.Leaf(c, prove)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if ruling, err := r.Judge(c, payload); err != nil || !ruling.Right || c.Output != base.Params[1].Root() {
+		t.Errorf("the parameter of the checkpoint: %+v, %v", ruling, err)
+	}
+	roots := train.Roots(base.Tensors())
+	roots[1] = w.session.Tensors()[1].Root() // where the worker is by now
+	lie := c
+	lie.Output = roots[1]
+	if ruling, err := r.Judge(lie, payload); err != nil || ruling.Right {
+		t.Errorf("another parameter: %+v, %v", ruling, err)
+	}
+	if ruling, err := r.Judge(lie, canon.MustMarshal(startPayload{Checkpoint: roots})); !errors.Is(err, ErrPayload) {
+		t.Errorf("another checkpoint: %+v, %v", ruling, err)
 	}
 }

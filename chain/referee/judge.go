@@ -16,7 +16,7 @@ import (
 
 // The payloads. Lists of roots are in the order in which train.StateRoot and train.CheckpointRoot take them.
 type (
-	startPayload struct {
+	startPayload struct { // also for an Input that the unit began with
 		Checkpoint []canon.Digest `cbor:"1,keyasint"` // roots of its tensors
 	}
 	bindingPayload struct {
@@ -160,6 +160,9 @@ func (r *Referee) input(c dispute.Claim, name string, payload []byte) (dispute.R
 	case "c2":
 		return rule(what, tensor.Scalar(c2).Root(), c.Output), nil
 	}
+	if n, ok := strings.CutPrefix(name, train.Anchor); ok {
+		return r.anchor(c, what, n, payload)
+	}
 	i, ok := r.index[name]
 	if !ok {
 		return r.frozen(c, what, name, payload)
@@ -172,6 +175,22 @@ func (r *Referee) input(c dispute.Claim, name string, payload []byte) (dispute.R
 		return dispute.Ruling{}, err
 	}
 	return rule(what, p.State[i], c.Output), nil
+}
+
+// anchor answers for inputs that are parameters of the checkpoint that the unit began with.
+func (r *Referee) anchor(c dispute.Claim, what, name string, payload []byte) (dispute.Ruling, error) {
+	var p startPayload
+	if err := decode(payload, &p); err != nil {
+		return dispute.Ruling{}, err
+	}
+	if err := r.isCheckpoint(c, p.Checkpoint); err != nil {
+		return dispute.Ruling{}, err
+	}
+	i := slices.Index(r.names, name)
+	if i < 0 {
+		return dispute.Ruling{}, wrong("the step has no parameter %q", name)
+	}
+	return rule(what, p.Checkpoint[i], c.Output), nil
 }
 
 // frozen answers for inputs that the job reads and does not train.

@@ -46,13 +46,17 @@ func corpus(t testing.TB, seed int) *data.Corpus {
 
 // job makes a task, and a checkpoint in the middle of the job.
 func job(t testing.TB, z size) (*train.Task, *train.Checkpoint) {
+	return jobOf(t, z, model.AdamW{Beta1: 0.9, Beta2: 0.95, Eps: 1e-8, WeightDecay: 0.1, MaxGradNorm: 1})
+}
+
+func jobOf(t testing.TB, z size, o model.AdamW) (*train.Task, *train.Checkpoint) {
 	cfg, err := model.Parse(model.GPT2, map[string]any{
 		"n_layer": z.layers, "n_embd": z.width, "n_head": z.heads, "n_positions": z.length, "vocab_size": 256,
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	step, err := model.TrainStep(cfg, model.AdamW{Beta1: 0.9, Beta2: 0.95, Eps: 1e-8, WeightDecay: 0.1, MaxGradNorm: 1}, z.batch, z.length)
+	step, err := model.TrainStep(cfg, o, z.batch, z.length)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -338,8 +342,10 @@ func lastPart(t testing.TB, w *Witness, base *train.Checkpoint, step uint32, op 
 // Every kind of operator of a real step is recomputed: an honest output holds, another does not.
 func TestEveryKindOfOperator(t *testing.T) {
 	for _, z := range []size{tiny, {layers: 1, width: 64, heads: 2, batch: 4, length: 64, steps: 4, segment: 2}} {
-		everyKind(t, z)
+		everyKind(t, z, model.AdamW{Beta1: 0.9, Beta2: 0.95, Eps: 1e-8, WeightDecay: 0.1, MaxGradNorm: 1})
 	}
+	everyKind(t, tiny, model.AdamW{Beta1: 0.9, Beta2: 0.95, Eps: 1e-8, Proximal: 0.1}) // which reads what the unit began with
+	everyKind(t, tiny, model.Descent)
 }
 
 // checkPart demands that an honest part holds, another does not, and neither without its payload.
@@ -367,8 +373,8 @@ func checkPart(t *testing.T, w *Witness, r *Referee, base *train.Checkpoint, op 
 	}
 }
 
-func everyKind(t *testing.T, z size) {
-	task, base := job(t, z)
+func everyKind(t *testing.T, z size, o model.AdamW) {
+	task, base := jobOf(t, z, o)
 	w := NewWitness(task, base, unit, nil, shardTokens)
 	r := newReferee(task.Spec, task.Step)
 	seen := map[string]bool{}

@@ -267,6 +267,8 @@ func (w *Witness) answer(c dispute.Claim, prove func(operator int) (canon.Proof,
 	switch op := &w.task.Step.Ops[c.Index]; {
 	case op.Kind == program.Input && op.Name == "tokens":
 		return w.tokens(c, op.Out)
+	case op.Kind == program.Input && strings.HasPrefix(op.Name, train.Anchor):
+		return startPayload{Checkpoint: w.checkpoint()}, nil
 	case op.Kind == program.Input && slices.Contains(train.Frozen(w.task.Step), strings.TrimPrefix(op.Name, train.Param)):
 		return frozenPayload{Frozen: train.Roots(w.task.Frozen)}, nil
 	case op.Kind == program.Input:

@@ -202,10 +202,19 @@ func (c *checker) workers() {
 
 // outer checks that the settings of the outer optimizer are those that it has.
 func (c *checker) outer() {
-	const at = "strategy.outer_optimizer"
+	const at, sync = "strategy.outer_optimizer", "strategy.sync_steps"
 	o := c.Strategy.OuterOptimizer
 	if c.bad(at, at+".name") {
 		return
+	}
+	if n := c.Strategy.SyncSteps; o.Gradients() && n != 1 && !c.bad(sync, "strategy.method") {
+		c.report(sync, CodeBadValue, fmt.Sprintf("%s is %d and the outer optimizer is %s", sync, n, o.Name),
+			"it takes every step itself, with the gradients of all workers: a round has one", "remove sync_steps, or use method: diloco")
+	}
+	const mu = "strategy.proximal_mu"
+	if o.Gradients() && c.Strategy.ProximalMu > 0 && !c.bad(mu, "strategy.method") {
+		c.report(mu, CodeBadValue, fmt.Sprintf("%s is %g and the outer optimizer is %s", mu, c.Strategy.ProximalMu, o.Name),
+			"a unit of one step is where it began", "remove proximal_mu, or use method: fedprox")
 	}
 	for _, k := range []struct {
 		key   string

@@ -82,10 +82,17 @@ func (j *Job) derive() {
 	if t.GlobalBatchSize == 0 {
 		t.GlobalBatchSize = 8 * s.Workers.Target
 	}
-	if s.SyncSteps == 0 && t.MaxSteps > 0 {
-		s.SyncSteps = divisorBelow(t.MaxSteps, defaultSyncSteps)
-	}
 	s.derive(j.Given)
+	every := divisorBelow(max(1, t.MaxSteps), defaultSyncSteps)
+	switch {
+	case s.SyncSteps == 0 && s.OuterOptimizer.Gradients():
+		s.SyncSteps = 1
+	case s.SyncSteps == 0 && t.MaxSteps > 0:
+		s.SyncSteps = every
+	}
+	if !s.OuterOptimizer.Gradients() {
+		every = s.SyncSteps
+	}
 	if !j.Given("strategy.aggregation.trim") && s.Aggregation.Rule == "trimmed_mean" {
 		s.Aggregation.Trim = 0.2
 	}
@@ -93,10 +100,10 @@ func (j *Job) derive() {
 		s.Verification.Screen = map[bool]string{false: "updates", true: "losses"}[t.Numerics == Tolerant]
 	}
 	if j.Checkpoint.EverySteps == 0 {
-		j.Checkpoint.EverySteps = s.SyncSteps
+		j.Checkpoint.EverySteps = every
 	}
 	if j.Eval.EverySteps == 0 {
-		j.Eval.EverySteps = s.SyncSteps
+		j.Eval.EverySteps = every
 	}
 }
 
@@ -108,10 +115,14 @@ var recipes = map[string]struct {
 }{
 	"diloco":  {"nesterov", 0.7, "int8"},
 	"fedavg":  {"sgd", 1, "none"},
+	"fedprox": {"sgd", 1, "none"},
 	"fedadam": {"adam", 0.01, "none"},
 	"fedyogi": {"yogi", 0.01, "none"},
 
 	"sparseloco": {"sgd", 1, "int2"},
+
+	"allreduce": {"adamw", 1, "none"},
+	"demo":      {"sign", 1, "bf16"},
 }
 
 func (s *Strategy) derive(given func(path string) bool) {
@@ -131,15 +142,18 @@ func (s *Strategy) derive(given func(path string) bool) {
 	if o.Adaptive() && o.Eps == 0 {
 		o.Eps = 1e-3
 	}
-	if s.Method == "sparseloco" {
+	if s.Method == "sparseloco" || s.Method == "demo" {
 		s.sparse(given)
+	}
+	if s.Method == "fedprox" && !given("strategy.proximal_mu") {
+		s.ProximalMu = 0.01
 	}
 	if s.Compression.Quantize == "" {
 		s.Compression.Quantize = r.quantize
 	}
 }
 
-// sparse is what else SparseLoCo sets (Sarfi et al. 2025).
+// sparse is what else SparseLoCo (Sarfi et al. 2025) and DeMo (Peng et al. 2024) set.
 func (s *Strategy) sparse(given func(path string) bool) {
 	if !given("strategy.compression.topk_ratio") {
 		s.Compression.TopKRatio = 64. / 4096

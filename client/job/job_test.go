@@ -207,6 +207,32 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
+// Methods set what they are made of. A round of a job of gradients is a step, and what happens every so many steps keeps its distance.
+func TestMethods(t *testing.T) {
+	j := parse(t, minimal, "strategy.method=allreduce")
+	if s := j.Strategy; s.SyncSteps != 1 || j.Rounds() != 240 || s.OuterOptimizer.Name != "adamw" || s.OuterOptimizer.LR != 1 || s.Compression.Quantize != "none" ||
+		j.Eval.EverySteps != 48 || j.Checkpoint.EverySteps != 48 {
+		t.Errorf("allreduce: %+v", j.Spec)
+	}
+	s := parse(t, minimal, "strategy.method=demo").Strategy
+	if k, bits, sparse := s.Compression.TopK(); s.OuterOptimizer.Name != "sign" || k != 64 || bits != 16 || !sparse || !s.Compression.ErrorFeedback ||
+		s.Aggregation.Rule != "contributor_mean" || s.SyncSteps != 1 {
+		t.Errorf("demo: %+v", s)
+	}
+	if s := parse(t, minimal, "strategy.method=fedprox").Strategy; s.ProximalMu != 0.01 || s.OuterOptimizer.Name != "sgd" || s.SyncSteps != 48 {
+		t.Errorf("fedprox: %+v", s)
+	}
+	if _, err := Parse([]byte(minimal), "tiny.yaml", "strategy.method=allreduce", "strategy.proximal_mu=0.1"); err == nil {
+		t.Error("units of one step are pulled back to where they began")
+	}
+	for _, set := range []string{"strategy.method=demo", "strategy.outer_optimizer.name=adamw"} {
+		_, err := Parse([]byte(minimal), "tiny.yaml", set, "strategy.sync_steps=2")
+		if problems := problems(t, err); len(problems) != 1 || problems[0].Code != CodeBadValue || !strings.HasPrefix(problems[0].What, "strategy.sync_steps is 2") {
+			t.Errorf("%s in rounds of two steps: %v", set, err)
+		}
+	}
+}
+
 func TestOverrides(t *testing.T) {
 	j := parse(t, minimal, "training.learning_rate=1e-4", "datasets.0.format=jsonl", "budget.max_cost=0.000001", "labels.team=x")
 	if j.Training.LearningRate != 1e-4 || j.Datasets[0].Format != "jsonl" || j.Budget.MaxCost != 1 || j.Labels["team"] != "x" {

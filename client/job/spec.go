@@ -95,8 +95,9 @@ type Optimizer struct {
 
 // Strategy is the distributed part: how the work of many workers becomes one checkpoint.
 type Strategy struct {
-	Method         string         `job:"method" one:"diloco fedavg fedadam fedyogi sparseloco" later:"allreduce streaming_diloco demo sparta fedprox gossip"` // what the keys below are if they are not given
+	Method         string         `job:"method" one:"diloco fedavg fedprox fedadam fedyogi sparseloco allreduce demo" later:"streaming_diloco sparta gossip"` // what the keys below are if they are not given
 	SyncSteps      int            `job:"sync_steps" in:"[1,65536]"`                                                                                           // inner steps of one round
+	ProximalMu     float64        `job:"proximal_mu" in:"[0,1000]"`                                                                                           // pulls a unit back to where it began (FedProx, section 3)
 	OuterOptimizer OuterOptimizer `job:"outer_optimizer"`
 	Compression    Compression    `job:"compression"`
 	Aggregation    Aggregation    `job:"aggregation"`
@@ -108,15 +109,18 @@ type Strategy struct {
 
 // OuterOptimizer moves the checkpoint by the aggregated pseudo-gradient (DiLoCo, section 3).
 type OuterOptimizer struct {
-	Name     string    `job:"name" one:"nesterov sgd adam yogi"`
-	LR       float64   `job:"lr" in:"(0,10]"`
-	Momentum float64   `job:"momentum" in:"[0,1)"`           // of nesterov
-	Betas    []float64 `job:"betas" in:"[0,1)" size:"[2,2]"` // of adam and yogi
-	Eps      float64   `job:"eps" in:"(0,1]"`                // of adam and yogi, tau in their paper
+	Name     string    `job:"name" one:"nesterov sgd adam yogi adamw sign"` // with the last two, units are gradients, and these take the steps
+	LR       float64   `job:"lr" in:"(0,10]"`                               // of adamw and sign, what training.learning_rate is multiplied with
+	Momentum float64   `job:"momentum" in:"[0,1)"`                          // of nesterov
+	Betas    []float64 `job:"betas" in:"[0,1)" size:"[2,2]"`                // of adam and yogi
+	Eps      float64   `job:"eps" in:"(0,1]"`                               // of adam and yogi, tau in their paper
 }
 
 // Adaptive reports whether the optimizer keeps two moments.
 func (o OuterOptimizer) Adaptive() bool { return o.Name == "adam" || o.Name == "yogi" }
+
+// Gradients reports whether a round is one step of the optimizer, and its units are gradients.
+func (o OuterOptimizer) Gradients() bool { return o.Name == "adamw" || o.Name == "sign" }
 
 // Compression is how an update is made small before it is sent.
 type Compression struct {

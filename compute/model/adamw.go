@@ -12,14 +12,28 @@ import (
 type AdamW struct {
 	Beta1, Beta2, Eps, WeightDecay, MaxGradNorm float64
 	DecayAll                                    bool
+
+	// Proximal pulls every tensor back to where it was when a unit began: the gradient of Proximal/2 * |w - begin|^2 is added
+	// (FedProx, Li et al. 2020). 0 is none.
+	Proximal float64
 }
 
+// Descent are the constants with which AdamW is gradient descent, p - lr*g, without clipping and decay: the first moment is the
+// gradient, and the second stays zero.
+var Descent = AdamW{Beta2: 1, Eps: 1}
+
 func (o AdamW) check() error {
+	if o == Descent {
+		return nil
+	}
 	if !(o.Beta1 >= 0 && o.Beta1 < 1 && o.Beta2 >= 0 && o.Beta2 < 1) {
 		return fmt.Errorf("%w: betas %g and %g must be at least 0 and below 1", ErrStep, o.Beta1, o.Beta2)
 	}
 	if !(o.Eps > 0 && o.Eps < 1) {
 		return fmt.Errorf("%w: eps %g must be above 0 and below 1", ErrStep, o.Eps)
+	}
+	if !(o.Proximal >= 0 && o.Proximal <= 1e3) {
+		return fmt.Errorf("%w: proximal %g must be in 0..1000", ErrStep, o.Proximal)
 	}
 	if !(o.WeightDecay >= 0 && o.WeightDecay <= 1 && o.MaxGradNorm >= 0 && o.MaxGradNorm <= 1e9) {
 		return fmt.Errorf("%w: weight decay %g must be in 0..1, max grad norm %g in 0..1e9", ErrStep, o.WeightDecay,
@@ -55,6 +69,9 @@ func (u *update) apply(named []Named, params, grads []program.Value) {
 	for i, t := range named {
 		moments[n+i] = b.Input(secondPrefix+t.Name, t.Shape)
 	}
+	if u.o.Proximal > 0 {
+		u.pull(named, params, grads)
+	}
 	norm := u.norm(grads)
 	scale := u.clip(norm)
 	for i, t := range named {
@@ -77,6 +94,15 @@ func (u *update) apply(named []Named, params, grads []program.Value) {
 		b.Output(secondPrefix+t.Name, moments[n+i])
 	}
 	b.Output("grad_norm", norm)
+}
+
+// pull adds the proximal term to the gradients: Proximal*(w - begin), every operation rounded.
+func (u *update) pull(named []Named, params, grads []program.Value) {
+	for i, t := range named {
+		away := u.keep(u.b.Binary(program.Sub, params[i], u.b.Input(beginPrefix+t.Name, t.Shape)))
+		weight := u.keep(u.b.Broadcast(u.scalar(u.o.Proximal), t.Shape.Dims, nil))
+		grads[i] = u.keep(u.b.Binary(program.Add, grads[i], u.keep(u.b.Binary(program.Mul, away, weight))))
+	}
 }
 
 // norm is the Euclidean norm of all gradients together.

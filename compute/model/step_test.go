@@ -424,3 +424,30 @@ func BenchmarkTrainStep(b *testing.B) {
 		})
 	}
 }
+
+// TestProximal holds the first moment with a proximal term, at beta1 of 0 the gradient, against that without.
+func TestProximal(t *testing.T) {
+	for name, c := range tiny(t) {
+		w, tokens := strongWeights(c.Tensors()), someTokens(c, testBatch, testLength+1, 12)
+		begin := Init(c.Tensors(), 13)
+		moments := func(o AdamW) state {
+			p, err := TrainStep(c, o, testBatch, testLength)
+			in := stepInputs(w, tokens, o, 0.01)
+			for n, x := range begin {
+				if o.Proximal > 0 {
+					in["b/"+n] = x
+				}
+			}
+			return mustRun(t, mustCompile(t, p, err), in)
+		}
+		plain, pulled := moments(AdamW{Eps: 1e-8}), moments(AdamW{Eps: 1e-8, Proximal: 0.25})
+		for _, n := range c.Tensors() {
+			for i, g := range plain["m/"+n.Name].F32() {
+				away := w[n.Name].F32()[i] - begin[n.Name].F32()[i]
+				if want, got := g+float32(0.25*away), pulled["m/"+n.Name].F32()[i]; got != want {
+					t.Fatalf("%s: gradient %d of %s is %v, want %v", name, i, n.Name, got, want)
+				}
+			}
+		}
+	}
+}

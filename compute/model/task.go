@@ -14,11 +14,13 @@ import (
 	"github.com/starling-network/starling/compute/tensor"
 )
 
-// Names of inputs and outputs of programs: weights and the two moments of each are prefixed with these.
+// Names of inputs and outputs of programs: weights, the two moments of each, and what it was when its unit began, are prefixed with
+// these.
 const (
 	paramPrefix  = "p/"
 	firstPrefix  = "m/"
 	secondPrefix = "v/"
+	beginPrefix  = "b/"
 )
 
 // ErrStep is wrapped by errors about a batch, a sequence length, an optimizer or a loss that no step can have.
@@ -73,7 +75,7 @@ func (t Task) RandomBlocks() int64 {
 // Inputs: the batch; for a task with dropout "random" int64 [3], the seed, stream and index of its random words, of
 // which the next step takes those RandomBlocks further on; the float32 scalars "lr", "c1" = 1/(1-beta1^t) and
 // "c2" = 1/(1-beta2^t) for step t counted from 1; each tensor as "p/<name>", frozen ones first; for each trained tensor
-// "m/<name>", then for each "v/<name>". Outputs: all trained p/, then m/ and v/ after the step; "grad_norm", the norm of
+// "m/<name>", then for each "v/<name>", and with a proximal term "b/<name>". Outputs: all trained p/, then m/ and v/ after the step; "grad_norm", the norm of
 // all gradients before clipping to min(1, MaxGradNorm/(grad_norm+1e-6)); "loss" before the step; the metrics.
 func (t Task) TrainStep(o AdamW) (*program.Program, error) {
 	if err := o.check(); err != nil {

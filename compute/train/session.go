@@ -52,6 +52,11 @@ func (t *Task) Begin(base *Checkpoint, unit uint32) (*Session, error) {
 			}
 		}
 	}
+	if Anchored(t.Step) {
+		for i, n := range base.Names {
+			s.in[Anchor+n] = base.Params[i]
+		}
+	}
 	for i, n := range Frozen(t.Step) {
 		s.in[Param+n] = t.Frozen[i]
 	}

@@ -52,7 +52,16 @@ type Exchange struct {
 	Tau      float64 `cbor:"8,keyasint"`            // what is added to its root
 	Feedback float64 `cbor:"9,keyasint,omitempty"`  // decay of what was left out of the update of a unit, which is added to its next; 0: it is lost
 	Carry    uint32  `cbor:"10,keyasint,omitempty"` // rounds in a row through which that is handed on, beginning with nothing; 0 without feedback
+
+	// Of an outer optimizer that takes the steps of Spec.Rate itself: a round is one of them, and its units are gradients.
+	Gradients bool    `cbor:"11,keyasint,omitempty"`
+	Shrink    float64 `cbor:"12,keyasint,omitempty"` // decoupled weight decay of tensors of two or more dimensions
+	Clip      float64 `cbor:"13,keyasint,omitempty"` // largest norm of the combined gradient; 0: any
 }
+
+// GradientScale is what a unit of a job of gradients multiplies its gradient with: it hands in base minus end, which loses what is
+// below the last bit of a weight.
+const GradientScale = 1024
 
 // Rate is the learning rate schedule over the inner steps of the whole job.
 type Rate struct {
@@ -123,7 +132,16 @@ func (s *Spec) Check() error {
 		unit("outer learning rate", s.Exchange.Rate, 0, 1e3), unit("outer momentum", s.Exchange.Momentum, 0, 1),
 		unit("outer decay", s.Exchange.Decay, 0, 1), unit("outer tau", s.Exchange.Tau, 0, 1e3),
 		unit("trim", s.Exchange.Trim, 0, 0.5), unit("feedback", s.Exchange.Feedback, 0, 1), s.checkCarry(),
+		unit("outer weight decay", s.Exchange.Shrink, 0, 1), unit("outer clip", s.Exchange.Clip, 0, 1e9), s.checkGradients(),
 	)
+}
+
+// checkGradients refuses a job of gradients whose units are more than that.
+func (s *Spec) checkGradients() error {
+	if x := s.Exchange; x.Gradients && (s.Steps != 1 || s.Beta1 != 0 || s.Beta2 != 0) {
+		return fmt.Errorf("%w: a round of %d steps with betas %v and %v, where units are gradients: it has one, and no moments", ErrSpec, s.Steps, s.Beta1, s.Beta2)
+	}
+	return nil
 }
 
 // maxCarry is through how many rounds a unit may hand on a state: whoever misses the state executes as many units.
@@ -168,7 +186,17 @@ func (s *Spec) Address(round, unit, step uint32) data.Address {
 // Scalars are the scalar inputs of an inner step: the learning rate, and the bias corrections 1/(1-beta^t) of AdamW
 // (Kingma and Ba 2015, section 2), t counted from 1 within the unit.
 func (s *Spec) Scalars(round, step uint32) (lr, c1, c2 float32) {
-	return s.Rate.At(round*s.Steps+step, s.Rounds*s.Steps), correction(s.Beta1, step+1), correction(s.Beta2, step+1)
+	lr = GradientScale
+	if !s.Exchange.Gradients {
+		lr = s.Rate.At(round*s.Steps+step, s.Rounds*s.Steps)
+	}
+	return lr, correction(s.Beta1, step+1), correction(s.Beta2, step+1)
+}
+
+// OuterScalars are what Scalars are, for an outer optimizer that takes the step of a round of gradients.
+func (s *Spec) OuterScalars(round uint32) (lr, c1, c2 float32) {
+	x := s.Exchange
+	return float32(x.Rate) * s.Rate.At(round, s.Rounds), correction(x.Momentum, round+1), correction(x.Decay, round+1)
 }
 
 func correction(beta float64, t uint32) float32 {

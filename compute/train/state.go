@@ -17,6 +17,9 @@ const (
 	Second = "v/"
 )
 
+// Anchor is the prefix of the names of the parameters that a unit began with, which a program with a proximal term reads.
+const Anchor = "b/"
+
 // Outer is the prefix of the names of the k-th state tensors of the outer optimizer, from 0.
 func Outer(k int) string { return fmt.Sprintf("u%d/", k) }
 
@@ -109,6 +112,16 @@ func FrozenRoot(tensors []canon.Digest) canon.Digest {
 // Params returns the names of a training step's parameters, in the order of its inputs.
 func Params(p *program.Program) []string { return tensors(p, true) }
 
+// Anchored reports whether a training step reads the parameters that its unit began with.
+func Anchored(p *program.Program) bool {
+	for _, in := range p.Inputs() {
+		if strings.HasPrefix(in.Name, Anchor) {
+			return true
+		}
+	}
+	return false
+}
+
 // Frozen returns the names of the tensors that a training step reads and does not train, in the order of its inputs.
 func Frozen(p *program.Program) []string { return tensors(p, false) }
 
@@ -146,7 +159,12 @@ func CheckProgram(s *Spec, p *program.Program) error {
 		}
 	}
 	names, frozen := Params(p), Frozen(p)
-	if len(names) == 0 || len(shapes) != 4+3*len(names)+len(frozen) {
+	kept := []string{Param, First, Second} // with each parameter
+	inputs := kept
+	if Anchored(p) {
+		inputs = []string{Param, First, Second, Anchor}
+	}
+	if len(names) == 0 || len(shapes) != 4+len(inputs)*len(names)+len(frozen) {
 		return fmt.Errorf("%w: the program has %d inputs for %d parameters", ErrSpec, len(shapes), len(names))
 	}
 	if (len(frozen) == 0) != s.Frozen.IsZero() {
@@ -157,7 +175,12 @@ func CheckProgram(s *Spec, p *program.Program) error {
 		outputs[o.Name] = p.Ops[o.Value].Out
 	}
 	for _, n := range names {
-		for _, prefix := range []string{Param, First, Second} {
+		for _, prefix := range inputs {
+			if in, ok := shapes[prefix+n]; !ok || !in.Equal(shapes[Param+n]) {
+				return fmt.Errorf("%w: the program has no input %q like the parameter", ErrSpec, prefix+n)
+			}
+		}
+		for _, prefix := range kept {
 			in, ok := shapes[prefix+n]
 			out, produced := outputs[prefix+n]
 			if !ok || !produced || !in.Equal(shapes[Param+n]) || !out.Equal(in) || in.DType != tensor.Float32 {

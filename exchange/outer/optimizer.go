@@ -74,12 +74,3 @@ func (o Adaptive) Step(p, d []float32, state [][]float32) {
 		p[i] -= float32(o.Rate*m[i]) / (root + o.Tau)
 	}
 }
-
-// Proximal adds FedProx's pull back to the checkpoint that a unit began from, the gradient of Mu/2 * |w-anchor|^2, to an
-// inner gradient in place (Li et al. 2020): g += mu*(w - anchor).
-func Proximal(g, w, anchor []float32, mu float32) {
-	w, anchor = w[:len(g)], anchor[:len(g)]
-	for i := range g {
-		g[i] += float32(mu * (w[i] - anchor[i]))
-	}
-}

@@ -2,7 +2,6 @@ package outer
 
 import (
 	"math"
-	"slices"
 	"testing"
 )
 
@@ -50,14 +49,6 @@ func TestOptimizersByHand(t *testing.T) {
 		for k, want := range c.stateWant {
 			near(t, c.name+" state", c.state[k], want)
 		}
-	}
-}
-
-func TestProximal(t *testing.T) {
-	g := []float32{1, 1, 1}
-	Proximal(g, []float32{2, 3, 5}, []float32{2, 5, 1}, 0.25)
-	if !slices.Equal(g, []float32{1, 0.5, 2}) {
-		t.Errorf("%v", g)
 	}
 }
 

@@ -24,6 +24,10 @@ const (
 	SGD      = "sgd"      // Descent with its rate
 	Adam     = "adam"     // Adaptive with its rate, momentum, decay and tau: FedAdam
 	Yogi     = "yogi"     // the same, as FedYogi
+
+	// Of jobs whose units are gradients.
+	DecoupledAdam = "adamw" // AdamW, at the rates of the specification's schedule: synchronous data-parallel training
+	Signs         = "sign"  // Direction, at the same rates
 )
 
 // ErrRound is returned when the updates given are not those of one round.
@@ -37,11 +41,14 @@ func Check(x train.Exchange) error {
 	case !aggregate.Known(x.Rule):
 		return fmt.Errorf("outer: aggregation rule %q is not known", x.Rule)
 	}
+	if err := checkGradients(x); err != nil {
+		return err
+	}
 	_, err := Of(x)
 	return err
 }
 
-// Of returns the optimizer of a specification.
+// Of returns the optimizer of a specification. What of one for gradients is another in every round is left out.
 func Of(x train.Exchange) (Optimizer, error) {
 	rate, momentum := float32(x.Rate), float32(x.Momentum)
 	switch x.Outer {
@@ -51,6 +58,10 @@ func Of(x train.Exchange) (Optimizer, error) {
 		return Descent{Rate: rate}, nil
 	case Adam, Yogi:
 		return Adaptive{Rate: rate, Beta1: momentum, Beta2: float32(x.Decay), Tau: float32(x.Tau), Yogi: x.Outer == Yogi}, nil
+	case DecoupledAdam:
+		return AdamW{Beta1: momentum, Beta2: float32(x.Decay), Eps: float32(x.Tau)}, nil
+	case Signs:
+		return Direction{}, nil
 	}
 	return nil, fmt.Errorf("outer: optimizer %q is not known", x.Outer)
 }
@@ -115,6 +126,11 @@ func Advance(s *train.Spec, base *train.Checkpoint, deltas [][]*tensor.Tensor) (
 	if len(base.Outer) != optimizer.State() {
 		return nil, fmt.Errorf("%w: the checkpoint has %d tensors of state for a parameter, and %s %d", ErrRound, len(base.Outer), s.Exchange.Outer, optimizer.State())
 	}
+	step := func(tensor.Shape) Optimizer { return optimizer }
+	if s.Exchange.Gradients {
+		g := begin(s, base.Round, combined)
+		step = func(shape tensor.Shape) Optimizer { return g.of(optimizer, shape) }
+	}
 	next := &train.Checkpoint{Round: base.Round + 1, Names: base.Names, Outer: make([][]*tensor.Tensor, len(base.Outer))}
 	for i, p := range base.Params {
 		if !p.Shape.Equal(combined[i].Shape) {
@@ -125,7 +141,7 @@ func Advance(s *train.Spec, base *train.Checkpoint, deltas [][]*tensor.Tensor) (
 			u := list[i].Clone()
 			next.Outer[k], state[k] = append(next.Outer[k], u), u.F32()
 		}
-		optimizer.Step(q.F32(), combined[i].F32(), state)
+		step(p.Shape).Step(q.F32(), combined[i].F32(), state)
 		next.Params = append(next.Params, q)
 	}
 	return next, nil

@@ -18,7 +18,7 @@ import (
 
 var (
 	// ErrRule says that a job cannot be reduced in slices, because its rule looks at whole updates.
-	ErrRule = errors.New("slice: the aggregation rule looks at whole updates, not at coordinates")
+	ErrRule = errors.New("slice: the round looks at whole updates, not at coordinates")
 	// ErrMany says that the parameters cannot be cut into as many slices.
 	ErrMany = errors.New("slice: more slices than the parameters can be cut into")
 	// ErrPiece wraps every reason why bytes are not a piece of the committed update.
@@ -40,8 +40,11 @@ type Plan struct {
 
 // Check reports why rounds of a job cannot be reduced in slices, however many: an error that wraps ErrRule.
 func Check(x train.Exchange) error {
-	if !aggregate.ByCoordinate(x.Rule) {
-		return fmt.Errorf("%w: %s", ErrRule, x.Rule)
+	switch {
+	case !aggregate.ByCoordinate(x.Rule):
+		return fmt.Errorf("%w: rule %s", ErrRule, x.Rule)
+	case x.Gradients: // their norm is clipped, and matrices decay
+		return fmt.Errorf("%w: outer optimizer %s", ErrRule, x.Outer)
 	}
 	return nil
 }
