@@ -94,7 +94,7 @@ func Advise(ctx context.Context, opt AdviseOptions) (*Advice, error) {
 	}
 	t := &tally{Store: blob.NewMemory()}
 	task := &train.Task{Spec: b.Spec, Step: b.Step, Corpus: b.Corpus, Frozen: b.Frozen}
-	if _, _, _, err := engine.Ship(ctx, t, b.JobID(), task, b.Genesis); err != nil {
+	if _, _, _, err := engine.Ship(ctx, t, b.JobID(), task, b.Genesis, ""); err != nil {
 		return nil, err
 	}
 	shipped := t.bytes - b.outerBytes() // candidates have other states

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/starling-network/starling/client/job"
 	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/network/blob"
 	"github.com/starling-network/starling/protocol/run"
@@ -14,7 +15,8 @@ import (
 // specification is in the bundle, and for who looks for it by itself a blob of its own, too.
 func (b *Blueprint) publish(ctx context.Context, store blob.Store, r *runFile) (cid string, genesis run.Checkpoint, err error) {
 	task := &train.Task{Spec: b.Spec, Step: b.Step, Corpus: b.Corpus, Frozen: b.Frozen}
-	cid, bundle, genesis, err := engine.Ship(ctx, store, b.JobID(), task, b.Genesis)
+	executor := map[string]string{job.Torch: engine.Torch}[b.Job.Executor]
+	cid, bundle, genesis, err := engine.Ship(ctx, store, b.JobID(), task, b.Genesis, executor)
 	spec, specErr := store.Put(ctx, bundle.Spec)
 	k := &r.Blobs
 	k.Spec, k.Program, k.Manifest, k.Shards, k.Frozen, k.Genesis = spec.String(), bundle.Program, bundle.Manifest, bundle.Shards, bundle.Frozen, genesis.CID

@@ -115,6 +115,7 @@ func (n *embedded) start(ctx context.Context, b *Blueprint, opt TrainOptions) er
 		p.step, p.liar = verifier.New(p.id).Step, false
 		if r := partyRole(i, b); r == run.Worker {
 			p.step, p.liar = worker.Planting(p.id, homes[name].Derive("plant")).Step, i < opt.Dishonest
+			p.torch, p.say = &opt.Torch, opt.Say
 		}
 		p.keep(homes[name].Dir, journal.Header{Role: partyRole(i, b).String(), Version: opt.Version, Plants: partyRole(i, b) == run.Worker})
 		n.parties = append(n.parties, p)

@@ -36,6 +36,7 @@ type Plan struct {
 	Memory     uint64   `json:"memory_bytes"` // of one worker, measured here
 	Disk       int64    `json:"disk_bytes"`   // of one worker's blobs, at most
 	Received   int64    `json:"round_bytes"`  // that a worker receives in a round
+	Executor   string   `json:"executor"`     // that takes the steps: builtin or torch
 	Notes      []string `json:"notes"`        // settings that have no effect
 	Quote      *Quote   `json:"quote"`        // on a network: who would be taken, and why others would not
 }
@@ -73,7 +74,7 @@ func (b *Blueprint) plan() (*Plan, error) {
 	p := &Plan{
 		ID: b.JobID(), Name: j.Name, Parameters: b.Model.Parameters(), Tokens: b.tokens(j.Training.MaxSteps), Steps: j.Training.MaxSteps,
 		Rounds: int(s.Rounds), Workers: j.Strategy.Workers.Target, Flops: b.UnitFlops() * uint64(s.Units) * uint64(s.Rounds),
-		Most: most, Budget: o.Budget, Disk: engine.Footprint(s, b.Step, b.Manifest, o.Terms, j.Checkpoint.KeepLast), Notes: []string{},
+		Most: most, Budget: o.Budget, Disk: engine.Footprint(s, b.Step, b.Manifest, o.Terms, j.Checkpoint.KeepLast), Executor: j.Executor, Notes: []string{},
 	}
 	for _, n := range j.Notes {
 		p.Notes = append(p.Notes, n.Place+": "+n.Text)

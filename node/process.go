@@ -17,6 +17,7 @@ import (
 	"github.com/starling-network/starling/network/blob"
 	"github.com/starling-network/starling/network/peer"
 	"github.com/starling-network/starling/node/journal"
+	"github.com/starling-network/starling/node/torch"
 	"github.com/starling-network/starling/protocol/run"
 	"github.com/starling-network/starling/role"
 	"github.com/starling-network/starling/role/adversary"
@@ -41,9 +42,12 @@ type process struct {
 	drain   <-chan struct{}  // closed when it shall take on nothing new, and leave; may be nil
 	journal *journal.Journal // nil: none is kept
 	drafts  *drafts
+	torch   *torch.Options // nil: it has no PyTorch
+	say     func(string)   // to the owner; may be nil
 
 	party  *party.Party           // once the job is here
 	keeper atomic.Pointer[keeper] // from then on
+	steps  *torch.Executor        // nil: the kernels take all steps
 }
 
 // reply is what came of an action.
@@ -61,6 +65,7 @@ func (p *process) run(ctx context.Context) error {
 		return err
 	}
 	defer p.closeJournal()
+	defer p.closeExecutor()
 	ended := make(chan reply)
 	var working sync.WaitGroup
 	var keeping sync.Once
@@ -191,7 +196,7 @@ func (p *process) open(ctx context.Context, s run.State) error {
 	}
 	e.KeepDrafts(p.drafts)
 	p.keeper.Store(newKeeper(p, j, e))
-	p.party = &party.Party{ID: p.id, Job: p.chain.Job, Compute: e, Lineage: e, Chain: p.chain, Blobs: served{p.store, p.host}}
+	p.party = &party.Party{ID: p.id, Job: p.chain.Job, Compute: p.compute(ctx, j, e), Lineage: e, Chain: p.chain, Blobs: served{p.store, p.host}}
 	if p.liar {
 		p.party.Compute = adversary.Fabricator{Honest: e}
 	}

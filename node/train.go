@@ -11,6 +11,7 @@ import (
 	"github.com/starling-network/starling/client/job"
 	"github.com/starling-network/starling/node/disk"
 	"github.com/starling-network/starling/node/runs"
+	"github.com/starling-network/starling/node/torch"
 	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/run"
 )
@@ -18,16 +19,17 @@ import (
 // TrainOptions say how a job is run.
 type TrainOptions struct {
 	Job       *job.Job
-	Dir       string   // output folder
-	Plan      string   // identifier of the job as it was planned; "": it was not
-	Resume    bool     // go on with the unfinished run in Dir
-	Network   string   // HTTP interface of a validator; "": an embedded network
-	Home      string   // folder of the consumer's key on a Network
-	Listen    []string // multiaddrs at which a Network's workers fetch the job; none: any port of the loopback
-	Dishonest int      // workers of an embedded network that fabricate their updates
-	Metrics   string   // host:port where Prometheus finds metrics; "": nowhere
-	Web       string   // host:port of the dashboard while the run goes on; "": none
-	Version   string   // of the binary
+	Dir       string        // output folder
+	Plan      string        // identifier of the job as it was planned; "": it was not
+	Resume    bool          // go on with the unfinished run in Dir
+	Network   string        // HTTP interface of a validator; "": an embedded network
+	Home      string        // folder of the consumer's key on a Network
+	Listen    []string      // multiaddrs at which a Network's workers fetch the job; none: any port of the loopback
+	Torch     torch.Options // of the workers of an embedded network, if the job asks for PyTorch
+	Dishonest int           // workers of an embedded network that fabricate their updates
+	Metrics   string        // host:port where Prometheus finds metrics; "": nowhere
+	Web       string        // host:port of the dashboard while the run goes on; "": none
+	Version   string        // of the binary
 	Progress  func(Progress)
 	Say       func(text string) // news worth a line of its own
 	Shown     func(runs.Live)   // gets what this process knows of the run beside its files, once
@@ -107,6 +109,11 @@ func Train(ctx context.Context, opt TrainOptions) (_ *Summary, err error) {
 	}
 	if opt.Dishonest < 0 || opt.Dishonest >= int(b.Spec.Units) {
 		return nil, fmt.Errorf("node: %d dishonest workers of %d: at least one must be honest", opt.Dishonest, b.Spec.Units)
+	}
+	if opt.Job.Executor == job.Torch && opt.Network == "" {
+		if err := checkTorch(ctx, &opt.Torch, opt.Say); err != nil {
+			return nil, err
+		}
 	}
 	out, err := openOutDir(opt.Dir)
 	if err != nil {

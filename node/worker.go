@@ -20,6 +20,7 @@ import (
 	"github.com/starling-network/starling/node/disk"
 	"github.com/starling-network/starling/node/home"
 	"github.com/starling-network/starling/node/journal"
+	"github.com/starling-network/starling/node/torch"
 	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/registry"
 	"github.com/starling-network/starling/protocol/run"
@@ -37,17 +38,18 @@ type WorkerOptions struct {
 	Stake    uint64 // uzen, when it registers
 	Kind     string // of its device: cpu, gpu or apple
 	Hardware registry.Hardware
-	Tier     string     // of uptime that it commits to: none, bronze, silver or gold
-	Pool     string     // account that may offer its work beside others'
-	Measure  bool       // the registry may measure the machine when it has nothing else to do
-	Threads  int        // of one unit
-	Listen   []string   // multiaddrs; none: any port of the loopback
-	Relays   bool       // it relays between other participants; it must be reachable itself
-	Hidden   bool       // others cannot dial it: it is reached through relays
-	Disk     disk.Share // of the blobs; zero: DefaultDisk
-	Keep     int        // checkpoints of the lineage that stay; 0: DefaultKeep
-	Metrics  string     // host:port where Prometheus finds metrics; "": nowhere
-	Version  string     // of the binary
+	Tier     string         // of uptime that it commits to: none, bronze, silver or gold
+	Pool     string         // account that may offer its work beside others'
+	Measure  bool           // the registry may measure the machine when it has nothing else to do
+	Threads  int            // of one unit
+	Listen   []string       // multiaddrs; none: any port of the loopback
+	Relays   bool           // it relays between other participants; it must be reachable itself
+	Hidden   bool           // others cannot dial it: it is reached through relays
+	Disk     disk.Share     // of the blobs; zero: DefaultDisk
+	Keep     int            // checkpoints of the lineage that stay; 0: DefaultKeep
+	Metrics  string         // host:port where Prometheus finds metrics; "": nowhere
+	Version  string         // of the binary
+	Torch    *torch.Options // takes the steps of jobs that ask for PyTorch; nil: the built-in engine does
 	Say      func(string)
 }
 
@@ -66,6 +68,9 @@ func RunWorker(ctx context.Context, o WorkerOptions) error {
 		return err
 	}
 	defer s.close()
+	if err := checkTorch(ctx, o.Torch, o.Say); err != nil {
+		return err
+	}
 	ctx, s.leave = context.WithCancel(ctx)
 	defer s.leave()
 	switch stop, err := control.Serve(s.Home, s); {
@@ -324,7 +329,7 @@ func (s *service) join(ctx context.Context) error {
 func (s *service) begin(ctx context.Context, job string) {
 	p := &process{
 		id: s.chain.Address(), threads: s.Threads, chain: client.Member{Client: s.chain, Job: job}, host: s.host, store: s.store, room: s.room, last: s.Keep,
-		log: s.log.With("job", job), watch: s.watch, drain: s.drain,
+		log: s.log.With("job", job), watch: s.watch, drain: s.drain, torch: s.Torch, say: s.Say,
 	}
 	p.drafts = newDrafts(s.Home, job, p.log)
 	p.keep(s.Home, journal.Header{Role: s.role().String(), Version: s.Version})

@@ -252,7 +252,7 @@ func (e *economy) measured() bool {
 	if waits := must(e.w.Chain().PlacedOrder(ctx, e.w.config.Job.ID()))(e.t); waits.Why != string(market.PriceAboveCap) {
 		e.t.Errorf("the order waits because of %q", waits.Why)
 	}
-	bundle, _, genesis, err := engine.Ship(ctx, e.w.parties[0].store, e.first.ID(), e.first.Task, e.first.Genesis)
+	bundle, _, genesis, err := engine.Ship(ctx, e.w.parties[0].store, e.first.ID(), e.first.Task, e.first.Genesis, "")
 	e.must(err)
 	o := market.Order{
 		ID: e.first.ID(), Budget: budget, PriceCap: 1000e9, Workers: market.Workers{Min: 2, Target: 2, Max: 2}, Verifiers: 1, Terms: e.first.terms(e.w.config),

@@ -14,7 +14,7 @@ import (
 func TestTermsAreThoseOfTheWork(t *testing.T) {
 	c, store := small(t), blob.NewMemory()
 	terms := c.Job.terms(c)
-	bundle, _, genesis, err := engine.Ship(t.Context(), store, c.Job.ID(), c.Job.Task, c.Job.Genesis)
+	bundle, _, genesis, err := engine.Ship(t.Context(), store, c.Job.ID(), c.Job.Task, c.Job.Genesis, "")
 	if err != nil {
 		t.Fatal(err)
 	}

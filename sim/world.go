@@ -228,7 +228,7 @@ func (p *process) enlist(ctx context.Context) error {
 // order ships the job and locks its budget.
 func (p *process) order(ctx context.Context) error {
 	c := p.world.config
-	bundle, _, genesis, err := engine.Ship(ctx, p.store, c.Job.ID(), c.Job.Task, c.Job.Genesis)
+	bundle, _, genesis, err := engine.Ship(ctx, p.store, c.Job.ID(), c.Job.Task, c.Job.Genesis, "")
 	if err != nil {
 		return err
 	}

@@ -26,6 +26,7 @@ func (c *checker) run() {
 	c.outer()
 	c.compression()
 	c.verification()
+	c.executor()
 	c.slices()
 	c.budget()
 	c.notes()
@@ -290,6 +291,16 @@ func (c *checker) verification() {
 	if c.Given(at) && c.Training.Numerics != Tolerant && !c.bad(at, "training.numerics") {
 		c.report(at, CodeBadValue, at+" is given and training.numerics is "+c.Training.Numerics, "exact work is settled by its bits",
 			"use numerics: tolerant, or remove tolerance")
+	}
+}
+
+// executor checks that another executor is used where a difference in the last bits convicts nobody.
+func (c *checker) executor() {
+	const at, numerics = "executor", "training.numerics"
+	if c.Executor == Torch && c.Training.Numerics != Tolerant && !c.bad(at, numerics) {
+		c.report(at, CodeBadValue, at+" is "+Torch+" and "+numerics+" is "+c.Training.Numerics,
+			"PyTorch does not give the bits of the built-in engine, and exact work that differs in one bit costs its worker stake",
+			"set training.numerics: tolerant, or executor: builtin")
 	}
 }
 

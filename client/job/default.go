@@ -26,6 +26,7 @@ func defaults() Spec {
 			Precision:    "fp32",
 			Numerics:     ExactF32,
 		},
+		Executor: Builtin,
 		Strategy: Strategy{
 			Method:       "diloco",
 			Compression:  Compression{FeedbackRounds: 8},
@@ -58,6 +59,12 @@ func fill(section any) {
 const (
 	ExactF32 = "exact-f32" // the same bits everywhere: a difference is proven, and slashed
 	Tolerant = "tolerant"  // a vendor's stack: a difference withholds pay
+)
+
+// Executors.
+const (
+	Builtin = "builtin" // the kernels
+	Torch   = "torch"   // PyTorch, at workers whose owners have set it up; the others use the kernels
 )
 
 // defaultSyncSteps is the round length when the file gives none and the number of steps is a multiple of it.

@@ -24,6 +24,7 @@ type Spec struct {
 	SequenceLen   int               `job:"sequence_len" in:"[1,131072]"` // tokens of one training example
 	SamplePacking bool              `job:"sample_packing"`               // examples are windows over the joined documents
 	Training      Training          `job:"training,required"`
+	Executor      string            `job:"executor" one:"builtin torch"` // what takes the steps of a unit: the kernels, or the PyTorch of the worker's owner
 	Strategy      Strategy          `job:"strategy"`
 	Resources     Resources         `job:"resources"`
 	Budget        Budget            `job:"budget"`

@@ -10,13 +10,24 @@ import (
 	"github.com/starling-network/starling/client/job"
 	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/node"
+	"github.com/starling-network/starling/node/torch"
 )
 
 // plan says what a job will take, and starts nothing.
-func (c *cli) plan(ctx context.Context, j *job.Job, path, network string) error {
+func (c *cli) plan(ctx context.Context, j *job.Job, path, network string, o torch.Options) error {
 	p, err := node.PlanJob(ctx, j, network)
 	if err != nil {
 		return trainError(err)
+	}
+	executor := "the built-in engine"
+	if j.Executor == job.Torch && network == "" {
+		v, err := torch.Check(ctx, o)
+		if err != nil {
+			return err
+		}
+		executor = fmt.Sprintf("PyTorch %s on %s, a process of its own for each worker", v.Torch, v.Device)
+	} else if j.Executor == job.Torch {
+		executor = "PyTorch at workers that have it, the built-in engine at others"
 	}
 	if c.form.Machine() {
 		return c.form.Print(os.Stdout, p)
@@ -25,8 +36,9 @@ func (c *cli) plan(ctx context.Context, j *job.Job, path, network string) error 
 	row := func(what, format string, args ...any) { fmt.Fprintf(w, "%s\t%s\n", what, fmt.Sprintf(format, args...)) }
 	row("job", "%s (%s), %s parameters", p.ID, p.Name, terminal.Number(float64(p.Parameters)))
 	row("training", "%d steps in %d rounds on %d workers, %s tokens, %s operations", p.Steps, p.Rounds, p.Workers, terminal.Number(float64(p.Tokens)), terminal.Number(float64(p.Flops)))
+	row("executor", "%s", executor)
 	row("cost", "at most %s ZEN of a budget of %s; what is not earned comes back", terminal.Zen(p.Most), terminal.Zen(p.Budget))
-	row("step", "%s of one worker on this machine", terminal.Span(time.Duration(p.StepTime*float64(time.Second))))
+	row("step", "%s of one worker on this machine, with the built-in engine", terminal.Span(time.Duration(p.StepTime*float64(time.Second))))
 	if p.Seconds > 0 {
 		row("time", "about %s if this machine does everything", terminal.Span(time.Duration(p.Seconds*float64(time.Second))))
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/node"
+	"github.com/starling-network/starling/node/torch"
 )
 
 type trainFlags struct {
@@ -34,6 +35,7 @@ type trainFlags struct {
 	noWeb     bool
 	dryRun    bool
 	plan      string
+	torch     torch.Options
 }
 
 func (c *cli) train() *cobra.Command {
@@ -56,7 +58,10 @@ While it runs, a dashboard shows it at the address that is printed; starling web
 
 --dry-run starts nothing and says what the job will take; it names the plan, and --plan refuses the job if its
 file or its data have changed since. With -o json: {"id","name","parameters","tokens","steps","rounds","workers",
-"flops","most_uzen","budget_uzen","step_seconds","seconds","memory_bytes","disk_bytes","round_bytes","notes","quote"}.
+"flops","most_uzen","budget_uzen","step_seconds","seconds","memory_bytes","disk_bytes","round_bytes","executor","notes","quote"}.
+
+A job with executor: torch is trained in PyTorch here, in a child process for each worker that has no network and
+sees none of your files; the --executor flags say where PyTorch is. On a network, workers say that for themselves.
 
 The first Ctrl-C stops cleanly; --resume goes on from the last attested checkpoint.`,
 		Example: `  starling train examples/quickstart.yaml
@@ -68,6 +73,7 @@ The first Ctrl-C stops cleanly; --resume goes on from the last attested checkpoi
 		RunE: func(cmd *cobra.Command, args []string) error { return c.runTrain(cmd.Context(), args[0], f) },
 	}
 	metricsFlag(cmd, &f.metrics)
+	executorFlags(cmd, &f.torch)
 	fl := cmd.Flags()
 	fl.StringArrayVar(&f.set, "set", nil, "change a key of the job file: KEY=VALUE (repeatable)")
 	fl.StringVar(&f.dir, "dir", "", "output folder, in place of the job's output.dir")
@@ -101,7 +107,7 @@ func (c *cli) runTrain(ctx context.Context, path string, f trainFlags) error {
 		return terminal.WithExit(err, terminal.ExitUsage)
 	}
 	if f.dryRun {
-		return c.plan(ctx, j, path, f.network)
+		return c.plan(ctx, j, path, f.network, f.torch)
 	}
 	dir := f.dir
 	if dir == "" {
@@ -119,7 +125,7 @@ func (c *cli) runTrain(ctx context.Context, path string, f trainFlags) error {
 		f.web = ""
 	}
 	summary, err := node.Train(ctx, node.TrainOptions{
-		Job: j, Dir: dir, Resume: resume, Dishonest: f.dishonest, Network: f.network, Home: f.home, Listen: f.listen,
+		Job: j, Dir: dir, Resume: resume, Torch: f.torch, Dishonest: f.dishonest, Network: f.network, Home: f.home, Listen: f.listen,
 		Metrics: f.metrics, Web: f.web, Plan: f.plan, Version: binaryVersion(),
 		Progress: func(p node.Progress) { progress.Show(time.Now(), update(p)) },
 		Say:      func(text string) { progress.Say(time.Now(), text) },

@@ -1,15 +1,18 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 
 	"github.com/spf13/cobra"
 
+	"github.com/starling-network/starling/client/job"
 	"github.com/starling-network/starling/cmd/starling/flagfile"
 	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/compute/kernel"
 	"github.com/starling-network/starling/node"
+	"github.com/starling-network/starling/node/torch"
 )
 
 func (c *cli) worker() *cobra.Command {
@@ -18,8 +21,9 @@ what is verified.`, c.workerUp(), c.workerSchema(), c.workerStatus(), c.workerEa
 }
 
 func (c *cli) workerUp() *cobra.Command {
-	var role, config string
+	var role, config, executor string
 	var o node.WorkerOptions
+	var pytorch torch.Options
 	cmd := &cobra.Command{
 		Use:   "up --home DIR --network URL [--config FILE]",
 		Short: "Take part in a network until Ctrl-C",
@@ -42,10 +46,15 @@ schema prints what it may say; examples/worker.yaml is one.
 
 The blobs keep within --disk: what a run needs stays, and of the rest what was not used for the longest
 time goes. A run that may need more than there is left is left at once (STORE_TOO_SMALL), which costs
-nothing.`,
+nothing.
+
+With --executor torch the units of jobs that say executor: torch are trained in your own PyTorch, on a CPU or a
+GPU: in a child process that has no network and sees none of your files. docs/executor.md says how, and how to
+write a step of your own. A unit that it fails at is computed by the built-in engine.`,
 		Example: `  starling worker up --home net/worker-0 --network http://127.0.0.1:26601
   starling worker up --home net/verifier-0 --network http://127.0.0.1:26601 --role verifier
   starling worker up --config examples/worker.yaml
+  starling worker up --home net/worker-0 --network http://127.0.0.1:26601 --executor torch --executor-device cuda
   starling worker up --home ~/.starling --network http://10.0.0.7:26601 --listen /ip4/0.0.0.0/tcp/4001`,
 		Args: exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -58,6 +67,12 @@ nothing.`,
 				}
 			}
 			o.Verifies = role == "verifier"
+			if executor == job.Torch {
+				o.Torch = &pytorch
+			}
+			if o.Torch != nil && o.Verifies {
+				return usage(cmd, fmt.Errorf("a verifier does work again with the built-in engine: --executor torch is for workers"))
+			}
 			if o.Keep < 1 {
 				return usage(cmd, fmt.Errorf("--keep is at least 1"))
 			}
@@ -69,8 +84,10 @@ nothing.`,
 		},
 	}
 	metricsFlag(cmd, &o.Metrics)
+	executorFlags(cmd, &pytorch)
 	f := cmd.Flags()
 	f.StringVar(&config, "config", "", "file that gives flags, as starling worker schema describes it")
+	f.Var(flagfile.OneOf(&executor, job.Builtin, job.Torch), "executor", "what takes the steps of jobs with executor: torch: builtin, the engine that every worker has, or torch, your PyTorch")
 	f.StringVar(&o.Home, "home", "", "folder of the key and the blobs")
 	f.StringVar(&o.RPC, "network", "", "HTTP interface of a validator, or of several, separated by commas: the next is asked when one is gone")
 	f.Var(flagfile.OneOf(&role, "worker", "verifier"), "role", "what to do: worker or verifier")
@@ -122,6 +139,9 @@ it from a first line "# yaml-language-server: $schema=worker.schema.json".`,
 func workerError(err error) error {
 	if known := homeError(err); err == nil || known != err {
 		return known
+	}
+	if _, ok := errors.AsType[*torch.Error](err); ok {
+		return err
 	}
 	return terminal.WithExit(&terminal.Problem{
 		Code: "WORKER_FAILED", What: "the worker cannot go on", Why: err.Error(), Fix: "check --network and the account's coins; worker.log in its folder says more",

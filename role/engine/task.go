@@ -27,14 +27,19 @@ type Bundle struct {
 	Manifest string   `cbor:"3,keyasint"`
 	Shards   []string `cbor:"4,keyasint"`
 	Frozen   string   `cbor:"5,keyasint,omitempty"` // as saveFrozen stores them
+	Executor string   `cbor:"6,keyasint,omitempty"` // what workers are asked to take the steps with: Torch, or "" for the kernels
 }
+
+// Torch is the executor that takes steps in PyTorch. Workers that have none use the kernels.
+const Torch = "torch"
 
 // Encode returns the bytes of the blob.
 func (b Bundle) Encode() []byte { return canon.MustMarshal(b) }
 
 // Ship stores all that a job ships, its first checkpoint included, and returns the CID of its bundle, with what it names, and
-// the name of the checkpoint. Of the task it reads the specification, the step, the corpus and the frozen tensors.
-func Ship(ctx context.Context, store blob.Store, jobID string, t *train.Task, genesis *train.Checkpoint) (cid string, b Bundle, first run.Checkpoint, err error) {
+// the name of the checkpoint. Of the task it reads the specification, the step, the corpus and the frozen tensors. executor is
+// that of the bundle.
+func Ship(ctx context.Context, store blob.Store, jobID string, t *train.Task, genesis *train.Checkpoint, executor string) (cid string, b Bundle, first run.Checkpoint, err error) {
 	put := func(data []byte) string {
 		id, e := store.Put(ctx, data)
 		if e != nil && err == nil {
@@ -42,7 +47,7 @@ func Ship(ctx context.Context, store blob.Store, jobID string, t *train.Task, ge
 		}
 		return id.String()
 	}
-	b = Bundle{Spec: t.Spec.Encode(), Program: put(t.Step.Encode()), Manifest: put(t.Corpus.Manifest(ShardTokens).Encode())}
+	b = Bundle{Executor: executor, Spec: t.Spec.Encode(), Program: put(t.Step.Encode()), Manifest: put(t.Corpus.Manifest(ShardTokens).Encode())}
 	for _, s := range t.Corpus.Shards(ShardTokens) {
 		b.Shards = append(b.Shards, put(s))
 	}
@@ -102,6 +107,9 @@ func (j *Job) decode(step, manifest []byte) (err error) {
 	}
 	if err := outer.Check(j.Spec.Exchange); err != nil {
 		return err
+	}
+	if j.Executor != "" && j.Executor != Torch {
+		return fmt.Errorf("engine: the job asks for the executor %.40q, which this program does not know", j.Executor)
 	}
 	if j.Step, err = program.Decode(step, program.DefaultLimits); err != nil {
 		return err

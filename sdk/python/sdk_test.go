@@ -1,5 +1,5 @@
-// Package sdk tests the Python client against the real server, in processes of their own.
-package sdk
+// The Python client is tested against the real server, in processes of their own.
+package sdk_test
 
 import (
 	"context"
