@@ -55,11 +55,18 @@ func unless(t testing.TB, err error) {
 // newTask makes a job on made-up text.
 func newTask(t testing.TB, architecture string, config map[string]any, batch, length, steps int) (*train.Task, *train.Checkpoint) {
 	t.Helper()
+	return newTaskWith(t, adamw, architecture, config, batch, length, steps)
+}
+
+var adamw = model.AdamW{Beta1: 0.9, Beta2: 0.95, Eps: 1e-8, WeightDecay: 0.1, MaxGradNorm: 1}
+
+func newTaskWith(t testing.TB, o model.AdamW, architecture string, config map[string]any, batch, length, steps int) (*train.Task, *train.Checkpoint) {
+	t.Helper()
 	c, err := model.Parse(architecture, config)
 	if err != nil {
 		t.Fatal(err)
 	}
-	step, err := model.TrainStep(c, model.AdamW{Beta1: 0.9, Beta2: 0.95, Eps: 1e-8, WeightDecay: 0.1, MaxGradNorm: 1}, batch, length)
+	step, err := model.TrainStep(c, o, batch, length)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,13 +137,18 @@ func TestParity(t *testing.T) {
 		name, architecture string
 		config             map[string]any
 		module             string
+		proximal           float64
 	}{
-		{"gpt2", model.GPT2, tinyGPT2, ""},
-		{"llama", model.Llama, tinyLlama, ""},
-		{"gpt2 of the owner's", model.GPT2, tinyGPT2, "testdata/gpt2.py"},
+		{"gpt2", model.GPT2, tinyGPT2, "", 0},
+		{"llama", model.Llama, tinyLlama, "", 0},
+		{"llama, by FedProx", model.Llama, tinyLlama, "", 0.1},
+		{"gpt2 of the owner's", model.GPT2, tinyGPT2, "testdata/gpt2.py", 0},
+		{"gpt2 of the owner's, by FedProx", model.GPT2, tinyGPT2, "testdata/gpt2.py", 0.1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			task, base := newTask(t, c.architecture, c.config, 4, 32, 20)
+			optimizer := adamw
+			optimizer.Proximal = c.proximal
+			task, base := newTaskWith(t, optimizer, c.architecture, c.config, 4, 32, 20)
 			root, o := base.Root(), o
 			o.Module = c.module
 			worst, like, r := parity(t, o, task, base)

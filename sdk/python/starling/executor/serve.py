@@ -95,17 +95,19 @@ class Session:
         params = [n[len("p/"):] for n in self.shared if n.startswith("p/")]
         self.task = Task(request["program"], params, frozen, self.device)
         self.step = machine.step or Task.step
+        self.anchors = [op["name"] for op in request["program"]["ops"] if op["name"].startswith("b/")]
 
     def begin(self):
         """Takes the state that a unit starts from out of the shared memory."""
         self.state = {n: x.clone().to(self.device) for n, x in self.shared.items()}
+        self.began = {n: self.state["p/" + n[len("b/"):]] for n in self.anchors}
 
     def advance(self, lr, c1, c2):
         """Takes a step on the tokens in the shared memory and returns its loss."""
         if self.state is None:
             raise Refused("PROTOCOL", "a step before the state of a unit")
         scalars = (self.torch.tensor(x, dtype=self.torch.float32, device=self.device) for x in (lr, c1, c2))
-        loss, after = self.step(self.task, self.state, self.Batch(self.tokens.clone().to(self.device), *scalars))
+        loss, after = self.step(self.task, {**self.state, **self.began}, self.Batch(self.tokens.clone().to(self.device), *scalars))
         for n, x in self.shared.items():
             if n not in after or after[n].shape != x.shape or after[n].dtype != x.dtype:
                 raise Refused("MODULE", f"the state after a step has no float32 tensor {n} of shape {list(x.shape)}")

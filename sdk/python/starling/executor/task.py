@@ -51,8 +51,14 @@ class Task:
         self._constants = {op.index: op.constant(device) for op in self._ops if op.kind == "Constant"}
         self._state = [prefix + n for prefix in ("p/", "m/", "v/") for n in self.params]
         self._whole = self._plan(self._state + ["loss"], ())
-        self._grads = {n: self._ops[self._outputs["m/" + n]].operands[1] for n in self.params}
+        self._grads = {n: self._gradient(n) for n in self.params}
         self._rest = self._plan(self._state, set(self._grads.values()))
+
+    def _gradient(self, name):
+        """The value that is the gradient of the loss: what the first moment takes up, or what FedProx adds its pull to."""
+        at = self._ops[self._outputs["m/" + name]].operands[1]
+        pulled = any(op.name == "b/" + name for op in self._ops)
+        return self._ops[at].operands[0] if pulled else at
 
     def step(self, state, batch):
         """Takes an inner step as the built-in engine does, operator by operator, and returns the loss and the state after it."""
