@@ -125,7 +125,7 @@ func TestNetInit(t *testing.T) {
 		{1, "no ports", []string{"net", "init", filepath.Join(dir, "other"), "--port", "65530"}},
 		{3, "VALIDATOR_NOT_FOUND", []string{"validator", "up", filepath.Join(dir, "worker-0")}},
 		{2, "--home and --network", []string{"worker", "up", "--home", dir}},
-		{2, "no role", []string{"worker", "up", "--home", dir, "--network", "http://127.0.0.1:1", "--role", "king"}},
+		{2, "use worker or verifier", []string{"worker", "up", "--home", dir, "--network", "http://127.0.0.1:1", "--role", "king"}},
 		{1, "is a validator running there", []string{"worker", "up", "--home", filepath.Join(dir, "worker-0"), "--network", "http://127.0.0.1:1"}},
 	} {
 		if code, _, stderr := starling(t, c.args...); code != c.code || !strings.Contains(stderr, c.text) {

@@ -13,7 +13,7 @@ func TestNetwork(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(r.Bars) != 9 || len(r.MBps) != 3 || len(r.Control) != 6 {
+	if len(r.Bars) != 9 || len(r.MBps) != 4 || len(r.Control) != 6 {
 		t.Fatalf("measured: %+v", r)
 	}
 	for _, b := range r.Bars {
