@@ -87,10 +87,8 @@ func newReferee(s *train.Spec, p *program.Program) *Referee {
 	if o, err := outer.Of(s.Exchange); err == nil {
 		r.outer = o.State()
 	}
-	for i, prefix := range []string{train.Param, train.First, train.Second} {
-		for j, n := range r.names {
-			r.index[prefix+n] = i*len(r.names) + j
-		}
+	for i, n := range train.StateNames(p) {
+		r.index[n] = i
 	}
 	return r
 }

@@ -46,8 +46,10 @@ func corpus(t testing.TB, seed int) *data.Corpus {
 
 // job makes a task, and a checkpoint in the middle of the job.
 func job(t testing.TB, z size) (*train.Task, *train.Checkpoint) {
-	return jobOf(t, z, model.AdamW{Beta1: 0.9, Beta2: 0.95, Eps: 1e-8, WeightDecay: 0.1, MaxGradNorm: 1})
+	return jobOf(t, z, adamw)
 }
+
+var adamw = model.AdamW{Beta1: 0.9, Beta2: 0.95, Eps: 1e-8, WeightDecay: 0.1, MaxGradNorm: 1}
 
 func jobOf(t testing.TB, z size, o model.AdamW) (*train.Task, *train.Checkpoint) {
 	cfg, err := model.Parse(model.GPT2, map[string]any{
@@ -342,7 +344,7 @@ func lastPart(t testing.TB, w *Witness, base *train.Checkpoint, step uint32, op 
 // Every kind of operator of a real step is recomputed: an honest output holds, another does not.
 func TestEveryKindOfOperator(t *testing.T) {
 	for _, z := range []size{tiny, {layers: 1, width: 64, heads: 2, batch: 4, length: 64, steps: 4, segment: 2}} {
-		everyKind(t, z, model.AdamW{Beta1: 0.9, Beta2: 0.95, Eps: 1e-8, WeightDecay: 0.1, MaxGradNorm: 1})
+		everyKind(t, z, adamw)
 	}
 	everyKind(t, tiny, model.AdamW{Beta1: 0.9, Beta2: 0.95, Eps: 1e-8, Proximal: 0.1}) // which reads what the unit began with
 	everyKind(t, tiny, model.Descent)

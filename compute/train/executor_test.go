@@ -18,14 +18,7 @@ type kernels struct {
 	fail  error
 }
 
-func (k *kernels) names() (names []string) {
-	for _, prefix := range []string{train.Param, train.First, train.Second} {
-		for _, n := range train.Params(k.task.Step) {
-			names = append(names, prefix+n)
-		}
-	}
-	return names
-}
+func (k *kernels) names() []string { return train.StateNames(k.task.Step) }
 
 func (k *kernels) Begin(state []*tensor.Tensor) error {
 	k.state = map[string]*tensor.Tensor{}

@@ -112,6 +112,17 @@ func FrozenRoot(tensors []canon.Digest) canon.Digest {
 // Params returns the names of a training step's parameters, in the order of its inputs.
 func Params(p *program.Program) []string { return tensors(p, true) }
 
+// StateNames returns the names of the tensors of an inner state, in the order in which StateRoot takes them.
+func StateNames(p *program.Program) (names []string) {
+	params := Params(p)
+	for _, prefix := range []string{Param, First, Second} {
+		for _, n := range params {
+			names = append(names, prefix+n)
+		}
+	}
+	return names
+}
+
 // Anchored reports whether a training step reads the parameters that its unit began with.
 func Anchored(p *program.Program) bool {
 	for _, in := range p.Inputs() {
@@ -159,12 +170,11 @@ func CheckProgram(s *Spec, p *program.Program) error {
 		}
 	}
 	names, frozen := Params(p), Frozen(p)
-	kept := []string{Param, First, Second} // with each parameter
-	inputs := kept
+	anchors := 0
 	if Anchored(p) {
-		inputs = []string{Param, First, Second, Anchor}
+		anchors = len(names)
 	}
-	if len(names) == 0 || len(shapes) != 4+len(inputs)*len(names)+len(frozen) {
+	if len(names) == 0 || len(shapes) != 4+3*len(names)+anchors+len(frozen) {
 		return fmt.Errorf("%w: the program has %d inputs for %d parameters", ErrSpec, len(shapes), len(names))
 	}
 	if (len(frozen) == 0) != s.Frozen.IsZero() {
@@ -175,12 +185,10 @@ func CheckProgram(s *Spec, p *program.Program) error {
 		outputs[o.Name] = p.Ops[o.Value].Out
 	}
 	for _, n := range names {
-		for _, prefix := range inputs {
-			if in, ok := shapes[prefix+n]; !ok || !in.Equal(shapes[Param+n]) {
-				return fmt.Errorf("%w: the program has no input %q like the parameter", ErrSpec, prefix+n)
-			}
+		if in, ok := shapes[Anchor+n]; anchors > 0 && (!ok || !in.Equal(shapes[Param+n])) {
+			return fmt.Errorf("%w: the program has no input %q like the parameter", ErrSpec, Anchor+n)
 		}
-		for _, prefix := range kept {
+		for _, prefix := range []string{Param, First, Second} {
 			in, ok := shapes[prefix+n]
 			out, produced := outputs[prefix+n]
 			if !ok || !produced || !in.Equal(shapes[Param+n]) || !out.Equal(in) || in.DType != tensor.Float32 {

@@ -66,10 +66,8 @@ func (l *layout) add(name string, s tensor.Shape) place {
 func layoutOf(t *train.Task) layout {
 	var l layout
 	shapes := t.Step.InputShapes()
-	for _, prefix := range []string{train.Param, train.First, train.Second} {
-		for _, n := range train.Params(t.Step) {
-			l.State = append(l.State, l.add(prefix+n, shapes[prefix+n]))
-		}
+	for _, n := range train.StateNames(t.Step) {
+		l.State = append(l.State, l.add(n, shapes[n]))
 	}
 	for _, n := range train.Frozen(t.Step) {
 		l.Frozen = append(l.Frozen, l.add(train.Param+n, shapes[train.Param+n]))

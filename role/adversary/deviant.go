@@ -241,10 +241,8 @@ func (x *execution) trace(step uint32) ([]*tensor.Tensor, error) {
 		at[o.Name] = o.Value
 	}
 	var after []*tensor.Tensor
-	for _, prefix := range []string{train.Param, train.First, train.Second} {
-		for _, n := range train.Params(program) {
-			after = append(after, values[at[prefix+n]])
-		}
+	for _, n := range train.StateNames(program) {
+		after = append(after, values[at[n]])
 	}
 	x.deviant.tamper(step+1, before, after)
 	return values, nil
