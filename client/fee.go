@@ -28,10 +28,6 @@ func (c *Client) fee(ctx context.Context, msgs []sdk.Msg) (Fee, error) {
 	if err != nil {
 		return Fee{}, fmt.Errorf("client: what the validator asks for gas: %w", err)
 	}
-	price, err := sdk.ParseDecCoins(r.MinimumGasPrice)
-	if err != nil {
-		return Fee{}, fmt.Errorf("client: what the validator asks for gas: %w", err)
-	}
 	tx, err := Sign(ctx, c.signer, Account{ChainID: c.follow.chainID, Number: c.account.number, Sequence: c.account.sequence}, 0, msgs...)
 	if err != nil {
 		return Fee{}, fmt.Errorf("client: %w", err)
@@ -39,6 +35,18 @@ func (c *Client) fee(ctx context.Context, msgs []sdk.Msg) (Fee, error) {
 	gas, err := c.simulate(ctx, tx)
 	if err != nil {
 		return Fee{}, err
+	}
+	return feeOf(r.MinimumGasPrice, gas)
+}
+
+// feeOf is the fee for gas, and for some to spare, at a price in a validator's words.
+func feeOf(words string, gas uint64) (Fee, error) {
+	price, err := sdk.ParseDecCoins(words)
+	if err != nil {
+		return Fee{}, fmt.Errorf("client: what the validator asks for gas: %w", err)
+	}
+	if len(price) == 0 {
+		return Fee{}, errors.New("client: the validator refused a transaction for its fee, and says that it asks for none")
 	}
 	f := Fee{Gas: spare * gas}
 	f.Amount, _ = price.MulDec(sdkmath.LegacyNewDecFromInt(sdkmath.NewIntFromUint64(f.Gas))).TruncateDecimal()
