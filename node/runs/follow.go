@@ -7,7 +7,10 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"runtime"
+	"slices"
 	"strconv"
+	"sync"
 
 	"github.com/starling-network/starling/client/api"
 )
@@ -61,32 +64,56 @@ func (f *followed[T]) look() (changed bool, err error) {
 	return f.take(b[:n]) || changed, nil
 }
 
-// take reads the complete lines of what was read. A line that is no record is passed over: it is not for a page to repair.
+// partBytes is what one goroutine reads at least.
+const partBytes = 256 << 10
+
+// take reads the complete lines of what was read: those of a long run on all processors, in the order of the file.
 func (f *followed[T]) take(b []byte) (changed bool) {
-	if f.records == nil {
-		f.records = make([]T, 0, bytes.Count(b, []byte("\n")))
+	b = b[:bytes.LastIndexByte(b, '\n')+1]
+	if len(b) == 0 {
+		return false
 	}
-	for {
-		line, rest, complete := bytes.Cut(b, []byte("\n"))
-		if !complete {
-			return changed
+	f.offset += int64(len(b))
+	parts := make([][]T, min(runtime.GOMAXPROCS(0), 1+len(b)/partBytes))
+	var all sync.WaitGroup
+	for i := range parts {
+		end := len(b)
+		if rest := len(parts) - i; rest > 1 {
+			end = bytes.IndexByte(b[len(b)/rest:], '\n') + len(b)/rest + 1
 		}
-		b, changed = rest, true
-		f.offset += int64(len(line)) + 1
-		if len(line) == 0 || len(line) > maxLine || len(f.records) >= maxRecords {
+		lines := b[:end]
+		b = b[end:]
+		all.Go(func() { parts[i] = f.parse(lines) })
+	}
+	all.Wait()
+	n := 1 // a file without records is one, too
+	for _, p := range parts {
+		n += len(p)
+	}
+	f.records = slices.Grow(f.records, n)
+	for _, p := range parts {
+		f.records = append(f.records, p[:min(len(p), maxRecords-len(f.records))]...)
+	}
+	return true
+}
+
+// parse reads lines. One that is no record is passed over: it is not for a page to repair.
+func (f *followed[T]) parse(lines []byte) []T {
+	decode := f.decode
+	if decode == nil {
+		decode = func(line []byte) (r T, err error) { return r, json.Unmarshal(line, &r) }
+	}
+	records := make([]T, 0, bytes.Count(lines, []byte("\n")))
+	for line := range bytes.Lines(lines) {
+		line = line[:len(line)-1]
+		if len(line) == 0 || len(line) > maxLine {
 			continue
 		}
-		if f.decode != nil {
-			if r, err := f.decode(line); err == nil {
-				f.records = append(f.records, r)
-			}
-			continue
-		}
-		var r T
-		if json.Unmarshal(line, &r) == nil {
-			f.records = append(f.records, r)
+		if r, err := decode(line); err == nil {
+			records = append(records, r)
 		}
 	}
+	return records
 }
 
 // decodeMetric reads a record of metrics.jsonl, of which long runs have a hundred thousand. A line in the form in which they

@@ -9,6 +9,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -297,6 +298,26 @@ func FuzzFollow(f *testing.F) {
 			t.Error(diff)
 		}
 	})
+}
+
+// A file that is read by several goroutines has its records in order, and a line that is none costs nothing but itself.
+func TestFollowLong(t *testing.T) {
+	var lines []string
+	for round := range 1000 {
+		lines = append(lines, strings.SplitAfter(metricLines(round+1), "\n")...)
+	}
+	lines = slices.Insert(lines, len(lines)/2, "no record\n", "\n", strings.Repeat("x", 3*partBytes)+"\n")
+	whole, parts := followed[api.Metric]{decode: decodeMetric}, followed[api.Metric]{decode: decodeMetric}
+	whole.take([]byte(strings.Join(lines, "")))
+	for _, line := range lines {
+		parts.take([]byte(line))
+	}
+	if diff := cmp.Diff(parts.records, whole.records); diff != "" || whole.offset != parts.offset {
+		t.Errorf("%d records and %d, offsets %d and %d: %s", len(parts.records), len(whole.records), parts.offset, whole.offset, diff)
+	}
+	if len(whole.records) < 5000 {
+		t.Errorf("%d records", len(whole.records))
+	}
 }
 
 func BenchmarkDecodeMetric(b *testing.B) {
