@@ -22,12 +22,10 @@ import (
 	"github.com/cometbft/cometbft/node"
 	"github.com/cometbft/cometbft/p2p"
 	"github.com/cometbft/cometbft/privval"
-	"github.com/cometbft/cometbft/proxy"
 	rpcclient "github.com/cometbft/cometbft/rpc/client"
 	"github.com/cometbft/cometbft/rpc/client/local"
 	cmttypes "github.com/cometbft/cometbft/types"
 	dbm "github.com/cosmos/cosmos-db"
-	"github.com/cosmos/cosmos-sdk/server"
 	sdk "github.com/cosmos/cosmos-sdk/types"
 	"github.com/rs/zerolog"
 
@@ -211,7 +209,7 @@ func (v *Validator) open(c Config, doc *cmttypes.GenesisDoc) error {
 	}
 	comet := cmtlog.NewFilter(cmtlog.NewTMLogger(cmtlog.NewSyncWriter(c.Log)), cmtlog.AllowError())
 	v.node, err = node.NewNode(cfg, c.signer(cfg, v.keys), &p2p.NodeKey{PrivKey: v.keys.Node},
-		proxy.NewLocalClientCreator(server.NewCometABCIWrapper(v.app)),
+		Calls(v.app),
 		func() (*cmttypes.GenesisDoc, error) { return doc, nil },
 		v.database, node.DefaultMetricsProvider(cfg.Instrumentation), comet)
 	if err != nil {

@@ -2,11 +2,12 @@ package app
 
 import (
 	"context"
-	"sync"
 
 	"github.com/cosmos/cosmos-sdk/crypto/keys/secp256k1"
 	cryptotypes "github.com/cosmos/cosmos-sdk/crypto/types"
 	sdk "github.com/cosmos/cosmos-sdk/types"
+	"github.com/cosmos/cosmos-sdk/types/tx"
+	"github.com/cosmos/cosmos-sdk/types/tx/signing"
 	"github.com/cosmos/cosmos-sdk/x/auth/ante"
 	"github.com/cosmos/gogoproto/proto"
 
@@ -17,32 +18,38 @@ import (
 // verified again when a block has it. What is remembered is a digest of all that the answer depends on, the key, what is signed
 // and the signature: the answer is the same whether it is remembered or not. Only right ones are remembered, so that what is
 // forgotten for others has cost somebody an account and a signature.
+//
+// It also remembers the numbers of accounts, which are signed and never change, by their keys. With them it verifies
+// transactions before it is their turn.
 type signatures struct {
-	mu          sync.Mutex
-	now, before map[canon.Digest]struct{}
+	right   recent[canon.Digest, struct{}]
+	numbers recent[string, uint64]
 }
 
-// generation is how many signatures are remembered before those of the generation before them are forgotten: more than the
-// pool of transactions holds.
-const generation = 1 << 13
-
-func newSignatures() *signatures { return &signatures{now: map[canon.Digest]struct{}{}} }
-
-func (s *signatures) known(d canon.Digest) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	_, now := s.now[d]
-	_, before := s.before[d]
-	return now || before
-}
-
-func (s *signatures) remember(d canon.Digest) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if len(s.now) >= generation {
-		s.now, s.before = map[canon.Digest]struct{}{}, s.now
+// early verifies the signature of a transaction of one signer whose account is remembered. It decides nothing: what it
+// passes over or finds wrong is verified when it is its turn.
+func (s *signatures) early(chain string, transaction []byte) {
+	var raw tx.TxRaw
+	var auth tx.AuthInfo
+	if raw.Unmarshal(transaction) != nil || len(raw.Signatures) != 1 || auth.Unmarshal(raw.AuthInfoBytes) != nil || len(auth.SignerInfos) != 1 {
+		return
 	}
-	s.now[d] = struct{}{}
+	signer := auth.SignerInfos[0]
+	if signer.PublicKey == nil || signer.ModeInfo.GetSingle().GetMode() != signing.SignMode_SIGN_MODE_DIRECT {
+		return
+	}
+	var k secp256k1.PubKey
+	if signer.PublicKey.TypeUrl != "/"+proto.MessageName(&k) || k.Unmarshal(signer.PublicKey.Value) != nil {
+		return
+	}
+	number, ok := s.numbers.get(string(k.Key))
+	if !ok {
+		return
+	}
+	text, err := (&tx.SignDoc{BodyBytes: raw.BodyBytes, AuthInfoBytes: raw.AuthInfoBytes, ChainId: chain, AccountNumber: number}).Marshal()
+	if err == nil {
+		key{&k, s}.VerifySignature(text, raw.Signatures[0])
+	}
 }
 
 // verifying are the accounts as the SDK's verification of signatures sees them: with keys that remember. Keys of other kinds,
@@ -62,6 +69,7 @@ func (v verifying) GetAccount(ctx context.Context, address sdk.AccAddress) sdk.A
 	if !ok {
 		return a
 	}
+	v.seen.numbers.put(string(k.Key), a.GetAccountNumber())
 	return holder{a, key{k, v.seen}}
 }
 
@@ -86,12 +94,12 @@ func (k key) XXX_MessageName() string { return proto.MessageName(k.PubKey) }
 // VerifySignature implements cryptotypes.PubKey.
 func (k key) VerifySignature(text, signature []byte) bool {
 	d := canon.Sum("starling/signature/1", k.Key, text, signature)
-	if k.seen.known(d) {
+	if _, right := k.seen.right.get(d); right {
 		return true
 	}
 	if !k.PubKey.VerifySignature(text, signature) {
 		return false
 	}
-	k.seen.remember(d)
+	k.seen.right.put(d, struct{}{})
 	return true
 }

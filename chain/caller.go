@@ -1,0 +1,52 @@
+package chain
+
+import (
+	"context"
+
+	abcicli "github.com/cometbft/cometbft/abci/client"
+	abci "github.com/cometbft/cometbft/abci/types"
+	"github.com/cometbft/cometbft/proxy"
+	"github.com/cosmos/cosmos-sdk/server"
+
+	"github.com/starling-network/starling/chain/app"
+)
+
+// Calls is how CometBFT calls an application in its process: one call after the other, but that the signature of a transaction is
+// verified before it waits for its turn, by as many goroutines as bring transactions.
+func Calls(a *app.App) proxy.ClientCreator {
+	return calls{proxy.NewLocalClientCreator(server.NewCometABCIWrapper(a)), a}
+}
+
+type calls struct {
+	proxy.ClientCreator
+	app *app.App
+}
+
+// NewABCIClient implements proxy.ClientCreator.
+func (c calls) NewABCIClient() (abcicli.Client, error) {
+	in, err := c.ClientCreator.NewABCIClient()
+	return caller{in, c.app}, err
+}
+
+type caller struct {
+	abcicli.Client
+	app *app.App
+}
+
+// CheckTx implements abcicli.Client.
+func (c caller) CheckTx(ctx context.Context, r *abci.RequestCheckTx) (*abci.ResponseCheckTx, error) {
+	c.early(r)
+	return c.Client.CheckTx(ctx, r)
+}
+
+// CheckTxAsync implements abcicli.Client.
+func (c caller) CheckTxAsync(ctx context.Context, r *abci.RequestCheckTx) (*abcicli.ReqRes, error) {
+	c.early(r)
+	return c.Client.CheckTxAsync(ctx, r)
+}
+
+func (c caller) early(r *abci.RequestCheckTx) {
+	if r.Type == abci.CheckTxType_New {
+		c.app.Early(r.Tx)
+	}
+}
