@@ -71,6 +71,46 @@ func TestConsumerSteersItsJob(t *testing.T) {
 	n.checkMoney(c, []string{"w0", "w1", "v0"})
 }
 
+// A job whose budget does not cover another round waits for more, if its consumer wants that, and goes on when it has it.
+func TestBudgetRunsOut(t *testing.T) {
+	n := start(t, "consumer", "w0", "w1", "v0")
+	n.enlist("w0", run.Worker, 500)
+	n.enlist("w1", run.Worker, 600)
+	n.enlist("v0", run.Verifier, 400)
+	c := n.clients["consumer"]
+	o := order("job")
+	o.Terms.Rounds, o.PriceCap, o.Budget, o.OnExceed = 3, 600, 5000, market.PauseExceeded
+	n.must(c.Order(n.ctx, o))
+	done := make(chan struct{})
+	for _, name := range []string{"w0", "w1", "v0"} {
+		go func() {
+			defer func() { done <- struct{}{} }()
+			n.play(name, "job")
+		}()
+	}
+	var placed client.Placed
+	n.until(c, "job", func(run.State) (short bool) {
+		var err error
+		placed, err = c.PlacedOrder(n.ctx, "job")
+		n.must(err)
+		return placed.Status == "paused"
+	})
+	s, err := c.Run(n.ctx, "job")
+	n.must(err)
+	if placed.Why != run.WhyBudgetExhausted || s.Round == 0 || s.Round == 3 || len(s.Open) > 0 {
+		t.Errorf("why: %q, in round %d, %d open", placed.Why, s.Round, len(s.Open))
+	}
+	n.refused(c.ResumeJob(n.ctx, "job"), chainmarket.ErrState, "market", 9)
+	n.must(c.TopUpJob(n.ctx, "job", 20_000))
+	for range 3 {
+		<-done
+	}
+	if s, err = c.Run(n.ctx, "job"); err != nil || s.Phase != run.Done {
+		t.Errorf("with a higher budget: %s %s in round %d: %v", s.Phase, s.Why, s.Round, err)
+	}
+	n.checkMoney(c, []string{"w0", "w1", "v0"})
+}
+
 // owned is an order as the chain will date it.
 func owned(o market.Order, c *client.Client) market.Order {
 	o.Consumer, o.At = c.Address(), 1

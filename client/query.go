@@ -108,8 +108,8 @@ func (c *Client) Offers(ctx context.Context) ([]market.Offer, error) {
 // Placed is an order and what became of it.
 type Placed struct {
 	market.Order
-	Status string // open | running | ended
-	Why    string // an open order waits, or an order ended without a run
+	Status string // open | running | paused | ending | ended
+	Why    string // an open order waits, a run has no budget for another round, or an order ended without a run
 }
 
 // Orders are the open orders, in order of job.

@@ -35,7 +35,7 @@ func (j Job) State() Status {
 	switch {
 	case j.Status == Running && j.Ending:
 		return Ending
-	case j.Status == Running && j.Paused > 0:
+	case j.Status == Running && (j.Paused > 0 || j.Short > 0):
 		return Paused
 	}
 	return j.Status
@@ -69,6 +69,9 @@ func (k *Keeper) ResumeJob(ctx context.Context, m *marketpb.MsgResumeJob) (*mark
 	job, err := k.own(ctx, m.Sender, m.Job, Paused)
 	if err != nil {
 		return nil, Refusals.Wrap(err)
+	}
+	if job.Paused == 0 {
+		return nil, Refusals.Wrap(fmt.Errorf("%w: the budget of %s covers no further round: raise it", ErrState, m.Job))
 	}
 	job.Paused = 0
 	return &marketpb.MsgResumeJobResponse{}, k.steer(ctx, job)
@@ -112,7 +115,7 @@ func (k *Keeper) steer(ctx context.Context, job Job) error {
 }
 
 // Hold completes what a run is told of its job at the end of a block: whether its budget covers another round, and what its
-// consumer wants. A pause that takes too long is the end of the job.
+// consumer wants. A pause that takes too long is the end of the job, and so is waiting too long for a higher budget.
 func (k *Keeper) Hold(ctx context.Context, s run.State, env run.Env) (run.Env, error) {
 	job, err := k.Job(ctx, s.Terms.Job)
 	if err != nil {
@@ -122,25 +125,29 @@ func (k *Keeper) Hold(ctx context.Context, s run.State, env run.Env) (run.Env, e
 	if err != nil {
 		return env, err
 	}
-	if job.Paused > 0 {
-		params, err := k.Params(ctx)
-		if err != nil {
-			return env, err
-		}
-		if env.Height > job.Paused+params.PauseBlocks {
-			job.Ending, job.Paused = true, 0
-			if err := k.steer(ctx, job); err != nil {
-				return env, err
-			}
-		}
+	params, err := k.Params(ctx)
+	if err != nil {
+		return env, err
 	}
-	env.Ended, env.Paused = job.Ending, job.Paused > 0
-	if broke := rules.Exposure(s) > escrow.Remaining(); broke && job.Order.OnExceed == rules.PauseExceeded {
-		env.Paused = true
-	} else {
-		env.Broke = broke
+	was := job
+	if job.Paused > 0 && env.Height > job.Paused+params.PauseBlocks {
+		job.Ending, job.Paused = true, 0
 	}
-	return env, nil
+	broke := rules.Exposure(s) > escrow.Remaining()
+	waits := broke && job.Order.OnExceed == rules.PauseExceeded // for open rounds, which may cost less, or for a higher budget
+	switch {
+	case !waits || len(s.Open) > 0:
+		job.Short = 0
+	case job.Short == 0:
+		job.Short = env.Height
+	case env.Height > job.Short+params.PauseBlocks:
+		waits = false
+	}
+	env.Ended, env.Paused, env.Broke = job.Ending, job.Paused > 0 || waits, broke && !waits
+	if job.Short == was.Short && job.Paused == was.Paused {
+		return env, nil
+	}
+	return env, k.steer(ctx, job)
 }
 
 // Params are the parameters in force.

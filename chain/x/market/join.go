@@ -30,7 +30,7 @@ func (k *Keeper) fill(ctx context.Context, book *lazy) error {
 // admit takes members into one run.
 func (k *Keeper) admit(ctx context.Context, id string, book *lazy) error {
 	job, err := k.Job(ctx, id)
-	if err != nil || job.Ending || job.Paused > 0 {
+	if err != nil || job.State() != Running {
 		return err
 	}
 	s, err := k.runs.State(ctx, id)

@@ -40,7 +40,7 @@ type Status string
 const (
 	Open    Status = "open"
 	Running Status = "running"
-	Paused  Status = "paused" // running, and no round begins until its consumer resumes it
+	Paused  Status = "paused" // running, and no round begins until its consumer resumes it or raises its budget
 	Ending  Status = "ending" // running, and no round begins any more
 	Ended   Status = "ended"
 )
@@ -59,6 +59,10 @@ type Job struct {
 	Why    string       `cbor:"3,keyasint"` // open: a market.Reason; ended without a run: one of the above
 	Paused int64        `cbor:"4,keyasint"` // running: height since which its consumer lets no round begin; 0: it does not
 	Ending bool         `cbor:"5,keyasint"` // running: its consumer wants no further round
+
+	// Short is the height since which the budget of a running job covers no round, none is open, and it waits for more; 0: it
+	// does not.
+	Short int64 `cbor:"6,keyasint,omitzero"`
 }
 
 // Bank moves coins.

@@ -202,7 +202,7 @@ func (k *Keeper) End(ctx context.Context, id string, members []run.Member) error
 			return err
 		}
 	}
-	job.Status, job.Paused, job.Ending = Ended, 0, false
+	job.Status, job.Paused, job.Ending, job.Short = Ended, 0, false, 0
 	return k.jobs.Set(ctx, id, job)
 }
 

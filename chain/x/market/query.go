@@ -12,6 +12,7 @@ import (
 	"github.com/starling-network/starling/chain/adapter"
 	"github.com/starling-network/starling/chain/x/market/marketpb"
 	"github.com/starling-network/starling/protocol/market"
+	"github.com/starling-network/starling/protocol/run"
 )
 
 // Queries implements marketpb.QueryServer over a keeper.
@@ -96,7 +97,11 @@ func (q Queries) Params(ctx context.Context, _ *marketpb.QueryParamsRequest) (*m
 }
 
 func placed(j Job) marketpb.PlacedOrder {
-	return marketpb.PlacedOrder{Order: canon.MustMarshal(j.Order), Status: string(j.State()), Why: j.Why}
+	why := j.Why
+	if j.Short > 0 {
+		why = run.WhyBudgetExhausted
+	}
+	return marketpb.PlacedOrder{Order: canon.MustMarshal(j.Order), Status: string(j.State()), Why: why}
 }
 
 func found(err error) error {
