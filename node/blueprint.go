@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
 
 	"github.com/starling-network/starling/chain/referee"
 	"github.com/starling-network/starling/client/job"
@@ -20,6 +19,7 @@ import (
 	"github.com/starling-network/starling/exchange/codec"
 	"github.com/starling-network/starling/exchange/outer"
 	"github.com/starling-network/starling/exchange/slice"
+	"github.com/starling-network/starling/node/dataset"
 	"github.com/starling-network/starling/protocol/run"
 	"github.com/starling-network/starling/role/engine"
 )
@@ -50,11 +50,11 @@ const (
 // NewBlueprint reads the data of a job, and builds its programs and its first checkpoint. Errors about the job are a
 // *job.ErrorList with the place in the file.
 func NewBlueprint(j *job.Job) (*Blueprint, error) {
-	sources, err := readSources(j)
+	sources, err := dataset.Sources(j)
 	if err != nil {
 		return nil, err
 	}
-	tok, err := newTokenizer(j, sources)
+	tok, err := dataset.Tokenizer(j, sources)
 	if err != nil {
 		return nil, err
 	}
@@ -62,9 +62,9 @@ func NewBlueprint(j *job.Job) (*Blueprint, error) {
 	if err != nil {
 		return nil, err
 	}
-	corpus, err := data.Build(sources, tok, j.ValSetSize)
+	corpus, err := dataset.Corpus(j, sources, tok)
 	if err != nil {
-		return nil, problem(j, "datasets", job.CodeNoData, "the data cannot be used", err, "check the files that datasets names")
+		return nil, err
 	}
 	return blueprint(j, base, tok, corpus)
 }
@@ -114,23 +114,6 @@ func problem(j *job.Job, path, code, what string, why error, fix string) error {
 	return &job.ErrorList{Errors: []*job.Error{j.Problem(path, code, what, why.Error(), fix)}}
 }
 
-func readSources(j *job.Job) ([]data.Source, error) {
-	files, err := j.Files()
-	if err != nil {
-		return nil, err
-	}
-	sources := make([]data.Source, len(files))
-	for i, f := range files {
-		text, err := os.ReadFile(f.Path)
-		if err != nil {
-			return nil, problem(j, fmt.Sprintf("datasets.%d.path", f.Dataset), job.CodeNoData, "cannot read "+f.Path, err, "check the file's permissions")
-		}
-		d := j.Datasets[f.Dataset]
-		sources[i] = data.Source{Format: d.Format, Field: d.Field, Name: f.Name, Data: text}
-	}
-	return sources, nil
-}
-
 // readBase reads the model that a job starts from, if it does.
 func readBase(j *job.Job) (*folder.Model, error) {
 	if j.Model.BaseModel == "" {
@@ -141,37 +124,6 @@ func readBase(j *job.Job) (*folder.Model, error) {
 		return nil, problem(j, "model.base_model", job.CodeBadValue, "the base model cannot be used", err, "give the folder of a gpt2 or llama model with its weights as safetensors")
 	}
 	return base, nil
-}
-
-func newTokenizer(j *job.Job, sources []data.Source) (*tokenizer.Tokenizer, error) {
-	switch t := j.Model.Tokenizer; t.Kind {
-	case job.TokenizerFile:
-		text, err := os.ReadFile(j.TokenizerPath())
-		if err != nil {
-			return nil, problem(j, "model.tokenizer", job.CodeFileNotFound, "cannot read "+j.TokenizerPath(), err, "check the path")
-		}
-		tok, err := tokenizer.Parse(text)
-		if err != nil {
-			return nil, problem(j, "model.tokenizer", job.CodeBadValue, "cannot use "+j.TokenizerPath(), err, "give a tokenizer.json of byte-level BPE")
-		}
-		return tok, nil
-	case job.TrainBPE:
-		var documents []string
-		for _, s := range sources {
-			d, err := data.Documents(s)
-			if err != nil {
-				return nil, problem(j, "datasets", job.CodeNoData, "the data cannot be used", err, "check the file that is named")
-			}
-			documents = append(documents, d...)
-		}
-		tok, err := tokenizer.TrainBPE(slices.Values(documents), t.VocabSize)
-		if err != nil {
-			return nil, problem(j, "model.tokenizer", job.CodeBadValue, "the tokenizer cannot be trained", err, "ask for a smaller vocab_size or give more text")
-		}
-		return tok, nil
-	default:
-		return tokenizer.Bytes(), nil
-	}
 }
 
 func (b *Blueprint) corpusFits() error {

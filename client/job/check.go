@@ -98,6 +98,10 @@ func (c *checker) unsupported() {
 			c.report(p, CodeUnsupported, p+": mixing datasets by weight is not built in this version",
 				"every token of every dataset is used equally often", "set weight: 1, or remove the key")
 		}
+		if p := fmt.Sprintf("datasets.%d.format", i); strings.HasSuffix(set.Format, "-bin") && c.Model.Tokenizer.Kind == TrainBPE && !c.bad(p, "model.tokenizer") {
+			c.report(p, CodeBadValue, fmt.Sprintf("%s is %s, and model.tokenizer is to be trained", p, set.Format), "its files hold tokens, and a tokenizer is trained on text",
+				"name the tokenizer.json that the tokens were made with")
+		}
 	}
 }
 

@@ -59,10 +59,10 @@ type LoRA struct {
 	TargetModules []string `job:"target_modules"` // last parts of names of layers; none: every linear layer but the output
 }
 
-// Dataset is one source of training text. Files of text and jsonl whose names end in .gz or .zst are unpacked.
+// Dataset is one source of training text, or of the tokens of one (llmc-bin, nanogpt-bin). Files whose names end in .gz or .zst are unpacked, but for parquet.
 type Dataset struct {
 	Path   string  `job:"path,required,local"` // glob, relative to the folder of the job file; ** spans folders
-	Format string  `job:"format" one:"text jsonl parquet" later:"webdataset nanogpt-bin llmc-bin"`
+	Format string  `job:"format" one:"text jsonl parquet llmc-bin nanogpt-bin" later:"webdataset"`
 	Field  string  `job:"field"` // of a jsonl object, or column of a parquet file
 	Split  string  `job:"split" one:"train" later:"validation test"`
 	Weight float64 `job:"weight" in:"(0,inf)"`

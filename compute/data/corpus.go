@@ -78,8 +78,8 @@ var (
 )
 
 // Build tokenizes the documents of all sources in the order given. After each comes the tokenizer's token that ends a
-// document; a tokenizer without one, such as tokenizer.Bytes, puts nothing between them. The last valFraction of the
-// tokens, rounded down, is for validation.
+// document; a tokenizer without one, such as tokenizer.Bytes, puts nothing between them. Tokens of a source that has them
+// already are taken as they are. The last valFraction of the tokens, rounded down, is for validation.
 func Build(sources []Source, t *tokenizer.Tokenizer, valFraction float64) (*Corpus, error) {
 	if !(valFraction >= 0 && valFraction < 1) {
 		return nil, fmt.Errorf("%w, not %v", ErrFraction, valFraction)
@@ -88,6 +88,17 @@ func Build(sources []Source, t *tokenizer.Tokenizer, valFraction float64) (*Corp
 	all := Tokens{width: width(vocab)}
 	end, hasEnd := t.EndOfText()
 	for _, s := range sources {
+		if Tokenized(s.Format) {
+			ids, err := tokens(s)
+			if err == nil {
+				err = ids.within(vocab)
+			}
+			if err != nil {
+				return nil, &SourceError{Name: s.Name, Err: err}
+			}
+			all = all.join(ids)
+			continue
+		}
 		docs, err := Documents(s)
 		if err != nil {
 			return nil, err

@@ -10,12 +10,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 
 	"github.com/starling-network/starling/compute/data/parquet"
 )
 
-// The formats of a Source. Text and JSONL whose names end in .gz or .zst are unpacked.
+// The formats of a Source of text. Files whose names end in .gz or .zst are unpacked, but for Parquet, which packs by itself.
 const (
 	Text    = "text"    // the whole of Data is one document, of any bytes
 	JSONL   = "jsonl"   // one JSON object a line, of which one field is the document
@@ -27,7 +28,7 @@ const DefaultField = "text"
 
 // Source is one input file.
 type Source struct {
-	Format string // Text, JSONL or Parquet
+	Format string // Text, JSONL, Parquet, LLMC or NanoGPT
 	Field  string // of a JSONL object, or column of Parquet; "" is DefaultField
 	Name   string // the path as the user gave it: for errors, and for its ending
 	Data   []byte
@@ -51,13 +52,13 @@ func (e *SourceError) Unwrap() error { return e.Err }
 
 // What is wrong with a source.
 var (
-	ErrFormat = errors.New("unknown format: use text, jsonl or parquet")
+	ErrFormat = errors.New("unknown format: use text, jsonl, parquet, llmc-bin or nanogpt-bin")
 	ErrLine   = errors.New("not a JSON object: every line must be one, such as {\"text\": \"...\"}")
 	ErrField  = errors.New("no such text")
 )
 
 // Documents returns the documents of a source that are not empty, in order. Errors are of type *SourceError and wrap
-// ErrFormat, ErrLine, ErrField, ErrPacked, ErrTooLarge or an error of package parquet.
+// ErrFormat, ErrNoText, ErrLine, ErrField, ErrPacked, ErrTooLarge or an error of package parquet.
 func Documents(s Source) ([]string, error) {
 	if s.Field == "" {
 		s.Field = DefaultField
@@ -76,6 +77,8 @@ func Documents(s Source) ([]string, error) {
 			return fail(err)
 		}
 		return slices.DeleteFunc(docs, func(doc string) bool { return doc == "" }), nil
+	case LLMC, NanoGPT:
+		return fail(ErrNoText)
 	default:
 		return fail(fmt.Errorf("%q: %w", s.Format, ErrFormat))
 	}
@@ -90,13 +93,12 @@ func Documents(s Source) ([]string, error) {
 
 func jsonLines(s Source) ([]string, error) {
 	var docs []string
-	line := 0
-	for raw := range bytes.Lines(bytes.TrimPrefix(s.Data, []byte("\ufeff"))) {
-		line++
-		if raw = bytes.TrimSpace(raw); len(raw) == 0 {
-			continue
+	for line, raw := range eachLine(s.Data) {
+		fields, err := object(raw)
+		var doc string
+		if err == nil {
+			doc, err = textField(fields, s.Field)
 		}
-		doc, err := textField(raw, s.Field)
 		if err != nil {
 			return nil, &SourceError{Name: s.Name, Line: line, Err: err}
 		}
@@ -107,15 +109,32 @@ func jsonLines(s Source) ([]string, error) {
 	return docs, nil
 }
 
-// textField returns the string in a field of a JSON object.
-func textField(object []byte, field string) (string, error) {
-	var fields map[string]json.RawMessage
-	if err := json.Unmarshal(object, &fields); err != nil {
-		return "", fmt.Errorf("%w (%w)", ErrLine, err)
+// eachLine gives the lines of a text that are not empty, without the space around them, by their numbers from 1.
+func eachLine(text []byte) iter.Seq2[int, []byte] {
+	return func(yield func(int, []byte) bool) {
+		line := 0
+		for raw := range bytes.Lines(bytes.TrimPrefix(text, []byte("\ufeff"))) {
+			line++
+			if raw = bytes.TrimSpace(raw); len(raw) > 0 && !yield(line, raw) {
+				return
+			}
+		}
+	}
+}
+
+// object returns the fields of a JSON object.
+func object(raw []byte) (fields map[string]json.RawMessage, err error) {
+	if err := json.Unmarshal(raw, &fields); err != nil {
+		return nil, fmt.Errorf("%w (%w)", ErrLine, err)
 	}
 	if fields == nil { // null
-		return "", ErrLine
+		return nil, ErrLine
 	}
+	return fields, nil
+}
+
+// textField returns the string in a field of a JSON object.
+func textField(fields map[string]json.RawMessage, field string) (string, error) {
 	raw, ok := fields[field]
 	if !ok {
 		return "", fmt.Errorf("%w: the object has no field %q", ErrField, field)

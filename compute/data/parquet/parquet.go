@@ -10,6 +10,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"iter"
 	"strings"
 )
 
@@ -202,25 +203,54 @@ func (c *chunk) readMeta(t *thrift, id int64, kind byte) bool {
 	return false
 }
 
+// Columns are the names of the top-level columns that Strings reads, in the order of the file. Errors wrap ErrMalformed or
+// ErrUnsupported.
+func Columns(data []byte) (names []string, err error) {
+	f, err := readFooter(data, "")
+	if err != nil {
+		return nil, err
+	}
+	for e := range f.leaves() {
+		if e.check() == nil {
+			names = append(names, e.name)
+		}
+	}
+	return names, nil
+}
+
+// leaves are the top-level columns that hold values, and not other columns.
+func (f *footer) leaves() iter.Seq[element] {
+	return func(yield func(element) bool) {
+		if len(f.schema) == 0 {
+			return
+		}
+		rest := f.schema[1:]
+		for n := f.schema[0].children; n > 0 && len(rest) > 0; n-- {
+			e := rest[0]
+			if e.children == 0 && !yield(e) {
+				return
+			}
+			rest = rest[1:]
+			for skip := e.children; skip > 0 && len(rest) > 0; skip-- {
+				skip += rest[0].children
+				rest = rest[1:]
+			}
+		}
+	}
+}
+
 // find reports whether the values of a column are optional.
 func (f *footer) find(column string) (isOptional bool, err error) {
 	if len(f.schema) == 0 {
 		return false, malformed("the schema is empty")
 	}
 	var names []string
-	rest := f.schema[1:]
-	for n := f.schema[0].children; n > 0 && len(rest) > 0; n-- {
-		e := rest[0]
-		if e.children == 0 && e.name == column {
+	for e := range f.leaves() {
+		if e.name == column {
 			return e.repetition == optional, e.check()
 		}
-		if e.children == 0 && e.check() == nil && len(names) < 8 {
+		if e.check() == nil && len(names) < 8 {
 			names = append(names, fmt.Sprintf("%.32q", e.name))
-		}
-		rest = rest[1:]
-		for skip := e.children; skip > 0 && len(rest) > 0; skip-- {
-			skip += rest[0].children
-			rest = rest[1:]
 		}
 	}
 	return false, fmt.Errorf("%w: %q; the file has %s", ErrColumn, column, strings.Join(names, ", "))

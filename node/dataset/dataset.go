@@ -1,0 +1,140 @@
+// Package dataset reads the data of jobs: for those who train on it, and, before that, for those who want to know what is in
+// it, what is wrong with it, and what it comes to in tokens and steps. It keeps nothing and trains nothing.
+package dataset
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/starling-network/starling/client/job"
+	"github.com/starling-network/starling/compute/data"
+	"github.com/starling-network/starling/compute/data/tokenizer"
+)
+
+// File is one file of data, and how it is read.
+type File struct {
+	Name   string // for people, and for its ending
+	Path   string // to open it by
+	Format string
+	Field  string
+	Key    string // of the job file that names it; "": none does
+}
+
+// ErrFormat is returned for a file whose name does not tell its format.
+var ErrFormat = errors.New("the name of the file does not tell its format")
+
+// endings are the formats by the ends of names.
+var endings = map[string]string{
+	".txt": data.Text, ".text": data.Text, ".md": data.Text, ".go": data.Text, ".py": data.Text,
+	".jsonl": data.JSONL, ".ndjson": data.JSONL, ".parquet": data.Parquet, ".bin": data.LLMC,
+}
+
+// Named are files by themselves. A format that is "" follows from the name.
+func Named(paths []string, format, field string) ([]File, error) {
+	files := make([]File, len(paths))
+	for i, path := range paths {
+		f := File{Name: filepath.ToSlash(path), Path: path, Format: format, Field: field}
+		if format == "" {
+			end := strings.TrimSuffix(strings.TrimSuffix(path, ".gz"), ".zst")
+			if f.Format = endings[filepath.Ext(end)]; f.Format == "" {
+				return nil, fmt.Errorf("%w: %s", ErrFormat, path)
+			}
+		}
+		files[i] = f
+	}
+	return files, nil
+}
+
+// Of are the files of a job. The error is a *job.ErrorList.
+func Of(j *job.Job) ([]File, error) {
+	found, err := j.Files()
+	if err != nil {
+		return nil, err
+	}
+	files := make([]File, len(found))
+	for i, f := range found {
+		d := j.Datasets[f.Dataset]
+		files[i] = File{Name: f.Name, Path: f.Path, Format: d.Format, Field: d.Field, Key: fmt.Sprintf("datasets.%d.path", f.Dataset)}
+	}
+	return files, nil
+}
+
+func (f File) source() (data.Source, error) {
+	raw, err := os.ReadFile(f.Path)
+	return data.Source{Format: f.Format, Field: f.Field, Name: f.Name, Data: raw}, err
+}
+
+// Sources reads the files of a job. The error is a *job.ErrorList.
+func Sources(j *job.Job) ([]data.Source, error) {
+	files, err := Of(j)
+	if err != nil {
+		return nil, err
+	}
+	sources := make([]data.Source, len(files))
+	for i, f := range files {
+		if sources[i], err = f.source(); err != nil {
+			return nil, problem(j, f.Key, job.CodeNoData, "cannot read "+f.Path, err, "check the file's permissions")
+		}
+	}
+	return sources, nil
+}
+
+// Tokenizer is that of a job, trained on its sources if it asks for that. The error is a *job.ErrorList.
+func Tokenizer(j *job.Job, sources []data.Source) (*tokenizer.Tokenizer, error) {
+	switch t := j.Model.Tokenizer; t.Kind {
+	case job.TokenizerFile:
+		text, err := os.ReadFile(j.TokenizerPath())
+		if err != nil {
+			return nil, problem(j, "model.tokenizer", job.CodeFileNotFound, "cannot read "+j.TokenizerPath(), err, "check the path")
+		}
+		tok, err := tokenizer.Parse(text)
+		if err != nil {
+			return nil, problem(j, "model.tokenizer", job.CodeBadValue, "cannot use "+j.TokenizerPath(), err, "give a tokenizer.json of byte-level BPE")
+		}
+		return tok, nil
+	case job.TrainBPE:
+		documents, err := documents(sources)
+		if err != nil {
+			return nil, unusable(j, err)
+		}
+		tok, err := tokenizer.TrainBPE(slices.Values(documents), t.VocabSize)
+		if err != nil {
+			return nil, problem(j, "model.tokenizer", job.CodeBadValue, "the tokenizer cannot be trained", err, "ask for a smaller vocab_size or give more text")
+		}
+		return tok, nil
+	default:
+		return tokenizer.Bytes(), nil
+	}
+}
+
+func documents(sources []data.Source) (all []string, err error) {
+	for _, s := range sources {
+		d, err := data.Documents(s)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, d...)
+	}
+	return all, nil
+}
+
+// Corpus is the data of a job in tokens. The error is a *job.ErrorList.
+func Corpus(j *job.Job, sources []data.Source, tok *tokenizer.Tokenizer) (*data.Corpus, error) {
+	c, err := data.Build(sources, tok, j.ValSetSize)
+	if err != nil {
+		return nil, unusable(j, err)
+	}
+	return c, nil
+}
+
+func unusable(j *job.Job, err error) error {
+	return problem(j, "datasets", job.CodeNoData, "the data cannot be used", err, "starling data validate says everything that is wrong with it")
+}
+
+func problem(j *job.Job, path, code, what string, why error, fix string) error {
+	return &job.ErrorList{Errors: []*job.Error{j.Problem(path, code, what, why.Error(), fix)}}
+}

@@ -1,0 +1,148 @@
+package dataset
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+
+	"github.com/starling-network/starling/client/job"
+	"github.com/starling-network/starling/compute/data"
+	"github.com/starling-network/starling/role/engine"
+)
+
+// Report is what is in a file, and what is wrong with it.
+type Report struct {
+	Name       string  `json:"name"`
+	Format     string  `json:"format"`
+	Field      string  `json:"field,omitempty"` // that the documents are in
+	Bytes      int64   `json:"bytes"`           // of the file
+	SHA256     string  `json:"sha256"`          // of the file
+	Unpacked   int64   `json:"unpacked_bytes"`
+	Documents  int     `json:"documents"` // that are not empty
+	Empty      int     `json:"empty"`
+	Text       int64   `json:"text_bytes"` // of all documents
+	Longest    int     `json:"longest_bytes"`
+	Repeated   int     `json:"repeated"`         // documents that are the same as one before them
+	NotUTF8    int     `json:"not_utf8"`         // documents that are no valid UTF-8
+	Tokens     int     `json:"tokens,omitempty"` // of a file that holds them
+	Largest    uint32  `json:"largest_token,omitempty"`
+	Beginning  string  `json:"beginning,omitempty"` // of the first document
+	Fields     []Field `json:"fields,omitempty"`
+	Faults     []Fault `json:"faults"`
+	MoreFaults int     `json:"more_faults,omitempty"` // that the list leaves out
+}
+
+// Field is a field of the objects of a jsonl file, or a text column of a parquet file.
+type Field struct {
+	Name  string `json:"name"`
+	Texts int    `json:"texts,omitempty"` // objects in which it is a text
+	Of    int    `json:"objects,omitempty"`
+}
+
+// Fault is something for which a job with the file would be refused.
+type Fault struct {
+	File string `json:"file"`
+	Line int    `json:"line,omitempty"` // from 1; 0: the file as a whole
+	Why  string `json:"why"`
+}
+
+// Inspect reads files, one after another, to their ends. Of each, at most so many faults are listed.
+func Inspect(ctx context.Context, files []File, faults int) ([]Report, error) {
+	reports := make([]Report, 0, len(files))
+	for _, f := range files {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		s, err := f.source()
+		if err != nil {
+			return nil, err
+		}
+		reports = append(reports, inspect(s, faults))
+	}
+	return reports, nil
+}
+
+func inspect(s data.Source, faults int) Report {
+	p := data.NewProfile(s, faults)
+	sum := sha256.Sum256(s.Data)
+	r := Report{
+		Name: s.Name, Format: s.Format, Bytes: int64(len(s.Data)), SHA256: hex.EncodeToString(sum[:]), Unpacked: p.Bytes,
+		Documents: p.Documents, Empty: p.Empty, Text: p.Text, Longest: p.Longest, Repeated: p.Repeated, NotUTF8: p.NotUTF8,
+		Tokens: p.Tokens, Largest: p.Largest, Beginning: p.Beginning, Faults: []Fault{}, MoreFaults: p.MoreFaults,
+	}
+	if s.Format == data.JSONL || s.Format == data.Parquet {
+		if r.Field = s.Field; r.Field == "" {
+			r.Field = data.DefaultField
+		}
+	}
+	for _, f := range p.Fields {
+		r.Fields = append(r.Fields, Field(f))
+	}
+	for _, f := range p.Faults {
+		r.Faults = append(r.Faults, Fault{File: f.Name, Line: f.Line, Why: f.Err.Error()})
+	}
+	return r
+}
+
+// Stats are what the data of a job comes to.
+type Stats struct {
+	Job            string  `json:"job"`
+	Files          int     `json:"files"`
+	Bytes          int64   `json:"bytes"` // of the files
+	Documents      int     `json:"documents"`
+	Text           int64   `json:"text_bytes"`
+	Vocab          int     `json:"vocab_size"`
+	TrainTokens    int     `json:"train_tokens"`
+	ValTokens      int     `json:"val_tokens"`
+	BytesPerToken  float64 `json:"bytes_per_token,omitempty"` // of the text; 0: there is none
+	Sequences      int     `json:"sequences"`                 // of one pass over the training tokens
+	StepSequences  int     `json:"sequences_per_step"`
+	EpochSteps     float64 `json:"steps_per_epoch"` // inner steps of one pass
+	Steps          int     `json:"steps"`           // of the job
+	Epochs         float64 `json:"epochs"`          // passes of the job
+	Shards         int     `json:"shards"`          // in which the tokens are published
+	ShardBytes     int64   `json:"shard_bytes"`     // of all of them
+	Digest         string  `json:"digest"`          // of the manifest: it names the data in the job's work specification
+	TooShort       bool    `json:"too_short"`       // not one sequence
+	SequenceLength int     `json:"sequence_len"`
+}
+
+// Count tokenizes the data of a job. The error is a *job.ErrorList.
+func Count(ctx context.Context, j *job.Job) (*Stats, error) {
+	sources, err := Sources(j)
+	if err != nil {
+		return nil, err
+	}
+	s := &Stats{Job: j.Name, Files: len(sources), SequenceLength: j.SequenceLen, StepSequences: j.Training.GlobalBatchSize, Steps: j.Training.MaxSteps}
+	for _, source := range sources {
+		r := inspect(source, 0)
+		s.Bytes, s.Documents, s.Text = s.Bytes+r.Bytes, s.Documents+r.Documents, s.Text+r.Text
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	tok, err := Tokenizer(j, sources)
+	if err != nil {
+		return nil, err
+	}
+	c, err := Corpus(j, sources, tok)
+	if err != nil {
+		return nil, err
+	}
+	m := c.Manifest(engine.ShardTokens)
+	s.Vocab, s.TrainTokens, s.ValTokens = tok.VocabSize(), c.Train.Len(), c.Val.Len()
+	s.Shards, s.Digest = len(m.Shards), m.Digest().String()
+	for i := range m.Shards {
+		s.ShardBytes += m.ShardBytes(i)
+	}
+	if all := s.TrainTokens + s.ValTokens; s.Text > 0 {
+		s.BytesPerToken = float64(s.Text) / float64(all)
+	}
+	if s.TooShort = s.TrainTokens <= j.SequenceLen; s.TooShort {
+		return s, nil
+	}
+	s.Sequences = (s.TrainTokens - 1) / j.SequenceLen
+	s.EpochSteps = float64(s.Sequences) / float64(s.StepSequences)
+	s.Epochs = float64(s.Steps) / s.EpochSteps
+	return s, nil
+}

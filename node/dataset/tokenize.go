@@ -1,0 +1,122 @@
+package dataset
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/starling-network/starling/compute/data"
+	"github.com/starling-network/starling/compute/data/tokenizer"
+)
+
+// Files that Tokenize writes.
+const (
+	FileTokens    = "tokens.bin"
+	FileTokenizer = "tokenizer.json"
+)
+
+// Tokenized is what Tokenize wrote, and what a job says to be trained on it.
+type Tokenized struct {
+	Path      string `json:"path"`      // of the tokens, in the format llmc-bin
+	Tokenizer string `json:"tokenizer"` // path of its tokenizer.json, or byte-level
+	Tokens    int    `json:"tokens"`
+	Vocab     int    `json:"vocab_size"`
+	Bytes     int    `json:"bytes"` // of the file of tokens
+	SHA256    string `json:"sha256"`
+	Digest    string `json:"digest"` // of the stream of tokens, whatever part of it a job holds out
+	Job       string `json:"job"`    // lines of a job file
+}
+
+// Errors of Tokenize.
+var (
+	ErrExists    = errors.New("the folder holds tokens already")
+	ErrTokenizer = errors.New("the tokenizer cannot be used")
+	ErrData      = errors.New("the data cannot be used")
+)
+
+// Vocabulary says by which tokenizer: that of a file, one trained on the data to a size, or, if neither is given, that of bytes.
+type Vocabulary struct {
+	File string
+	Size int
+}
+
+func (v Vocabulary) tokenizer(sources []data.Source) (*tokenizer.Tokenizer, error) {
+	switch {
+	case v.File != "":
+		raw, err := os.ReadFile(v.File)
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrTokenizer, err)
+		}
+		t, err := tokenizer.Parse(raw)
+		if err != nil {
+			return nil, fmt.Errorf("%w: %s: %w", ErrTokenizer, v.File, err)
+		}
+		return t, nil
+	case v.Size > 0:
+		text, err := documents(sources)
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrData, err)
+		}
+		t, err := tokenizer.TrainBPE(slices.Values(text), v.Size)
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrTokenizer, err)
+		}
+		return t, nil
+	}
+	return tokenizer.Bytes(), nil
+}
+
+// Tokenize writes the tokens of files, in the order given, into a folder, which it makes, and beside them their tokenizer if it is
+// trained. A job that names both has the corpus that it would have of the files. Nothing is overwritten. The error wraps ErrExists,
+// ErrTokenizer or ErrData, or is that of the disk.
+func Tokenize(ctx context.Context, files []File, v Vocabulary, dir string) (*Tokenized, error) {
+	for _, name := range []string{FileTokens, FileTokenizer} {
+		if _, err := os.Stat(filepath.Join(dir, name)); !errors.Is(err, os.ErrNotExist) {
+			return nil, errors.Join(fmt.Errorf("%w: %s", ErrExists, dir), err)
+		}
+	}
+	sources := make([]data.Source, len(files))
+	for i, f := range files {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		var err error
+		if sources[i], err = f.source(); err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrData, err)
+		}
+	}
+	tok, err := v.tokenizer(sources)
+	if err != nil {
+		return nil, err
+	}
+	c, err := data.Build(sources, tok, 0)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrData, err)
+	}
+	raw, err := c.File()
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrData, err)
+	}
+	sum := sha256.Sum256(raw)
+	t := &Tokenized{Path: filepath.Join(dir, FileTokens), Tokenizer: "byte-level", Tokens: c.Train.Len(), Vocab: tok.VocabSize(), Bytes: len(raw),
+		SHA256: hex.EncodeToString(sum[:]), Digest: c.Manifest(c.Train.Len()).Digest().String()}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, err
+	}
+	switch {
+	case v.File != "":
+		t.Tokenizer = v.File
+	case v.Size > 0:
+		t.Tokenizer = filepath.Join(dir, FileTokenizer)
+		if err := os.WriteFile(t.Tokenizer, tok.JSON(), 0o644); err != nil {
+			return nil, err
+		}
+	}
+	t.Job = fmt.Sprintf("model: {tokenizer: %q}\ndatasets: [{path: %q, format: %s}]\n", filepath.ToSlash(t.Tokenizer), filepath.ToSlash(t.Path), data.LLMC)
+	return t, os.WriteFile(t.Path, raw, 0o644)
+}
