@@ -146,3 +146,23 @@ func Count(ctx context.Context, j *job.Job) (*Stats, error) {
 	s.Epochs = float64(s.Steps) / s.EpochSteps
 	return s, nil
 }
+
+// Verdict is everything that is wrong with files.
+type Verdict struct {
+	Valid      bool    `json:"valid"`
+	Files      int     `json:"files"`
+	Documents  int     `json:"documents"`
+	Faults     []Fault `json:"faults"`
+	MoreFaults int     `json:"more_faults,omitempty"`
+}
+
+// Judge sums reports up.
+func Judge(reports []Report) Verdict {
+	v := Verdict{Files: len(reports), Faults: []Fault{}}
+	for _, r := range reports {
+		v.Documents, v.MoreFaults = v.Documents+r.Documents, v.MoreFaults+r.MoreFaults
+		v.Faults = append(v.Faults, r.Faults...)
+	}
+	v.Valid = len(v.Faults)+v.MoreFaults == 0
+	return v
+}
