@@ -11,6 +11,9 @@ import (
 	"testing"
 
 	"github.com/starling-network/starling/client/api"
+	"github.com/starling-network/starling/client/rest"
+	"github.com/starling-network/starling/node/runs"
+	"github.com/starling-network/starling/web"
 )
 
 // A run is shown while it goes on, with its network, and no more when it is over.
@@ -32,6 +35,7 @@ func TestDashboardOfARun(t *testing.T) {
 		}
 	}
 	var j api.Job
+	var live *liveRun
 	look := sync.OnceFunc(func() {
 		var n api.Network
 		var b api.Blocks
@@ -58,9 +62,11 @@ func TestDashboardOfARun(t *testing.T) {
 		if a.Stake == 0 || len(a.Reasons) == 0 {
 			t.Errorf("%+v", a)
 		}
+		checkChainRuns(t, &chainRuns{view: live.view}, j)
 	})
 	dir := filepath.Join(t.TempDir(), "out")
 	s := mustTrain(t, TrainOptions{Job: smallJob(t), Dir: dir, Web: "127.0.0.1:0",
+		Shown: func(l runs.Live) { live = l.(*liveRun) },
 		Say: func(text string) {
 			if at, ok := strings.CutPrefix(text, "dashboard: "); ok {
 				url = at
@@ -84,5 +90,34 @@ func TestStrangersNeedTokens(t *testing.T) {
 		if err := ServeWeb(t.Context(), t.TempDir(), WebOptions{Listen: listen}); !errors.Is(err, ErrOpenToAll) {
 			t.Errorf("%s: %v", listen, err)
 		}
+	}
+}
+
+// checkChainRuns asks the chain of a run that goes on for its jobs, as the command line does.
+func checkChainRuns(t *testing.T, all *chainRuns, run api.Job) {
+	t.Helper()
+	ctx := t.Context()
+	c := rest.Of(web.New(web.Config{Runs: all}))
+	jobs, err := c.Jobs(ctx, "running", "network")
+	if err != nil || len(jobs) != 1 {
+		t.Errorf("jobs of the network: %v, %v", jobs, err)
+		return
+	}
+	j, err := c.Find(ctx, jobs[0].ID[:len(jobs[0].ID)-2])
+	if err != nil || j.Rounds != run.Rounds || j.Workers != run.Workers || j.BudgetUzen != run.BudgetUzen || j.Round < 1 || j.StateRoot == "" || j.Reason == nil {
+		t.Errorf("%+v, %v, want what is in %+v", j, err, run)
+	}
+	lineage, err := c.Lineage(ctx, j.ID)
+	if err != nil || len(lineage) < j.Round || lineage[j.Round-1].StateRoot != j.StateRoot || len(lineage[0].Signers) == 0 {
+		t.Errorf("%d checkpoints, %v", len(lineage), err)
+	}
+	if x, err := c.Cost(ctx, j.ID); err != nil || x.BudgetUzen != x.PaidUzen+x.FeeUzen+x.RefundedUzen+x.RemainingUzen {
+		t.Errorf("%+v, %v", x, err)
+	}
+	if _, err := c.Log(ctx, j.ID, -1); err == nil || !strings.Contains(err.Error(), "digests only") {
+		t.Errorf("a log on the chain: %v", err)
+	}
+	if _, err := c.Find(ctx, "job-0"); err == nil {
+		t.Error("a job that nobody ordered is found")
 	}
 }

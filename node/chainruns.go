@@ -1,0 +1,196 @@
+package node
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/starling-network/starling/client"
+	"github.com/starling-network/starling/client/api"
+	"github.com/starling-network/starling/node/runs"
+	"github.com/starling-network/starling/protocol/market"
+	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/web"
+)
+
+// chainRuns are the jobs of a network as the chain knows them: web.Runs. The chain has what was ordered, attested, disputed and
+// paid; losses, logs and files are with those who train and with the consumer.
+type chainRuns struct{ view *chainView }
+
+func notOnChain(what, fix string) error {
+	return &web.Failure{Status: http.StatusNotFound, Code: "NOT_ON_CHAIN", Detail: "the chain has no " + what + ": it carries digests only", Fix: fix}
+}
+
+// List implements web.Runs.
+func (r *chainRuns) List(ctx context.Context) ([]api.Job, error) {
+	c, err := r.view.client()
+	if err != nil {
+		return nil, err
+	}
+	orders, err := c.Orders(ctx)
+	if err != nil {
+		return nil, r.view.unanswered(err)
+	}
+	jobs := make([]api.Job, 0, len(orders))
+	for _, o := range orders {
+		jobs = append(jobs, ordered(o))
+	}
+	ids, err := c.Runs(ctx, false)
+	if err != nil {
+		return nil, r.view.unanswered(err)
+	}
+	for _, id := range ids {
+		j, err := r.totals(ctx, c, id)
+		if err != nil {
+			return nil, err
+		}
+		jobs = append(jobs, j)
+	}
+	slices.SortStableFunc(jobs, func(a, b api.Job) int { return cmp.Compare(rank(a), rank(b)) })
+	return jobs, nil
+}
+
+// rank puts what goes on before what is over.
+func rank(j api.Job) int {
+	switch j.State {
+	case "queued":
+		return 0
+	case "running":
+		return 1
+	}
+	return 2
+}
+
+// ordered is an order that waits.
+func ordered(o client.Placed) api.Job {
+	return api.Job{ID: o.ID, Job: o.ID, Name: o.ID, Kind: "network", State: "queued", Rounds: int(o.Terms.Rounds), BudgetUzen: o.Budget,
+		Reason: &api.Reason{Code: o.Why, Text: "it waits: " + strings.ReplaceAll(o.Why, "_", " "), Next: "starling market orders says more, and starling job cancel takes it back"}}
+}
+
+// totals are a run without its records.
+func (r *chainRuns) totals(ctx context.Context, c *client.Client, id string) (j api.Job, err error) {
+	s, err := c.Run(ctx, id)
+	if err != nil {
+		return j, r.view.unanswered(err)
+	}
+	e, err := c.Escrow(ctx, id)
+	if err != nil {
+		return j, r.view.unanswered(err)
+	}
+	return totals(s, e), nil
+}
+
+func totals(s run.State, e market.Escrow) api.Job {
+	j := api.Job{ID: s.Terms.Job, Job: s.Terms.Job, Name: s.Terms.Job, Kind: "network", State: "running", Phase: s.Phase.String(), Round: int(s.Round), Rounds: int(s.Terms.Rounds),
+		Workers: len(s.Active(run.Worker)), BudgetUzen: e.Budget, PaidUzen: e.Paid, FeeUzen: e.Fee, RefundedUzen: e.Refunded}
+	switch s.Phase {
+	case run.Done:
+		j.State, j.Phase, j.Round = "done", "", j.Rounds
+	case run.Halted:
+		j.State, j.Phase = "halted", ""
+		j.Reason = &api.Reason{Code: s.Why, Text: "the run ended before its last round: " + strings.ReplaceAll(s.Why, "_", " "), Next: "see its receipts with starling job receipts"}
+	default:
+		j.Reason = &api.Reason{Code: "training", Text: fmt.Sprintf("round %d of %d is in the phase %s", min(j.Round+1, j.Rounds), j.Rounds, s.Phase)}
+	}
+	return j
+}
+
+// History implements web.Runs.
+func (r *chainRuns) History(ctx context.Context, id string) (*web.History, error) {
+	c, err := r.view.client()
+	if err != nil {
+		return nil, err
+	}
+	h := &web.History{}
+	h.Job, err = r.totals(ctx, c, id)
+	if errors.Is(err, web.ErrNotFound) {
+		return r.order(ctx, c, id)
+	}
+	if err != nil {
+		return nil, err
+	}
+	for round := uint32(1); ; round++ {
+		e, err := c.Lineage(ctx, id, round)
+		if errors.Is(err, client.ErrNotFound) {
+			break
+		}
+		if err != nil {
+			return nil, r.view.unanswered(err)
+		}
+		h.Lineage = append(h.Lineage, shownCheckpoint(newLine(e)))
+	}
+	games, err := c.Disputes(ctx, id)
+	if err != nil {
+		return nil, r.view.unanswered(err)
+	}
+	for _, g := range games {
+		h.Disputes = append(h.Disputes, shownDispute(disputeRecord(g, 0)))
+	}
+	receipts, err := c.Receipts(ctx, id)
+	if err != nil {
+		return nil, r.view.unanswered(err)
+	}
+	h.Receipts = runs.Explain(receipts, h.Disputes)
+	summarize(h)
+	return h, nil
+}
+
+// summarize fills in what the records of a run tell of it.
+func summarize(h *web.History) {
+	j := &h.Job
+	j.Disputes = len(h.Disputes)
+	if n := len(h.Lineage); n > 0 {
+		j.StateRoot, j.Round = h.Lineage[n-1].StateRoot, h.Lineage[n-1].Round
+	}
+	for _, m := range web.Members(h) {
+		j.SlashedUzen += m.SlashedUzen
+		j.Audits.Drawn += m.Audits.Drawn
+		j.Audits.Passed += m.Audits.Passed
+		j.Audits.Failed += m.Audits.Failed
+	}
+	sum := fnv.New64a()
+	fmt.Fprint(sum, j.State, j.Phase, j.Round, j.PaidUzen, j.Workers, len(h.Receipts), len(h.Disputes))
+	h.Version = sum.Sum64()
+}
+
+// order is a job that has no run.
+func (r *chainRuns) order(ctx context.Context, c *client.Client, id string) (*web.History, error) {
+	o, err := c.PlacedOrder(ctx, id)
+	if err != nil {
+		return nil, r.view.unanswered(err)
+	}
+	j := ordered(o)
+	if o.Status == "ended" {
+		j.State, j.Reason = "failed", &api.Reason{Code: o.Why, Text: "the order ended without a run: " + strings.ReplaceAll(o.Why, "_", " ")}
+	}
+	return &web.History{Version: 1, Job: j}, nil
+}
+
+func shownCheckpoint(l Line) api.Checkpoint {
+	p := api.Checkpoint{Round: int(l.Round), StateRoot: l.StateRoot.String(), Checkpoint: l.Checkpoint, Updates: l.Updates}
+	for _, s := range l.Signers {
+		p.Signers = append(p.Signers, api.Signer(s))
+	}
+	return p
+}
+
+// Log implements web.Runs.
+func (r *chainRuns) Log(context.Context, string, int64, int) (api.Log, error) {
+	return api.Log{}, notOnChain("log of a job", "starling worker logs has that of a worker, and the folder of starling train that of the consumer")
+}
+
+// Files implements web.Runs.
+func (r *chainRuns) Files(context.Context, string) ([]api.File, error) {
+	return nil, notOnChain("files of a job", "they are in the folder of who ordered it")
+}
+
+// Open implements web.Runs.
+func (r *chainRuns) Open(context.Context, string, string) (io.ReadSeekCloser, api.File, error) {
+	return nil, api.File{}, notOnChain("files of a job", "they are in the folder of who ordered it")
+}
