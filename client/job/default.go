@@ -1,8 +1,10 @@
 package job
 
 import (
+	"maps"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 )
@@ -130,6 +132,18 @@ var recipes = map[string]struct {
 
 	"allreduce": {"adamw", 1, "none"},
 	"demo":      {"sign", 1, "bf16"},
+}
+
+// Methods are the strategies that strategy.method stands for, in order of their names, with every key that a method sets.
+func Methods() []Strategy {
+	var all []Strategy
+	for _, name := range slices.Sorted(maps.Keys(recipes)) {
+		s := defaults().Strategy
+		s.Method = name
+		s.derive(func(string) bool { return false })
+		all = append(all, s)
+	}
+	return all
 }
 
 func (s *Strategy) derive(given func(path string) bool) {

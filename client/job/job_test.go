@@ -356,3 +356,22 @@ func FuzzParse(f *testing.F) {
 		j.Canonical()
 	})
 }
+
+// Every method that a file may name is listed as the file that names it is read.
+func TestMethodsAreWhatFilesGet(t *testing.T) {
+	all := Methods()
+	for _, m := range all {
+		j, err := Parse([]byte("apiVersion: starling/v1\nkind: TrainingJob\nmodel: {architecture: gpt2}\ndatasets: [{path: a.txt}]\ntraining: {max_steps: 10}\nstrategy: {method: "+m.Method+"}\n"), "job.yaml")
+		if err != nil {
+			t.Errorf("%s: %v", m.Method, err)
+			continue
+		}
+		s := j.Strategy
+		if !reflect.DeepEqual(s.OuterOptimizer, m.OuterOptimizer) || s.Compression != m.Compression || s.Aggregation.Rule != m.Aggregation.Rule || s.ProximalMu != m.ProximalMu {
+			t.Errorf("%s: %+v, a file gets %+v", m.Method, m, s)
+		}
+	}
+	if len(all) != 8 {
+		t.Errorf("%d methods", len(all))
+	}
+}

@@ -5,29 +5,35 @@ import (
 	"slices"
 )
 
-// named are the acts that a researcher can ask for by name.
-var named = map[string]Act{
-	"skips":          Skips{},
-	"trains-less":    TrainsLess{Steps: 1},
-	"wrong-data":     WrongData{},
-	"wrong-rate":     WrongRate{Factor: 2},
-	"copies":         Copies{},
-	"copies-changed": CopiesChanged{},
-	"flips-bit":      FlipsBit{Step: 1},
-	"poisons":        Poisons{Factor: -10},
-	"equivocates":    Equivocates{},
-	"silent":         GoesSilent{},
-	"misattests":     Misattests{},
-	"stamps":         Stamps{},
-	"tampers-state":  TampersState{},
-	"accuses":        Accuses{Segment: 1, Manner: ToTheLeaf},
+// named are the acts that a researcher can ask for by name, and what each is.
+var named = map[string]struct {
+	act   Act
+	about string
+}{
+	"skips":          {Skips{}, "a worker that skips its training"},
+	"trains-less":    {TrainsLess{Steps: 1}, "a worker that takes one inner step of every unit and commits as if it had taken them all"},
+	"wrong-data":     {WrongData{}, "a worker that trains on other examples than its own"},
+	"wrong-rate":     {WrongRate{Factor: 2}, "a worker that trains with twice the learning rate"},
+	"copies":         {Copies{}, "a worker that commits to what another worker of the round has committed to"},
+	"copies-changed": {CopiesChanged{}, "a worker that presents the work of the next unit as its own, with a change that hides it"},
+	"flips-bit":      {FlipsBit{Step: 1}, "a worker that trains as it should, but for one bit of one weight after the first step"},
+	"poisons":        {Poisons{Factor: -10}, "a worker that trains as it should and shares an update that leads away from what it found, ten times over"},
+	"equivocates":    {Equivocates{}, "a worker that commits twice to every unit"},
+	"silent":         {GoesSilent{}, "a worker that does nothing more once it has committed to a unit"},
+	"misattests":     {Misattests{}, "a member that attests to another checkpoint than the updates lead to"},
+	"stamps":         {Stamps{}, "a verifier that passes whatever it is to audit, without a look"},
+	"tampers-state":  {TampersState{}, "a worker that lies about what its units hand on: its updates are led astray a round later"},
+	"accuses":        {Accuses{Segment: 1, Manner: ToTheLeaf}, "a verifier that disputes right work, to the last move"},
 }
 
 // Named returns the act with a name.
 func Named(name string) (Act, bool) {
-	a, ok := named[name]
-	return a, ok
+	n, ok := named[name]
+	return n.act, ok
 }
+
+// About says in words what the act with a name is, or "".
+func About(name string) string { return named[name].about }
 
 // Names lists the names that Named knows, in order. "accuses" and "stamps" are for verifiers.
 func Names() []string { return slices.Sorted(maps.Keys(named)) }
