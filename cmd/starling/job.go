@@ -11,9 +11,10 @@ import (
 )
 
 func (c *cli) job() *cobra.Command {
-	return group("job", "Make job files, and steer jobs on a network", `Make a job file, or steer a job that was ordered on a network. JOB is its name there, as starling market orders and
-starling status show it.`,
-		c.jobImport(), c.jobSchema(),
+	return group("job", "Make job files, see jobs, and steer them", `Make and check job files; see the jobs of a folder of runs, of a server (--api) or of a network (--network); and steer
+a job that was ordered on a network, by its name there, as starling job list and starling market orders show it.`,
+		c.jobList(), c.jobGet(), c.jobWatch(), c.jobLogs(), c.jobEvents(), c.jobMetrics(), c.jobReceipts(), c.jobDisputes(), c.jobLineage(), c.jobWorkers(), c.jobCost(), c.jobCompare(),
+		c.jobExport(), c.jobValidate(), c.jobPlan(), c.jobSubmit(), c.jobImport(), c.jobSchema(),
 		c.jobStep("pause", "Let no further round begin", `Let no further round of a run begin until it is resumed. Rounds under way are finished, checked and paid. A pause
 that takes longer than the network allows ends the job.`, (*client.Client).PauseJob),
 		c.jobStep("resume", "End a pause", "Let the rounds of a paused run begin again.", (*client.Client).ResumeJob),

@@ -31,8 +31,8 @@ func group(name, short, long string, commands ...*cobra.Command) *cobra.Command 
 }
 
 func (c *cli) net() *cobra.Command {
-	return group("net", "Make a network of your own", `Make a network of validators, workers and verifiers that are processes of their own, on one machine or
-on many. docs/operate.md leads through it.`, c.netInit(), c.netCheck())
+	return group("net", "Make a network of your own, and see whether one works", `Make a network of validators, workers and verifiers that are processes of their own, on one machine or
+on many, and see whether one works. docs/operate.md leads through it.`, c.netInit(), c.netHealth(), c.netPeers(), c.netCheck())
 }
 
 func networkFlags(cmd *cobra.Command, o *node.NetworkOptions) {

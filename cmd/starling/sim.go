@@ -83,6 +83,7 @@ receipts.jsonl and lineage.jsonl, the same bytes for the same seed.`,
 	fl.StringVar(&f.dir, "dir", "", "folder for the results")
 	fl.StringVar(&f.events, "events", "", "file for a line about everything that happens")
 	fl.IntVar(&f.threads, "threads", kernel.Cores, "threads of the mathematics; results do not depend on it")
+	cmd.AddCommand(c.simStrategies(), c.simAttacks(), c.simNetworks())
 	return cmd
 }
 

@@ -13,8 +13,8 @@ import (
 )
 
 func (c *cli) stake() *cobra.Command {
-	return group("stake", "Change the stake behind one's work", `Add to the coins that answer for the work of an account, or take some back. They bound how much work it is leased
-at a time, and a conviction takes half of them. docs/market.md has the rules.`, c.stakeAdd(), c.stakeRemove())
+	return group("stake", "See and change the stake behind work", `Add to the coins that answer for the work of an account, or take some back. They bound how much work it is leased
+at a time, and a conviction takes half of them. docs/market.md has the rules.`, c.stakeAdd(), c.stakeRemove(), c.stakeList(), c.stakeSlashes())
 }
 
 func (c *cli) stakeRemove() *cobra.Command {

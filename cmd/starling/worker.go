@@ -17,7 +17,7 @@ import (
 
 func (c *cli) worker() *cobra.Command {
 	return group("worker", "Work for a network, and be paid for it", `Take part in a network with this machine: train units of jobs or do units of others again, and be paid for
-what is verified.`, c.workerUp(), c.workerSchema(), c.workerStatus(), c.workerEarnings(), c.workerExplain(), c.workerDrain(), c.workerIdentity(), c.workerBench(), c.workerReplay())
+what is verified.`, c.workerUp(), c.workerSchema(), c.workerStatus(), c.workerTasks(), c.workerLogs(), c.workerEarnings(), c.workerExplain(), c.workerDrain(), c.workerIdentity(), c.workerBench(), c.workerReplay())
 }
 
 func (c *cli) workerUp() *cobra.Command {

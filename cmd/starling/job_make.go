@@ -1,0 +1,282 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/starling-network/starling/client/api"
+	"github.com/starling-network/starling/client/job"
+	"github.com/starling-network/starling/cmd/starling/terminal"
+	"github.com/starling-network/starling/node"
+	"github.com/starling-network/starling/node/torch"
+)
+
+func (c *cli) jobValidate() *cobra.Command {
+	var set []string
+	var build bool
+	cmd := &cobra.Command{
+		Use:   "validate JOB.yaml",
+		Short: "Find everything that is wrong with a job file",
+		Long: `Check a job file: every key and value, what keys mean for each other, and that the files it names exist. Everything
+wrong is listed at once with its line and column, the reason and the fix, and gives exit code 2. With --build its data
+is tokenized and its programs are made, too. Settings that have no effect are told.
+
+With -o json: {"valid","name","file","job","notes":[TEXT]}, the identifier of the job only with --build.`,
+		Example: `  starling job validate examples/quickstart.yaml
+  starling job validate job.yaml --set training.max_steps=100 --build -o json`,
+		Args: exactly("JOB.yaml"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			j, err := loadJob(args[0], set)
+			if err != nil {
+				return err
+			}
+			v := validity{Valid: true, Name: j.Name, File: args[0], Notes: []string{}}
+			for _, n := range j.Notes {
+				v.Notes = append(v.Notes, n.Place+": "+n.Text)
+			}
+			if build {
+				b, err := node.NewBlueprint(j)
+				if err != nil {
+					return trainError(err)
+				}
+				v.Job = b.JobID()
+			}
+			if c.form.Machine() {
+				return c.tell(one(v, v.Name))
+			}
+			for _, n := range v.Notes {
+				fmt.Println("note: " + n)
+			}
+			_, err = fmt.Println(strings.TrimSpace(args[0] + " is right  " + v.Job))
+			return err
+		},
+	}
+	cmd.Flags().StringArrayVar(&set, "set", nil, "change a key of the job file: KEY=VALUE (repeatable)")
+	cmd.Flags().BoolVar(&build, "build", false, "also read the data and make the programs")
+	return cmd
+}
+
+// validity is what there is to say of a job file without faults.
+type validity struct {
+	Valid bool     `json:"valid"`
+	Name  string   `json:"name"`
+	File  string   `json:"file"`
+	Job   string   `json:"job,omitempty"`
+	Notes []string `json:"notes"`
+}
+
+func (c *cli) jobPlan() *cobra.Command {
+	var set []string
+	var network string
+	var p place
+	cmd := &cobra.Command{
+		Use:   "plan JOB.yaml",
+		Short: "Say what a job will take and cost, and start nothing",
+		Long: `Say what a job will take and cost, as starling train --dry-run does: on this machine, or, with --network, on a network;
+or, with --api, at a server, whose folder of data the file's paths are in.
+
+With -o json: what starling train --dry-run prints, or, with --api, {"id","name","steps","rounds","workers","tokens",
+"flops","parameters","disk_bytes","round_bytes","cost_uzen","budget_uzen","facts":[{"name","value"}],"notes":[TEXT],...}.`,
+		Example: `  starling job plan examples/quickstart.yaml
+  starling job plan job.yaml --network http://127.0.0.1:26601
+  starling job plan job.yaml --api http://127.0.0.1:7300 -o json`,
+		Args: exactly("JOB.yaml"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if !cmd.Flags().Changed("api") {
+				j, err := loadJob(args[0], set)
+				if err != nil {
+					return err
+				}
+				return c.plan(cmd.Context(), j, args[0], network, torch.Options{})
+			}
+			a, spec, err := p.submission(cmd, args[0], set)
+			if err != nil {
+				return err
+			}
+			defer a.close()
+			plan, err := a.Plan(cmd.Context(), spec)
+			if err != nil {
+				return askError(err)
+			}
+			if c.form.Machine() {
+				return c.tell(one(plan, plan.ID))
+			}
+			return printServerPlan(plan, args[0], p.api)
+		},
+	}
+	p.server(cmd)
+	cmd.Flags().StringVar(&network, "network", "", "HTTP interface of a validator: plan for its network")
+	cmd.Flags().StringArrayVar(&set, "set", nil, "change a key of the job file: KEY=VALUE (repeatable)")
+	return cmd
+}
+
+// submission is a job file as a server takes it, with a client of the server.
+func (p place) submission(cmd *cobra.Command, path string, set []string) (*asking, api.Spec, error) {
+	spec := api.Spec{Overrides: set}
+	f, err := os.Open(path)
+	if err == nil {
+		var text []byte
+		text, err = io.ReadAll(io.LimitReader(f, job.MaxFileBytes+1))
+		err = errors.Join(err, f.Close())
+		spec.Config = string(text)
+	}
+	if err != nil {
+		return nil, spec, terminal.WithExit(&terminal.Problem{Code: job.CodeFileNotFound, What: "cannot read the job file " + path, Why: err.Error(), Fix: "check the path; examples/quickstart.yaml is a job file to start from"}, terminal.ExitUsage)
+	}
+	a, err := p.open(cmd, "")
+	return a, spec, err
+}
+
+func printServerPlan(p api.Plan, path, server string) error {
+	w := terminal.NewColumns(os.Stdout, terminal.Table, "JOB", "PARAMETERS", "STEPS", "ROUNDS", "WORKERS", "TOKENS", "COST AT MOST", "BUDGET", "DISK")
+	w.Row(p.ID, terminal.Number(float64(p.Parameters)), p.Steps, p.Rounds, p.Workers, terminal.Number(float64(p.Tokens)), terminal.Zen(p.CostUzen), terminal.Zen(p.BudgetUzen), terminal.Bytes(uint64(p.DiskBytes)))
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	for _, n := range p.Notes {
+		fmt.Println("note: " + n)
+	}
+	_, err := fmt.Printf("\nnext: starling job submit %s --api %s --plan %s\n", path, server, p.ID)
+	return err
+}
+
+func (c *cli) jobSubmit() *cobra.Command {
+	var s api.Submission
+	var set []string
+	var key string
+	var watch bool
+	var p place
+	cmd := &cobra.Command{
+		Use:   "submit JOB.yaml --api URL",
+		Short: "Have a server train a job",
+		Long: `Have the server of starling web train a job: its paths are in the server's folder of data. With --key, the same key gives
+the same job, and has one that stopped go on. With --plan it fails if the job is another than the one that was planned.
+On this machine, and on a network, starling train trains a job.
+
+With -o json: the job as starling job get prints it.`,
+		Example: `  starling job submit job.yaml --api http://127.0.0.1:7300
+  starling job submit job.yaml --api http://127.0.0.1:7300 --key nightly-2030-01-02 --watch
+  starling job submit job.yaml --plan job-7f3a -o name`,
+		Args: exactly("JOB.yaml"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if p.api == "" {
+				return usage(cmd, errors.New("--api is needed: the address of a starling web"))
+			}
+			a, spec, err := p.submission(cmd, args[0], set)
+			if err != nil {
+				return err
+			}
+			defer a.close()
+			s.Spec = spec
+			j, err := a.Submit(cmd.Context(), s, key)
+			if err == nil && watch {
+				j, err = c.watch(cmd, a, j.ID)
+			}
+			switch {
+			case err != nil && cmd.Context().Err() != nil:
+				return terminal.Interrupted("starling job watch " + j.ID + " --api " + p.api)
+			case err != nil:
+				return askError(err)
+			case c.form.Machine() && watch:
+				return nil // it was printed as it went on
+			case c.form.Machine():
+				return c.tell(one(j, j.ID))
+			}
+			return printJob(j)
+		},
+	}
+	p.server(cmd)
+	f := cmd.Flags()
+	f.StringArrayVar(&set, "set", nil, "change a key of the job file: KEY=VALUE (repeatable)")
+	f.StringVar(&s.Name, "name", "", "name of its folder at the server (default: that of the job)")
+	f.StringVar(&s.Plan, "plan", "", "identifier of the plan that was looked at")
+	f.StringVar(&key, "key", "", "Idempotency-Key: the same gives the same job")
+	f.BoolVar(&watch, "watch", false, "follow it until it is over")
+	return cmd
+}
+
+func (c *cli) jobExport() *cobra.Command {
+	var p place
+	var to string
+	var kinds []string
+	cmd := &cobra.Command{
+		Use:   "export JOB --to DIR",
+		Short: "Copy the files of a job: its model, its records, its blobs",
+		Long: `Copy the files of a job into a folder: its model, its records (job.yaml, metrics, lineage, receipts, disputes, log,
+report.html) and, with --files blob, what checkpoints and updates are made of. starling verify checks a copy that has
+records and blobs. A file that is there with the same size is left; nothing else is overwritten.
+
+` + jobNames + `
+
+With -o json: {"to","files":[{"name","kind","bytes","modified"}]}.`,
+		Example: `  starling job export quickstart --to copy
+  starling job export quickstart --to copy --files model --api http://127.0.0.1:7300
+  starling job export quickstart --to copy --files model,record,blob`,
+		Args: exactly("JOB"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if to == "" {
+				return usage(cmd, errors.New("--to is needed: a folder"))
+			}
+			for _, k := range kinds {
+				if !slices.Contains([]string{"model", "record", "blob"}, k) {
+					return usage(cmd, fmt.Errorf("--files %s: there are model, record and blob", k))
+				}
+			}
+			a, j, err := p.find(cmd, args[0])
+			if err != nil {
+				return err
+			}
+			defer a.close()
+			files, err := a.fetch(cmd.Context(), j.ID, to, kinds)
+			if err != nil {
+				return err
+			}
+			return c.printFetched(to, files)
+		},
+	}
+	p.flags(cmd)
+	cmd.Flags().StringVar(&to, "to", "", "folder to write to; it is made if it is missing")
+	cmd.Flags().StringSliceVar(&kinds, "files", []string{"model", "record"}, "which files: model, record, blob")
+	return cmd
+}
+
+// fetch copies the files of a job that are of some kinds.
+func (a *asking) fetch(ctx context.Context, id, to string, kinds []string) ([]api.File, error) {
+	files, err := a.Files(ctx, id)
+	if err != nil {
+		return nil, askError(err)
+	}
+	files = slices.DeleteFunc(files, func(f api.File) bool { return !slices.Contains(kinds, f.Kind) })
+	if len(files) == 0 {
+		return nil, terminal.WithExit(&terminal.Problem{Code: "NO_FILES", What: fmt.Sprintf("the job %s has no files of the kind %s", id, strings.Join(kinds, " or ")), Fix: "wait until it is over; starling job get says where it stands"}, terminal.ExitNotFound)
+	}
+	for _, f := range files {
+		if err := a.SaveFile(ctx, id, f, filepath.Join(to, filepath.FromSlash(f.Name))); err != nil {
+			if errors.Is(err, os.ErrExist) {
+				err = terminal.WithExit(&terminal.Problem{Code: "FILE_EXISTS", What: "cannot write " + f.Name, Why: err.Error(), Fix: "give another --to; nothing is overwritten"}, terminal.ExitConflict)
+			}
+			return nil, askError(err)
+		}
+	}
+	return files, nil
+}
+
+func (c *cli) printFetched(to string, files []api.File) error {
+	if c.form.Machine() {
+		return c.tell(list(map[string]any{"to": to, "files": files}, files, func(f api.File) string { return filepath.Join(to, filepath.FromSlash(f.Name)) }))
+	}
+	var bytes int64
+	for _, f := range files {
+		bytes += f.Bytes
+	}
+	_, err := fmt.Printf("%s: %d files, %s\n", to, len(files), terminal.Bytes(uint64(bytes)))
+	return err
+}

@@ -1,0 +1,36 @@
+package terminal
+
+import (
+	"math"
+	"strings"
+)
+
+// Printable is text of strangers without what moves the cursor or hides: control characters become spaces.
+func Printable(s string) string { return printable(s) }
+
+// levels are the heights of a sketch.
+var levels = []rune("▁▂▃▄▅▆▇█")
+
+// Sketch draws the course of a series in so many letters, between its least value and its largest. What is no number is left
+// out.
+func Sketch(values []float64, width int) string {
+	least, largest := math.Inf(1), math.Inf(-1)
+	for _, v := range values {
+		if known(v) {
+			least, largest = min(least, v), max(largest, v)
+		}
+	}
+	var b strings.Builder
+	for i := range min(width, len(values)) {
+		v := values[i*len(values)/min(width, len(values))]
+		switch {
+		case !known(v):
+			b.WriteByte(' ')
+		case largest == least:
+			b.WriteRune(levels[0])
+		default:
+			b.WriteRune(levels[int((v-least)/(largest-least)*float64(len(levels)-1)+0.5)])
+		}
+	}
+	return b.String()
+}
