@@ -23,9 +23,21 @@ import (
 func main() {
 	startup.Done()
 	node.MakeRoom()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // the second Ctrl-C ends the process at once
-	os.Exit(run(ctx, os.Args[1:]))
+	os.Exit(run(untilInterrupted(), os.Args[1:]))
+}
+
+// untilInterrupted is done with the first Ctrl-C or SIGTERM. Nobody waits for the second, which so ends the process at once,
+// whatever it is doing.
+func untilInterrupted() context.Context {
+	ctx, cancel := context.WithCancel(context.Background())
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		<-signals
+		signal.Stop(signals) // before anybody says that it has heard the first
+		cancel()
+	}()
+	return ctx
 }
 
 func run(ctx context.Context, args []string) int {

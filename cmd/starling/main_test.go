@@ -95,6 +95,17 @@ func untilRound(t *testing.T, c *exec.Cmd, round int) {
 // untilSaid starts the program and waits for a line of its news.
 func untilSaid(t *testing.T, c *exec.Cmd, seen string) {
 	t.Helper()
+	s := news(t, c)
+	says(t, s, seen)
+	go func() { // keep the pipe empty until the process ends
+		for s.Scan() {
+		}
+	}()
+}
+
+// news starts the program and returns its lines.
+func news(t *testing.T, c *exec.Cmd) *bufio.Scanner {
+	t.Helper()
 	pipe, err := c.StderrPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -102,15 +113,16 @@ func untilSaid(t *testing.T, c *exec.Cmd, seen string) {
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
 	}
+	return bufio.NewScanner(pipe)
+}
+
+// says waits for a line of the news.
+func says(t *testing.T, s *bufio.Scanner, seen string) {
+	t.Helper()
 	var lines []string
-	s := bufio.NewScanner(pipe)
 	for s.Scan() {
 		lines = append(lines, s.Text())
 		if strings.Contains(s.Text(), seen) {
-			go func() { // keep the pipe empty until the process ends
-				for s.Scan() {
-				}
-			}()
 			return
 		}
 	}

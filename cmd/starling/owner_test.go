@@ -1,15 +1,19 @@
 package main
 
 import (
+	"bufio"
 	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
+	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/node"
 	"github.com/starling-network/starling/node/doctor"
 )
@@ -19,7 +23,7 @@ import (
 func TestOwnersSeeTheirProcesses(t *testing.T) {
 	job, dir, port := writeJob(t, ""), filepath.Join(t.TempDir(), "net"), freePorts(t)
 	network := fmt.Sprintf("http://127.0.0.1:%d", port+1)
-	up(t, dir, "--workers", "3", "--block-time", "200ms", "--port", fmt.Sprint(port))
+	_, processes := up(t, dir, "--workers", "3", "--block-time", "200ms", "--port", fmt.Sprint(port))
 	ask := func(into any, args ...string) {
 		t.Helper()
 		code, stdout, stderr := starling(t, append(args, "-o", "json")...)
@@ -79,7 +83,7 @@ func TestOwnersSeeTheirProcesses(t *testing.T) {
 		}
 	}
 	replays(t, dir)
-	drains(t, worker, network)
+	drains(t, worker, network, processes["validator-0"])
 }
 
 // replays plays every journal of a network back.
@@ -100,8 +104,8 @@ func replays(t *testing.T, dir string) {
 	}
 }
 
-// drains lets a worker drain, and start again with metrics.
-func drains(t *testing.T, worker, network string) {
+// drains lets a worker drain, start again with metrics, and end at once.
+func drains(t *testing.T, worker, network string, validator int) {
 	t.Helper()
 	if code, stdout, stderr := starling(t, "worker", "drain", "--home", worker); code != 0 || !strings.Contains(stdout, "drains") {
 		t.Fatalf("drain: exit %d\n%s%s", code, stdout, stderr)
@@ -124,8 +128,9 @@ func drains(t *testing.T, worker, network string) {
 	}
 	address := fmt.Sprintf("127.0.0.1:%d", freePorts(t))
 	c := command(t, "worker", "up", "--home", worker, "--network", network, "--metrics", address)
-	untilSaid(t, c, "offers its work")
-	defer func() { _ = c.Process.Kill(); _ = c.Wait() }()
+	s := news(t, c)
+	says(t, s, "offers its work")
+	defer func() { _ = c.Process.Kill() }()
 	answer, err := http.Get("http://" + address + "/metrics")
 	if err != nil {
 		t.Fatal(err)
@@ -136,5 +141,27 @@ func drains(t *testing.T, worker, network string) {
 	}
 	if code, _, stderr := starling(t, "worker", "up", "--home", worker, "--network", network); code != 5 || !strings.Contains(stderr, "HOME_IN_USE") {
 		t.Errorf("a second process over the folder: exit %d\n%s", code, stderr)
+	}
+	interrupts(t, c, s, validator)
+}
+
+// interrupts presses Ctrl-C twice on a worker whose validator does not answer: with the first it drains, which takes as long as
+// that, and with the second it ends at once, as one that Ctrl-C ends does. A shell gives that the exit code 130.
+func interrupts(t *testing.T, c *exec.Cmd, s *bufio.Scanner, validator int) {
+	t.Helper()
+	if err := syscall.Kill(validator, syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = syscall.Kill(validator, syscall.SIGCONT) }()
+	if err := c.Process.Signal(syscall.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+	says(t, s, "draining")
+	if err := c.Process.Signal(syscall.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+	_ = c.Wait() // its state says how it ended
+	if how := c.ProcessState.Sys().(syscall.WaitStatus); !how.Signaled() || 128+int(how.Signal()) != terminal.ExitInterrupted {
+		t.Errorf("the second Ctrl-C: %v", c.ProcessState)
 	}
 }

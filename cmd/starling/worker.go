@@ -137,7 +137,10 @@ it from a first line "# yaml-language-server: $schema=worker.schema.json".`,
 }
 
 func workerError(err error) error {
-	if known := homeError(err); err == nil || known != err {
+	if err == nil {
+		return nil
+	}
+	if known := homeError(err); known != err {
 		return known
 	}
 	if _, ok := errors.AsType[*torch.Error](err); ok {

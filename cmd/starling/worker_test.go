@@ -82,3 +82,10 @@ func TestWorkerFileIsWrong(t *testing.T) {
 		}
 	}
 }
+
+// A worker that has drained ends well.
+func TestWorkerEndsWell(t *testing.T) {
+	if err := workerError(nil); err != nil {
+		t.Error(err)
+	}
+}
