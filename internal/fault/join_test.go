@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"os/exec"
 	"path/filepath"
-	"slices"
 
 	"github.com/starling-network/starling/protocol/reward"
 	"github.com/starling-network/starling/protocol/run"
@@ -14,7 +13,7 @@ import (
 // of the second round after that, and after it has reproduced a unit, at the latest.
 func (n *network) join(j *job) {
 	p := n.newcomer
-	j.hurt = j.run(j.id).Round
+	j.strike()
 	p.start(0)
 	p.ready()
 	var joined, here, began uint32
@@ -37,32 +36,38 @@ func (n *network) join(j *job) {
 	if began > here+2 {
 		j.t.Errorf("it was ready in round %d, and has its first unit in round %d", here+1, began+1)
 	}
-	var said struct {
-		Process struct {
-			Peers []struct {
-				Received uint64 `json:"received_bytes"`
-			} `json:"peers"`
-		} `json:"process"`
-	}
-	out, err := exec.Command(program, "worker", "status", "--home", filepath.Join(n.dir, p.name), "-o", "json").Output()
-	if err != nil || json.Unmarshal(out, &said) != nil {
-		j.t.Fatalf("its status: %v\n%s", err, out)
-	}
 	var gave []uint64
-	for _, l := range said.Process.Peers {
+	for _, l := range n.links(p) {
 		if l.Received > 1000 {
 			gave = append(gave, l.Received)
 		}
 	}
 	if len(gave) < 2 {
-		j.t.Errorf("its bytes came from %d peers: %+v", len(gave), said.Process.Peers)
+		j.t.Errorf("its bytes came from %d peers: %+v", len(gave), n.links(p))
 	}
 	j.note("%s: %d peers gave it %v bytes", p.name, len(gave), gave)
-	n.paid = func(receipts []reward.Receipt) {
-		if !slices.ContainsFunc(receipts, func(r reward.Receipt) bool {
-			return r.Who == p.address && r.Kind == reward.Work && r.Amount > 0 && r.Round == began
-		}) {
-			j.t.Errorf("it is not paid for its unit of round %d", began+1)
-		}
+	j.hurt = began
+	j.expect(p, reward.Verified)
+}
+
+// link is what a worker knows of the way to a peer.
+type link struct {
+	Peer     string `json:"peer"`
+	Relayed  bool   `json:"relayed"`
+	Received uint64 `json:"received_bytes"`
+}
+
+// links are those of a worker that runs, as its owner sees them.
+func (n *network) links(p *process) []link {
+	n.t.Helper()
+	var said struct {
+		Process struct {
+			Peers []link `json:"peers"`
+		} `json:"process"`
 	}
+	out, err := exec.Command(program, "worker", "status", "--home", filepath.Join(n.dir, p.name), "-o", "json").Output()
+	if err != nil || json.Unmarshal(out, &said) != nil {
+		n.t.Fatalf("the status of %s: %v\n%s", p.name, err, out)
+	}
+	return said.Process.Peers
 }

@@ -1,6 +1,7 @@
 package fault
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os/exec"
@@ -16,8 +17,9 @@ const (
 	island   = "island"
 )
 
-// hub is the address of the tests themselves, on the mainland.
-const hub = "10.77.0.1"
+// hub is the address of the tests themselves, on the mainland. It and those of machines look public: a host that only a relay reaches
+// tells nobody about one with a private address.
+const hub = "11.77.0.1"
 
 // furnish makes the namespaces that the tests run in ready for machines: mounts and names of namespaces that end with
 // them, and the bridges.
@@ -57,7 +59,7 @@ var machines atomic.Int32
 func newMachine(t testing.TB) *machine {
 	t.Helper()
 	number := machines.Add(1) + 1
-	return plug(t, fmt.Sprintf("m%d", number), fmt.Sprintf("10.77.0.%d", number))
+	return plug(t, fmt.Sprintf("m%d", number), fmt.Sprintf("11.77.0.%d", number))
 }
 
 // plug plugs in a machine with a name and an address.
@@ -98,6 +100,20 @@ func (m *machine) slow(kbit int) {
 		}
 		m.must(tool("tc", dev+" tbf rate %dkbit burst 16kb latency 200ms", "add", kbit))
 	}
+}
+
+// sent is how many bytes have left the machine through its cable.
+func (m *machine) sent() int64 {
+	m.t.Helper()
+	out, err := exec.Command("ip", "-s", "-j", "link", "show", m.name).Output()
+	m.must(err)
+	var ends []struct {
+		Stats64 struct{ RX struct{ Bytes int64 } } // of the hub's end
+	}
+	if m.must(json.Unmarshal(out, &ends)); len(ends) != 1 {
+		m.t.Fatalf("the cable of %s has the ends %s", m.name, out)
+	}
+	return ends[0].Stats64.RX.Bytes
 }
 
 // lossy delays packets and loses some, both ways.

@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/starling-network/starling/client"
-	"github.com/starling-network/starling/protocol/reward"
 	"github.com/starling-network/starling/protocol/run"
 )
 
@@ -22,7 +21,7 @@ import (
 const (
 	validators = 4 // one may be down
 	workers    = 4
-	blockTime  = "500ms"
+	blockTime  = 500 * time.Millisecond
 )
 
 // network is a network of processes.
@@ -37,9 +36,7 @@ type network struct {
 	consumer   *process // its arguments are those of the job that runs
 	all        []*process
 	jobs       int      // so far
-	set        []string // further arguments of every job
-
-	paid func([]reward.Receipt) // looks at the receipts of a job; may be nil
+	set        []string // further settings of every job from now on
 
 	chain *client.Client // to the first validator
 	hang  func()
@@ -83,6 +80,7 @@ func newNetwork(t testing.TB, separate bool, sizes map[string]int, validator ...
 		n.workers = append(n.workers, add(fmt.Sprintf("worker-%d", i)))
 	}
 	n.verifier, n.consumer, n.newcomer = add("verifier-0"), add("consumer"), add(fmt.Sprintf("worker-%d", workers))
+	n.newcomer.hidden = separate
 	t.Cleanup(n.stop)
 	n.init()
 	for _, v := range n.validators {
@@ -105,8 +103,11 @@ func (n *network) under(t testing.TB) {
 
 // listen are the arguments that say where a process is reached.
 func (p *process) listen() []string {
-	if p.machine == nil {
+	switch {
+	case p.machine == nil:
 		return nil
+	case p.hidden: // it listens on the loopback of its machine only, where nobody else is
+		return []string{"--behind-nat"}
 	}
 	return []string{"--listen", "/ip4/" + p.machine.address + "/tcp/4001,/ip4/" + p.machine.address + "/udp/4001/quic-v1"}
 }
@@ -114,7 +115,7 @@ func (p *process) listen() []string {
 // init makes the folders of the network, and says what its processes are.
 func (n *network) init() {
 	n.t.Helper()
-	args := []string{"net", "init", n.dir, "--validators", fmt.Sprint(validators), "--workers", fmt.Sprint(workers + 1), "--block-time", blockTime, "-o", "json"}
+	args := []string{"net", "init", n.dir, "--validators", fmt.Sprint(validators), "--workers", fmt.Sprint(workers + 1), "--block-time", blockTime.String(), "-o", "json"}
 	if n.validators[0].machine == nil {
 		args = append(args, "--port", fmt.Sprint(freePorts(n.t)))
 	} else {
@@ -140,6 +141,9 @@ func (n *network) init() {
 		w.args = append([]string{"worker", "up", "--home", filepath.Join(n.dir, w.name), "--network", n.rpc[i%validators], "--threads", "1"}, w.listen()...)
 	}
 	n.verifier.args = append(n.verifier.args, "--role", "verifier")
+	if n.verifier.machine != nil {
+		n.verifier.args = append(n.verifier.args, "--relay")
+	}
 }
 
 // members are those who take part in runs.

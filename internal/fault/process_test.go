@@ -23,7 +23,9 @@ type process struct {
 	machine *machine
 	dir     string // in which it runs; "": the one of the tests
 	args    []string
+	hidden  bool   // nobody can dial it: no address of its machine reaches it
 	address string // account of a worker, a verifier, or a consumer
+	diary   diary
 
 	pid    int
 	stdout bytes.Buffer

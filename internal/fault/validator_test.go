@@ -32,7 +32,7 @@ func TestValidators(t *testing.T) {
 	for _, file := range []string{"cs.wal", "application.db", "state.db", "blockstore.db"} {
 		deaths = append(deaths, fault{"truncate_" + file, func(j *job) {
 			v := n.validators[3]
-			j.hurt = j.run(j.id).Round
+			j.strike()
 			v.kill()
 			truncate(j.t, filepath.Join(n.dir, v.name, "data", file))
 			v.start(0)
@@ -41,7 +41,7 @@ func TestValidators(t *testing.T) {
 	}
 	deaths = append(deaths, fault{"kill_a_validator", func(j *job) {
 		v, w := n.validators[1], n.workers[1] // this worker follows the chain at this validator
-		j.hurt = j.run(j.id).Round
+		j.strike()
 		v.kill()
 		j.until("a round without it", func(s run.State) bool { return s.Round > j.hurt+1 })
 		v.start(0)
@@ -50,10 +50,10 @@ func TestValidators(t *testing.T) {
 	}})
 	n.suffer("validators", 18, deaths...)
 	n.suffer("clocks", 12, fault{"wrong_clocks", func(j *job) {
-		j.hurt = j.run(j.id).Round
 		for i, p := range []*process{n.workers[0], n.workers[2], n.validators[3]} {
 			shift := []time.Duration{61 * time.Minute, -61 * time.Minute}[i%2]
 			what := fmt.Sprintf("restarted with its clock wrong by %v", shift)
+			j.strike()
 			p.kill()
 			if i == 2 { // with a slow clock it says so, and ends
 				p.start(-shift)
@@ -74,14 +74,14 @@ func TestValidators(t *testing.T) {
 	}
 	n.suffer("disks", 20, fault{"full_disk_of_a_worker", func(j *job) {
 		w := n.workers[2]
-		j.hurt = j.run(j.id).Round
+		j.strike()
 		free := fill(j.t, filepath.Join(n.dir, w.name))
 		j.until("two rounds", func(s run.State) bool { return s.Round > j.hurt+1 })
 		free()
 		j.back("its disk was full", w)
 	}}, fault{"full_disk_of_a_validator", func(j *job) {
 		v, w := n.validators[2], n.workers[2] // this worker follows the chain at this validator
-		j.hurt = j.run(j.id).Round
+		j.strike()
 		free := fill(j.t, filepath.Join(n.dir, v.name))
 		v.says("DISK_FULL")
 		if said, err := exec.Command(program, "validator", "status", filepath.Join(n.dir, v.name), "-o", "json").CombinedOutput(); err == nil || !strings.Contains(string(said), "DISK_FULL") {
@@ -101,7 +101,7 @@ func TestValidators(t *testing.T) {
 	}})
 }
 
-// caughtUp waits until a validator has the block that the chain is at, and notes in how many rounds from now. It must still have
+// caughtUp waits until a validator has the block that the chain is at, and notes how many rounds after the fault that is. It must still have
 // its vote: the network is to live through the next fault, too.
 func (j *job) caughtUp(what string, v *process) {
 	j.t.Helper()
@@ -114,7 +114,8 @@ func (j *job) caughtUp(what string, v *process) {
 	if err != nil || json.Unmarshal(out, &said) != nil || said.Power == 0 {
 		j.t.Errorf("%s has no vote: %v\n%s", v.name, err, out)
 	}
-	j.note("%s: %s in round %d, back in round %d, recovered in %d rounds", v.name, what, j.hurt+1, from+1, j.run(j.id).Round-from)
+	j.note("%s: %s in round %d, there again in round %d; %d rounds after the fault it has all blocks", v.name, what, j.hurt+1, from+1, j.run(j.id).Round-j.hurt)
+	j.endured()
 }
 
 // truncate cuts off the last bytes that were written to a database or a log: the end of its newest file.

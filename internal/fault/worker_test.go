@@ -4,94 +4,195 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
+	"syscall"
 	"testing"
 	"time"
 
+	"github.com/starling-network/starling/protocol/reward"
 	"github.com/starling-network/starling/protocol/run"
 )
 
-// trains reports whether a worker has a unit of the round that it is not bound to.
-func trains(s run.State, p *process) bool { return s.Phase == run.Train && has(s, p, run.Assigned) }
-
-func has(s run.State, p *process, status run.Status) bool {
-	return slices.ContainsFunc(s.Units, func(u *run.Unit) bool { return u.Worker == p.address && u.Status == status })
-}
-
-// Workers are killed at every stage of a round and started again, or paused, or come while a run goes on. All others go on.
+// Workers are killed at every stage of a round and started again, or come while a run goes on. All others go on, also without the
+// consumer.
 func TestWorkers(t *testing.T) {
 	t.Parallel()
 	n := newNetwork(t, false, nil)
-	first := []fault{{"kill_mid-unit", func(j *job) {
-		w := n.workers[1]
-		j.catch(w, "a unit in training", func(s run.State) bool { return trains(s, w) })
-		w.kill()
-		j.until("the next round", func(s run.State) bool { return s.Round > j.hurt })
-		w.start(0)
-		j.back("killed in training", w)
-	}}, {"kill_the_only_holder", func(j *job) {
-		slow, w := n.workers[2], n.workers[3]
-		j.catch(slow, "a unit in training", func(s run.State) bool { return trains(s, slow) })
-		j.until("a commitment", func(s run.State) bool { return s.Round > j.hurt || has(s, w, run.Committed) })
-		w.kill()
-		slow.resume()
-		j.until("the next round", func(s run.State) bool { return s.Round > j.hurt })
-		w.start(0)
-		j.back("killed with the only copy of its update", w)
-	}}}
+	first := []fault{{"kill_mid-unit", n.killMidUnit}, {"kill_the_only_holder", n.killOnlyHolder}}
 	if !*whole {
 		n.suffer("kill", 12, first...)
 		return
 	}
-	n.suffer("kill", 18, append(first, fault{"kill_mid-upload", func(j *job) {
-		w := n.workers[0]
-		s := j.until("an upload", func(s run.State) bool { return s.Phase == run.Attest && has(s, w, run.Committed) })
-		j.hurt = s.Round
-		w.kill()
-		j.until("the next round", func(s run.State) bool { return s.Round > j.hurt })
-		w.start(0)
-		j.back("killed when others fetched its update", w)
-	}})...)
-	n.suffer("damage", 18, fault{"kill_mid-aggregation", func(j *job) {
-		w := n.workers[1]
-		j.catch(w, "a checkpoint in the making", func(s run.State) bool { return s.Phase == run.Attest && !s.Voted(w.address) })
-		w.kill()
-		j.until("the next round", func(s run.State) bool { return s.Round > j.hurt })
-		w.start(0)
-		j.back("killed while it combined updates", w)
-	}}, fault{"kill_the_verifier", func(j *job) {
-		v := n.verifier
-		j.catch(v, "an audit", func(s run.State) bool { return len(s.Audits(v.address)) > 0 })
-		v.kill()
-		j.after(10)
-		v.start(0)
-		j.back("killed while it audited", v)
-	}}, fault{"corrupt_blobs", func(j *job) {
+	n.suffer("kill", 16, append(first, fault{"kill_mid-upload", n.killMidUpload})...)
+	n.suffer("damage", 18, fault{"kill_mid-aggregation", n.killMidAggregation}, fault{"kill_the_verifier", n.killVerifier}, fault{"corrupt_blobs", func(j *job) {
 		w := n.workers[3]
-		j.hurt = j.run(j.id).Round
+		j.strike()
 		w.kill()
 		corrupt(j.t, filepath.Join(n.dir, w.name, "blobs"))
 		w.start(0)
 		j.back("restarted with every blob on its disk corrupt", w)
 	}})
-	n.suffer("pause", 16, fault{"pause_20_s", func(j *job) {
-		w := n.workers[2]
-		j.catch(w, "a unit in training", func(s run.State) bool { return trains(s, w) })
-		j.pass(20 * time.Second)
-		w.resume()
-		j.back("paused for 20 s", w)
-	}})
 	n.suffer("restart", 7, fault{"restart_everything", func(j *job) {
-		j.hurt = j.run(j.id).Round
 		for _, p := range n.all {
 			p.kill()
 		}
 		n.start()
 		n.consumer.args = append(n.consumer.args, "--resume")
 		n.consumer.start(0)
+		j.strike() // from here on somebody is there to go on
 		j.back("everything was killed and started", n.members()...)
 	}})
 	n.set = []string{"--set", "strategy.workers.max=5"}
-	n.suffer("newcomer", 12, fault{"join", n.join})
+	n.suffer("newcomer", 12, fault{"kill_the_consumer", func(j *job) {
+		n.consumer.kill()
+		j.alone = true
+	}}, fault{"join", n.join})
+}
+
+// In a run whose rounds are reduced in slices workers are paused, killed when they owe a slice, and stopped.
+func TestSlices(t *testing.T) {
+	if !*whole {
+		t.Skip("run with -faults")
+	}
+	t.Parallel()
+	n := newNetwork(t, false, nil)
+	n.set = []string{"--set", "strategy.aggregation.slices=2"}
+	n.suffer("slices", 16, fault{"pause_20_s", func(j *job) {
+		w := n.workers[2]
+		j.catch(w, "a unit in training", func(s run.State) bool { return trains(s, w) }, nil)
+		j.pass(20 * time.Second)
+		w.resume()
+		j.back("paused for 20 s", w)
+	}}, fault{"kill_a_reducer", n.killReducer}, fault{"interrupt", n.interrupt})
+}
+
+// restart starts a process again that was killed, when the round of the fault is over, and waits until it takes part.
+func (j *job) restart(what string, p *process) {
+	j.t.Helper()
+	j.until("the next round", func(s run.State) bool { return s.Round > j.hurt })
+	p.start(0)
+	j.back(what, p)
+}
+
+// killMidUnit kills a worker while it computes a unit, which another does then.
+func (n *network) killMidUnit(j *job) {
+	w := n.workers[1]
+	j.catch(w, "a unit in training", func(s run.State) bool { return trains(s, w) }, func(run.State) bool { return j.doing(w, "train") > 0 })
+	w.kill()
+	j.expect(w, reward.MissedDeadline)
+	j.restart("killed in training", w)
+}
+
+// killOnlyHolder kills a worker that has committed to a unit and shown its update to nobody, because another is not done.
+// Nobody can fetch it, and the unit is done again.
+func (n *network) killOnlyHolder(j *job) {
+	slow, w := n.workers[2], n.workers[3]
+	alone := func(s run.State) bool {
+		return s.Round == j.hurt && s.Phase == run.Train && has(s, w, run.Committed) && len(j.holders(s, w)) == 0
+	}
+	for tries := 1; ; tries++ {
+		j.catch(slow, "a unit in training", func(s run.State) bool { return trains(s, slow) }, nil)
+		j.until("a commitment", func(s run.State) bool { return s.Round > j.hurt || s.Phase != run.Train || has(s, w, run.Committed) })
+		w.pause()
+		if s := j.after(1); alone(s) {
+			j.note("%s: alone with its update after %d tries", w.name, tries)
+			j.strikes(s)
+			break
+		}
+		w.resume()
+		slow.resume()
+	}
+	w.kill()
+	slow.resume()
+	j.expect(w, reward.Unavailable)
+	j.restart("killed with the only copy of its update", w)
+}
+
+// killMidUpload kills a worker when some have its update and some have not: all but the verifier, which sleeps when the others
+// fetch it. The verifier fetches it from those, without whom there is no quorum, and the worker is paid.
+func (n *network) killMidUpload(j *job) {
+	w, late := n.workers[0], n.verifier
+	some := func(s run.State) bool {
+		have := j.holders(s, w)
+		return s.Phase == run.Attest && !s.Voted(w.address) && slices.Contains(have, w) && len(have) > 1 && !slices.Contains(have, late)
+	}
+	for tries := 1; ; tries++ {
+		begun := j.until("units in training", func(s run.State) bool { return s.Phase == run.Train })
+		late.pause()
+		s := j.until("updates to fetch", func(s run.State) bool { return s.Round > begun.Round || s.Phase == run.Attest })
+		if s.Round == begun.Round && j.soon(func() bool { return some(s) }) {
+			w.pause()
+			if s = j.after(2); s.Round == begun.Round && some(s) {
+				j.note("%s: %d of %d others have its update after %d tries", w.name, len(j.holders(s, w))-1, len(n.members())-1, tries)
+				j.strikes(s)
+				break
+			}
+			w.resume()
+		}
+		late.resume()
+	}
+	w.kill()
+	late.resume()
+	j.expect(w, reward.Verified)
+	j.restart("killed when others fetched its update", w)
+}
+
+// killMidAggregation kills a worker while it fetches or combines the updates of a round, its own being with the others.
+func (n *network) killMidAggregation(j *job) {
+	w := n.workers[1]
+	j.catch(w, "a checkpoint in the making", func(s run.State) bool { return s.Phase == run.Attest && !s.Voted(w.address) }, func(run.State) bool {
+		return j.doing(w, "advance") > 0
+	})
+	w.kill()
+	j.restart("killed while it combined updates", w)
+}
+
+// killVerifier kills the only verifier while it executes a unit again.
+func (n *network) killVerifier(j *job) {
+	v := n.verifier
+	j.catch(v, "an audit", func(s run.State) bool { return len(s.Audits(v.address)) > 0 }, func(run.State) bool { return j.doing(v, "check") > 0 })
+	v.kill()
+	j.after(10)
+	v.start(0)
+	j.back("killed while it audited", v)
+}
+
+// killReducer kills a worker that owes a slice of the next checkpoint. Another is drawn for it.
+func (n *network) killReducer(j *job) {
+	w := n.workers[1]
+	reduces := func(s run.State) bool {
+		return s.Phase == run.Reduce && slices.ContainsFunc(s.Slices, func(x run.Slice) bool {
+			return x.Status == run.Reducing && slices.ContainsFunc(x.Reducers, func(r run.Reducer) bool { return r.Member == w.address && r.Seal.IsZero() && !r.Late })
+		})
+	}
+	j.catch(w, "a slice that it is to combine", reduces, nil)
+	w.kill()
+	j.until("another reducer", func(s run.State) bool { return s.Round > j.hurt || !reduces(s) })
+	j.restart("killed with a slice to combine", w)
+}
+
+// interrupt asks a worker by Ctrl-C to end, in the middle of a unit. It hands that in, is paid, takes no other, and ends in good
+// standing when nothing of its work may be questioned any more.
+func (n *network) interrupt(j *job) {
+	w := n.workers[0]
+	j.catch(w, "a unit in training", func(s run.State) bool { return trains(s, w) }, func(run.State) bool { return j.doing(w, "train") > 0 })
+	w.signal(syscall.SIGINT)
+	w.resume()
+	j.until("it to leave", func(s run.State) bool { m, _ := s.Member(w.address); return m.Why == run.WhyLeft })
+	w.end()
+	if w.code != 0 || !strings.HasSuffix(w.tail(1), "drained") {
+		j.t.Errorf("it ended with code %d:\n%s", w.code, w.tail(20))
+	}
+	j.endured()
+	j.expect(w, reward.Verified)
+	last := j.hurt
+	j.paid = append(j.paid, func(receipts []reward.Receipt) {
+		for _, r := range receipts {
+			if r.Who == w.address && r.Kind == reward.Work && r.Round > last && (r.Amount > 0 || r.Reason != reward.Left) {
+				j.t.Errorf("it was told to end in round %d: %+v", last+1, r)
+			}
+		}
+	})
 }
 
 // pass waits until so much time has passed on the chain.
