@@ -83,10 +83,14 @@ func (r *chainRuns) totals(ctx context.Context, c *client.Client, id string) (j 
 	if err != nil {
 		return j, r.view.unanswered(err)
 	}
-	return totals(s, e), nil
+	o, err := c.PlacedOrder(ctx, id)
+	if err != nil {
+		return j, r.view.unanswered(err)
+	}
+	return totals(s, e, o), nil
 }
 
-func totals(s run.State, e market.Escrow) api.Job {
+func totals(s run.State, e market.Escrow, o client.Placed) api.Job {
 	j := api.Job{ID: s.Terms.Job, Job: s.Terms.Job, Name: s.Terms.Job, Kind: "network", State: "running", Phase: s.Phase.String(), Round: int(s.Round), Rounds: int(s.Terms.Rounds),
 		Workers: len(s.Active(run.Worker)), BudgetUzen: e.Budget, PaidUzen: e.Paid, FeeUzen: e.Fee, RefundedUzen: e.Refunded}
 	switch s.Phase {
@@ -96,6 +100,10 @@ func totals(s run.State, e market.Escrow) api.Job {
 		j.State, j.Phase = "halted", ""
 		j.Reason = &api.Reason{Code: s.Why, Text: "the run ended before its last round: " + strings.ReplaceAll(s.Why, "_", " "), Next: "see its receipts with starling job receipts"}
 	default:
+		if o.Status == "paused" {
+			j.Phase, j.Reason = o.Status, &api.Reason{Code: cmp.Or(o.Why, o.Status), Text: "no further round begins: " + strings.ReplaceAll(cmp.Or(o.Why, "its consumer paused it"), "_", " "), Next: "starling job resume ends a pause, and starling job top-up raises the budget"}
+			break
+		}
 		j.Reason = &api.Reason{Code: "training", Text: fmt.Sprintf("round %d of %d is in the phase %s", min(j.Round+1, j.Rounds), j.Rounds, s.Phase)}
 	}
 	return j

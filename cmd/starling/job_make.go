@@ -90,7 +90,10 @@ With -o json: what starling train --dry-run prints, or, with --api, {"id","name"
   starling job plan job.yaml --api http://127.0.0.1:7300 -o json`,
 		Args: exactly("JOB.yaml"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if !cmd.Flags().Changed("api") {
+			if cmd.Flags().Changed("api") && network != "" {
+				return usage(cmd, errors.New("--api and --network are given: one of them says where to look"))
+			}
+			if p.api == "" || network != "" {
 				j, err := loadJob(args[0], set)
 				if err != nil {
 					return err

@@ -131,6 +131,8 @@ func TestJobsAreFound(t *testing.T) {
 		{"job metrics whole --csv --dir " + dir, 0, "kind,round,step"},
 		{"job validate " + filepath.Join(dir, "whole", "job.yaml"), 2, "text.txt"},
 		{"job validate " + filepath.Join(dir, "whole", "job.yaml") + " --set datasets.0.path=../text.txt", 0, "is right"},
+		{"job plan job.yaml --api http://127.0.0.1:1 --network http://127.0.0.1:1", 2, "one of them"},
+		{"job plan " + filepath.Join(dir, "whole", "job.yaml") + " --api http://127.0.0.1:1", 8, "SERVER_UNREACHABLE"},
 		{"job submit " + filepath.Join(dir, "whole", "job.yaml"), 2, "--api"},
 		{"job export half --dir " + dir + " --to " + filepath.Join(dir, "copy") + " --files model", 3, "NO_FILES"},
 		{"job export whole --dir " + dir + " --to " + filepath.Join(dir, "copy"), 0, "files"},
