@@ -80,6 +80,14 @@ func (b *builder) finish() {
 		b.set("model.base_model", "./base")
 		b.leave("model", "the configuration does not name it; correct model.base_model")
 	}
+	if m, ok := b.job["model"].(map[string]any); ok && m["architecture"] == "llama" {
+		config := map[string]any{"hidden_size": 4096, "intermediate_size": 11008, "num_hidden_layers": 32, "num_attention_heads": 32}
+		if n := b.number("sequence_len"); n > 0 {
+			config["max_position_embeddings"] = n
+		}
+		b.set("model.config", config)
+		b.leave("model.config", "the configuration names a model whose numbers it does not have; those of Llama 7B are set, correct them")
+	}
 	if _, ok := b.job["datasets"]; !ok {
 		b.set("datasets", []any{map[string]any{"path": "./data/*.jsonl", "format": "jsonl"}})
 		b.leave("datasets", "the configuration names none on disk; correct the path")
@@ -249,13 +257,30 @@ func schedule(b *builder, v any) error {
 	}
 }
 
+// sameAdamW are names of AdamW with its state in float32, and nearAdamW of what becomes it, with the difference.
+var (
+	sameAdamW = []string{"adamw", "adamw_torch", "adamw_torch_fused", "adamw_torch_xla", "adamw_torch_npu_fused", "adamw_hf", "adamw_apex_fused", "paged_adamw", "paged_adamw_32bit"}
+	nearAdamW = map[string]string{
+		"adamw_bnb_8bit": eightBit, "adamw_8bit": eightBit, "paged_adamw_8bit": eightBit, "adamw_torch_8bit": eightBit,
+		"adamw_torch_4bit": "its state takes 4 bits; that of AdamW here is float32", "adamw_anyprecision": "its state has a precision of its own; that of AdamW here is float32",
+		"adam": "it adds weight decay to the gradient; AdamW, which is set, does not",
+	}
+)
+
+const eightBit = "its state takes 8 bits; that of AdamW here is float32"
+
 // optimizer takes any of the names of AdamW.
 func optimizer(b *builder, v any) error {
 	s := fmt.Sprint(v)
-	if !strings.Contains(strings.ToLower(s), "adamw") && s != "Adam" {
+	name := strings.ToLower(s)
+	why, near := nearAdamW[name]
+	if !near && !slices.Contains(sameAdamW, name) {
 		return fmt.Errorf("%s: the inner optimizer is AdamW", s)
 	}
 	b.set("training.optimizer.name", "adamw")
+	if near {
+		return fmt.Errorf("%s: %s", s, why)
+	}
 	return nil
 }
 

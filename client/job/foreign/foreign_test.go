@@ -49,6 +49,24 @@ func TestConvert(t *testing.T) {
 	}
 }
 
+// An optimizer that is not AdamW as it is here is said to be another, also where AdamW takes its place.
+func TestConvertSaysWhichOptimizer(t *testing.T) {
+	for name, want := range map[string]string{
+		"adamw_torch_fused": "", "AdamW": "", "adamw_bnb_8bit": "8 bits", "Adam": "weight decay", "adafactor": "the inner optimizer is AdamW", "schedule_free_adamw": "the inner optimizer is AdamW",
+	} {
+		made, err := Convert([]byte("base_model: ./base\nmicro_batch_size: 2\nmax_steps: 50\ndatasets: [{path: a.jsonl}]\noptimizer: "+name+"\n"), "x")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if left := strings.Join(made.Left, "\n"); want == "" && left != "" || !strings.Contains(left, want) {
+			t.Errorf("%s: left %q, wanted %q", name, left, want)
+		}
+		if taken := strings.Contains(string(made.File), "name: adamw"); taken == strings.HasPrefix(want, "the inner") {
+			t.Errorf("%s:\n%s", name, made.File)
+		}
+	}
+}
+
 func TestConvertRefuses(t *testing.T) {
 	for name, source := range map[string]string{
 		"nothing": "", "a list": "[1, 2]", "a job of ours": "apiVersion: starling/v1\nkind: TrainingJob\n", "text": "hello", "a number": "7",

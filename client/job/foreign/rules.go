@@ -123,7 +123,7 @@ var torchtitan = rules{
 	"job.dump_folder":                        text("output.dir"),
 	"job.description":                        ignore,
 	"model.name":                             architecture,
-	"model.flavor":                           not("give the numbers of the model under model.config"),
+	"model.flavor":                           not("it is a name that the trainer resolves: give its numbers under model.config"),
 	"model.tokenizer_path":                   text("model.tokenizer"),
 	"optimizer.name":                         optimizer,
 	"optimizer.lr":                           real("training.learning_rate", 1e-12, 10),
