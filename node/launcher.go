@@ -22,6 +22,7 @@ import (
 	"github.com/starling-network/starling/client/job"
 	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/node/runs"
+	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/web"
 )
 
@@ -91,7 +92,8 @@ func (l *launcher) read(s api.Spec) (*job.Job, error) {
 	return j, nil
 }
 
-// Plan implements web.Launcher. It makes the program and tokenizes the data, one plan at a time, and starts nothing.
+// Plan implements web.Launcher. It makes the program, tokenizes the data and takes an inner step, one plan at a time, and starts
+// nothing.
 func (l *launcher) Plan(ctx context.Context, s api.Spec) (api.Plan, error) {
 	j, err := l.read(s)
 	if err != nil {
@@ -111,8 +113,18 @@ func (l *launcher) Plan(ctx context.Context, s api.Spec) (api.Plan, error) {
 	if err != nil {
 		return api.Plan{}, l.refusal(err)
 	}
-	return api.Plan{ID: p.ID, Name: p.Name, Steps: p.Steps, Rounds: p.Rounds, Workers: p.Workers, Tokens: p.Tokens, Flops: p.Flops, Parameters: p.Parameters,
-		DiskBytes: p.Disk, RoundBytes: p.Received, CostUzen: p.Most, BudgetUzen: p.Budget, Facts: runs.Facts(j), Notes: p.Notes}, nil
+	if err := p.tryStep(b); err != nil {
+		return api.Plan{}, l.refusal(err)
+	}
+	p.placeHere(b)
+	made := api.Plan{ID: p.ID, Name: p.Name, Steps: p.Steps, Rounds: p.Rounds, Workers: p.Workers, Tokens: p.Tokens, Flops: p.Flops, Parameters: p.Parameters,
+		DiskBytes: p.Disk, RoundBytes: p.Received, CostUzen: p.Most, BudgetUzen: p.Budget, Facts: runs.Facts(j), Notes: p.Notes,
+		StepSeconds: p.StepTime, Seconds: p.Seconds, MemoryBytes: p.Memory, Placement: *p.Placement, Rejections: []api.Rejection{}}
+	if at := p.Placement; at.Fits == "no" {
+		made.Rejections = append(made.Rejections, api.Rejection{ID: "server", Why: string(market.MemoryTooSmall),
+			Text: fmt.Sprintf("its memory is too small: %d bytes are free, and %d workers and %d verifiers at work take %d", at.FreeBytes, at.Workers, at.Verifiers, at.MemoryBytes)})
+	}
+	return made, nil
 }
 
 // Submit implements web.Launcher. The folder of the job is there before it is answered, so that a server that ends then has

@@ -3,15 +3,16 @@ package node
 import (
 	"context"
 	"errors"
-	"runtime"
 	"time"
 
+	"github.com/starling-network/starling/client/api"
 	"github.com/starling-network/starling/client/job"
 	"github.com/starling-network/starling/compute/kernel"
 	"github.com/starling-network/starling/compute/program"
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/exchange/slice"
+	"github.com/starling-network/starling/node/memory"
 	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/role/engine"
 )
@@ -33,15 +34,17 @@ type Plan struct {
 	Budget     uint64   `json:"budget_uzen"`  //
 	StepTime   float64  `json:"step_seconds"` // of one inner step of one worker, measured here
 	Seconds    float64  `json:"seconds"`      // of training if this machine does all of it; 0: it waits for others
-	Memory     uint64   `json:"memory_bytes"` // of one worker, measured here
+	Memory     uint64   `json:"memory_bytes"` // of one worker
 	Disk       int64    `json:"disk_bytes"`   // of one worker's blobs, at most
 	Received   int64    `json:"round_bytes"`  // that a worker receives in a round
 	Executor   string   `json:"executor"`     // that takes the steps: builtin or torch
 	Notes      []string `json:"notes"`        // settings that have no effect
-	Quote      *Quote   `json:"quote"`        // on a network: who would be taken, and why others would not
+
+	Placement *api.Placement `json:"placement"` // without a network: this machine
+	Quote     *Quote         `json:"quote"`     // on a network: who would be taken, and why others would not
 }
 
-// PlanJob makes a job ready, takes one inner step of it to see how long that takes and how much memory, and starts nothing.
+// PlanJob makes a job ready, takes an inner step of it to see how long that takes, and starts nothing.
 // network is the HTTP interface of a validator, which is asked who would train it, or "".
 func PlanJob(ctx context.Context, j *job.Job, network string) (*Plan, error) {
 	b, err := NewBlueprint(j)
@@ -56,11 +59,26 @@ func PlanJob(ctx context.Context, j *job.Job, network string) (*Plan, error) {
 		return nil, err
 	}
 	if network == "" {
-		p.Seconds = p.StepTime * float64(b.Spec.Steps) * float64(b.Spec.Rounds) * float64(b.Spec.Units) * (1 + float64(auditPPM(j.Strategy.Verification))/1e6)
+		p.placeHere(b)
 		return p, nil
 	}
 	p.Quote, err = b.quote(ctx, network)
 	return p, err
+}
+
+// placeHere says how long this machine takes if it does everything, as Train lets it, and whether it has the memory.
+func (p *Plan) placeHere(b *Blueprint) {
+	p.Seconds = p.StepTime * float64(b.Spec.Steps) * float64(b.Spec.Rounds) * float64(b.Spec.Units) * (1 + float64(auditPPM(b.Job.Strategy.Verification))/1e6)
+	p.Placement = &api.Placement{Workers: int(b.Spec.Units), Verifiers: embeddedVerifiers, Fits: "unknown"}
+	p.Placement.MemoryBytes = p.Memory * uint64(p.Placement.Workers+p.Placement.Verifiers)
+	available, _, ok := memory.Available()
+	if !ok {
+		return
+	}
+	p.Placement.FreeBytes, p.Placement.Fits = available, "yes"
+	if available < p.Placement.MemoryBytes {
+		p.Placement.Fits = "no"
+	}
 }
 
 // plan is what a job will take as far as nothing has to be tried or asked for it.
@@ -98,9 +116,9 @@ func (b *Blueprint) shapes() (shapes []tensor.Shape) {
 	return shapes
 }
 
-// tryStep takes two inner steps, of which the second counts: the first makes what later ones use again.
+// tryStep takes two inner steps, of which the second counts: the first makes what later ones use again. The memory is that of a
+// step, and of the checkpoint that the unit began from.
 func (p *Plan) tryStep(b *Blueprint) error {
-	before := heap()
 	exec, err := program.Compile(b.Step, kernel.Cores)
 	if err != nil {
 		return err
@@ -117,15 +135,9 @@ func (p *Plan) tryStep(b *Blueprint) error {
 		}
 		p.StepTime = time.Since(began).Seconds()
 	}
-	p.Memory = max(heap(), before) - before
-	runtime.KeepAlive(session)
+	p.Memory = uint64(exec.PeakBytes())
+	for _, s := range b.shapes() {
+		p.Memory += uint64(s.Bytes())
+	}
 	return nil
-}
-
-// heap is how many bytes are in use.
-func heap() uint64 {
-	runtime.GC()
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return m.HeapAlloc
 }

@@ -560,7 +560,7 @@ func (*pad) Plan(_ context.Context, s api.Spec) (api.Plan, error) {
 	if s.Config == "panic" {
 		panic("pad broke")
 	}
-	return api.Plan{ID: "job-1", Facts: []api.Fact{}, Notes: []string{}}, nil
+	return api.Plan{ID: "job-1", Facts: []api.Fact{}, Notes: []string{}, Rejections: []api.Rejection{}}, nil
 }
 func (*pad) Submit(_ context.Context, key string, s api.Submission) (string, error) {
 	if s.Name != "" {

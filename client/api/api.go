@@ -292,6 +292,28 @@ type Plan struct {
 	BudgetUzen uint64   `json:"budget_uzen"`
 	Facts      []Fact   `json:"facts"`
 	Notes      []string `json:"notes"` // settings that have no effect
+
+	StepSeconds float64     `json:"step_seconds"` // of one inner step of one worker, measured on the server
+	Seconds     float64     `json:"seconds"`      // of training on the server
+	MemoryBytes uint64      `json:"memory_bytes"` // of one worker
+	Placement   Placement   `json:"placement"`    // who would train it
+	Rejections  []Rejection `json:"rejections"`   // who would not, and why
+}
+
+// Placement is a machine that does the work of all members of a run by itself, and whether it has the memory for it.
+type Placement struct {
+	Workers     int    `json:"workers"`
+	Verifiers   int    `json:"verifiers"`
+	MemoryBytes uint64 `json:"memory_bytes"` // of all of them together, when all are at work
+	FreeBytes   uint64 `json:"free_bytes"`   // of memory, on the machine; 0: not known
+	Fits        string `json:"fits"`         // yes, no or unknown
+}
+
+// Rejection is somebody who would not take a part in a run.
+type Rejection struct {
+	ID   string `json:"id"`
+	Why  string `json:"why"` // stable, such as memory_too_small
+	Text string `json:"text"`
 }
 
 // Model is the model that a finished run left.

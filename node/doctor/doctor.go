@@ -50,7 +50,7 @@ type check struct {
 }
 
 var checks = []check{
-	{"version", version}, {"cpu", processor}, {"memory", memory}, {"disk", disk}, {"loopback", loopback},
+	{"version", version}, {"cpu", processor}, {"memory", ram}, {"disk", disk}, {"loopback", loopback},
 	{"numerics", numerics}, {"chain", chain}, {"clock", clock}, {"keys", keys}, {"lock", lock}, {"listen", listen}, {"nat", nat},
 }
 

@@ -7,12 +7,12 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/starling-network/starling/compute/kernel"
 	space "github.com/starling-network/starling/node/disk"
+	"github.com/starling-network/starling/node/memory"
 )
 
 func version(_ context.Context, o Options) Finding {
@@ -34,10 +34,9 @@ func processor(context.Context, Options) Finding {
 	return f
 }
 
-func memory(context.Context, Options) Finding {
-	available, ok1 := kibibytes("/proc/meminfo", "MemAvailable")
-	total, ok2 := kibibytes("/proc/meminfo", "MemTotal")
-	if !ok1 || !ok2 {
+func ram(context.Context, Options) Finding {
+	available, total, ok := memory.Available()
+	if !ok {
 		return Finding{Level: OK, Text: "unknown on " + runtime.GOOS}
 	}
 	return least(available, gibibyte/2, 2*gibibyte, fmt.Sprintf("%s available of %s", gib(available), gib(total)),
@@ -57,11 +56,6 @@ func field(path, name string) string {
 		}
 	}
 	return ""
-}
-
-func kibibytes(path, name string) (bytes uint64, ok bool) {
-	n, err := strconv.ParseUint(strings.TrimSuffix(field(path, name), " kB"), 10, 54)
-	return n << 10, err == nil
 }
 
 // disk asks about the folder, or the nearest one above it that exists, and writes to it.

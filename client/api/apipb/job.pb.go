@@ -2275,7 +2275,17 @@ type Plan struct {
 	BudgetUzen uint64  `protobuf:"varint,12,opt,name=budget_uzen,json=budgetUzen,proto3" json:"budget_uzen,omitempty"`
 	Facts      []*Fact `protobuf:"bytes,13,rep,name=facts,proto3" json:"facts,omitempty"`
 	// Settings that have no effect.
-	Notes         []string `protobuf:"bytes,14,rep,name=notes,proto3" json:"notes,omitempty"`
+	Notes []string `protobuf:"bytes,14,rep,name=notes,proto3" json:"notes,omitempty"`
+	// Of one inner step of one worker, measured on the server.
+	StepSeconds float64 `protobuf:"fixed64,15,opt,name=step_seconds,json=stepSeconds,proto3" json:"step_seconds,omitempty"`
+	// Of training on the server.
+	Seconds float64 `protobuf:"fixed64,16,opt,name=seconds,proto3" json:"seconds,omitempty"`
+	// Of one worker.
+	MemoryBytes uint64 `protobuf:"varint,17,opt,name=memory_bytes,json=memoryBytes,proto3" json:"memory_bytes,omitempty"`
+	// Who would train it.
+	Placement *Placement `protobuf:"bytes,18,opt,name=placement,proto3" json:"placement,omitempty"`
+	// Who would not, and why.
+	Rejections    []*Rejection `protobuf:"bytes,19,rep,name=rejections,proto3" json:"rejections,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2408,6 +2418,183 @@ func (x *Plan) GetNotes() []string {
 	return nil
 }
 
+func (x *Plan) GetStepSeconds() float64 {
+	if x != nil {
+		return x.StepSeconds
+	}
+	return 0
+}
+
+func (x *Plan) GetSeconds() float64 {
+	if x != nil {
+		return x.Seconds
+	}
+	return 0
+}
+
+func (x *Plan) GetMemoryBytes() uint64 {
+	if x != nil {
+		return x.MemoryBytes
+	}
+	return 0
+}
+
+func (x *Plan) GetPlacement() *Placement {
+	if x != nil {
+		return x.Placement
+	}
+	return nil
+}
+
+func (x *Plan) GetRejections() []*Rejection {
+	if x != nil {
+		return x.Rejections
+	}
+	return nil
+}
+
+// Placement is a machine that does the work of all members of a run by itself, and whether it has the memory for it.
+type Placement struct {
+	state     protoimpl.MessageState `protogen:"open.v1"`
+	Workers   int64                  `protobuf:"varint,1,opt,name=workers,proto3" json:"workers,omitempty"`
+	Verifiers int64                  `protobuf:"varint,2,opt,name=verifiers,proto3" json:"verifiers,omitempty"`
+	// Of all of them together, when all are at work.
+	MemoryBytes uint64 `protobuf:"varint,3,opt,name=memory_bytes,json=memoryBytes,proto3" json:"memory_bytes,omitempty"`
+	// Of memory, on the machine; 0: not known.
+	FreeBytes uint64 `protobuf:"varint,4,opt,name=free_bytes,json=freeBytes,proto3" json:"free_bytes,omitempty"`
+	// Yes, no or unknown.
+	Fits          string `protobuf:"bytes,5,opt,name=fits,proto3" json:"fits,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Placement) Reset() {
+	*x = Placement{}
+	mi := &file_starling_v1_job_proto_msgTypes[25]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Placement) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Placement) ProtoMessage() {}
+
+func (x *Placement) ProtoReflect() protoreflect.Message {
+	mi := &file_starling_v1_job_proto_msgTypes[25]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Placement.ProtoReflect.Descriptor instead.
+func (*Placement) Descriptor() ([]byte, []int) {
+	return file_starling_v1_job_proto_rawDescGZIP(), []int{25}
+}
+
+func (x *Placement) GetWorkers() int64 {
+	if x != nil {
+		return x.Workers
+	}
+	return 0
+}
+
+func (x *Placement) GetVerifiers() int64 {
+	if x != nil {
+		return x.Verifiers
+	}
+	return 0
+}
+
+func (x *Placement) GetMemoryBytes() uint64 {
+	if x != nil {
+		return x.MemoryBytes
+	}
+	return 0
+}
+
+func (x *Placement) GetFreeBytes() uint64 {
+	if x != nil {
+		return x.FreeBytes
+	}
+	return 0
+}
+
+func (x *Placement) GetFits() string {
+	if x != nil {
+		return x.Fits
+	}
+	return ""
+}
+
+// Rejection is somebody who would not take a part in a run.
+type Rejection struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Id    string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// Stable, such as memory_too_small.
+	Why           string `protobuf:"bytes,2,opt,name=why,proto3" json:"why,omitempty"`
+	Text          string `protobuf:"bytes,3,opt,name=text,proto3" json:"text,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Rejection) Reset() {
+	*x = Rejection{}
+	mi := &file_starling_v1_job_proto_msgTypes[26]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Rejection) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Rejection) ProtoMessage() {}
+
+func (x *Rejection) ProtoReflect() protoreflect.Message {
+	mi := &file_starling_v1_job_proto_msgTypes[26]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Rejection.ProtoReflect.Descriptor instead.
+func (*Rejection) Descriptor() ([]byte, []int) {
+	return file_starling_v1_job_proto_rawDescGZIP(), []int{26}
+}
+
+func (x *Rejection) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *Rejection) GetWhy() string {
+	if x != nil {
+		return x.Why
+	}
+	return ""
+}
+
+func (x *Rejection) GetText() string {
+	if x != nil {
+		return x.Text
+	}
+	return ""
+}
+
 // Model is the model that a finished run left.
 type Model struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2432,7 +2619,7 @@ type Model struct {
 
 func (x *Model) Reset() {
 	*x = Model{}
-	mi := &file_starling_v1_job_proto_msgTypes[25]
+	mi := &file_starling_v1_job_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2444,7 +2631,7 @@ func (x *Model) String() string {
 func (*Model) ProtoMessage() {}
 
 func (x *Model) ProtoReflect() protoreflect.Message {
-	mi := &file_starling_v1_job_proto_msgTypes[25]
+	mi := &file_starling_v1_job_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2457,7 +2644,7 @@ func (x *Model) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Model.ProtoReflect.Descriptor instead.
 func (*Model) Descriptor() ([]byte, []int) {
-	return file_starling_v1_job_proto_rawDescGZIP(), []int{25}
+	return file_starling_v1_job_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Model) GetId() string {
@@ -2552,7 +2739,7 @@ type File struct {
 
 func (x *File) Reset() {
 	*x = File{}
-	mi := &file_starling_v1_job_proto_msgTypes[26]
+	mi := &file_starling_v1_job_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2564,7 +2751,7 @@ func (x *File) String() string {
 func (*File) ProtoMessage() {}
 
 func (x *File) ProtoReflect() protoreflect.Message {
-	mi := &file_starling_v1_job_proto_msgTypes[26]
+	mi := &file_starling_v1_job_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2577,7 +2764,7 @@ func (x *File) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use File.ProtoReflect.Descriptor instead.
 func (*File) Descriptor() ([]byte, []int) {
-	return file_starling_v1_job_proto_rawDescGZIP(), []int{26}
+	return file_starling_v1_job_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *File) GetName() string {
@@ -2618,7 +2805,7 @@ type Files struct {
 
 func (x *Files) Reset() {
 	*x = Files{}
-	mi := &file_starling_v1_job_proto_msgTypes[27]
+	mi := &file_starling_v1_job_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2630,7 +2817,7 @@ func (x *Files) String() string {
 func (*Files) ProtoMessage() {}
 
 func (x *Files) ProtoReflect() protoreflect.Message {
-	mi := &file_starling_v1_job_proto_msgTypes[27]
+	mi := &file_starling_v1_job_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2643,7 +2830,7 @@ func (x *Files) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Files.ProtoReflect.Descriptor instead.
 func (*Files) Descriptor() ([]byte, []int) {
-	return file_starling_v1_job_proto_rawDescGZIP(), []int{27}
+	return file_starling_v1_job_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Files) GetFiles() []*File {
@@ -2667,7 +2854,7 @@ type Models struct {
 
 func (x *Models) Reset() {
 	*x = Models{}
-	mi := &file_starling_v1_job_proto_msgTypes[28]
+	mi := &file_starling_v1_job_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2679,7 +2866,7 @@ func (x *Models) String() string {
 func (*Models) ProtoMessage() {}
 
 func (x *Models) ProtoReflect() protoreflect.Message {
-	mi := &file_starling_v1_job_proto_msgTypes[28]
+	mi := &file_starling_v1_job_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2692,7 +2879,7 @@ func (x *Models) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Models.ProtoReflect.Descriptor instead.
 func (*Models) Descriptor() ([]byte, []int) {
-	return file_starling_v1_job_proto_rawDescGZIP(), []int{28}
+	return file_starling_v1_job_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Models) GetModels() []*Model {
@@ -2731,7 +2918,7 @@ type OpenAIModel struct {
 
 func (x *OpenAIModel) Reset() {
 	*x = OpenAIModel{}
-	mi := &file_starling_v1_job_proto_msgTypes[29]
+	mi := &file_starling_v1_job_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2743,7 +2930,7 @@ func (x *OpenAIModel) String() string {
 func (*OpenAIModel) ProtoMessage() {}
 
 func (x *OpenAIModel) ProtoReflect() protoreflect.Message {
-	mi := &file_starling_v1_job_proto_msgTypes[29]
+	mi := &file_starling_v1_job_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2756,7 +2943,7 @@ func (x *OpenAIModel) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OpenAIModel.ProtoReflect.Descriptor instead.
 func (*OpenAIModel) Descriptor() ([]byte, []int) {
-	return file_starling_v1_job_proto_rawDescGZIP(), []int{29}
+	return file_starling_v1_job_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *OpenAIModel) GetId() string {
@@ -2804,7 +2991,7 @@ type Update struct {
 
 func (x *Update) Reset() {
 	*x = Update{}
-	mi := &file_starling_v1_job_proto_msgTypes[30]
+	mi := &file_starling_v1_job_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2816,7 +3003,7 @@ func (x *Update) String() string {
 func (*Update) ProtoMessage() {}
 
 func (x *Update) ProtoReflect() protoreflect.Message {
-	mi := &file_starling_v1_job_proto_msgTypes[30]
+	mi := &file_starling_v1_job_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2829,7 +3016,7 @@ func (x *Update) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Update.ProtoReflect.Descriptor instead.
 func (*Update) Descriptor() ([]byte, []int) {
-	return file_starling_v1_job_proto_rawDescGZIP(), []int{30}
+	return file_starling_v1_job_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Update) GetJob() *Job {
@@ -3090,7 +3277,7 @@ const file_starling_v1_job_proto_rawDesc = "" +
 	"\bfee_uzen\x18\x03 \x01(\x04R\afeeUzen\x12#\n" +
 	"\rrefunded_uzen\x18\x04 \x01(\x04R\frefundedUzen\x12%\n" +
 	"\x0eremaining_uzen\x18\x05 \x01(\x04R\rremainingUzen\x12!\n" +
-	"\fslashed_uzen\x18\x06 \x01(\x04R\vslashedUzen\"\xfd\x02\n" +
+	"\fslashed_uzen\x18\x06 \x01(\x04R\vslashedUzen\"\xcb\x04\n" +
 	"\x04Plan\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x14\n" +
@@ -3111,7 +3298,25 @@ const file_starling_v1_job_proto_rawDesc = "" +
 	"\vbudget_uzen\x18\f \x01(\x04R\n" +
 	"budgetUzen\x12'\n" +
 	"\x05facts\x18\r \x03(\v2\x11.starling.v1.FactR\x05facts\x12\x14\n" +
-	"\x05notes\x18\x0e \x03(\tR\x05notes\"\xe5\x02\n" +
+	"\x05notes\x18\x0e \x03(\tR\x05notes\x12!\n" +
+	"\fstep_seconds\x18\x0f \x01(\x01R\vstepSeconds\x12\x18\n" +
+	"\aseconds\x18\x10 \x01(\x01R\aseconds\x12!\n" +
+	"\fmemory_bytes\x18\x11 \x01(\x04R\vmemoryBytes\x124\n" +
+	"\tplacement\x18\x12 \x01(\v2\x16.starling.v1.PlacementR\tplacement\x126\n" +
+	"\n" +
+	"rejections\x18\x13 \x03(\v2\x16.starling.v1.RejectionR\n" +
+	"rejections\"\x99\x01\n" +
+	"\tPlacement\x12\x18\n" +
+	"\aworkers\x18\x01 \x01(\x03R\aworkers\x12\x1c\n" +
+	"\tverifiers\x18\x02 \x01(\x03R\tverifiers\x12!\n" +
+	"\fmemory_bytes\x18\x03 \x01(\x04R\vmemoryBytes\x12\x1d\n" +
+	"\n" +
+	"free_bytes\x18\x04 \x01(\x04R\tfreeBytes\x12\x12\n" +
+	"\x04fits\x18\x05 \x01(\tR\x04fits\"A\n" +
+	"\tRejection\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x12\x10\n" +
+	"\x03why\x18\x02 \x01(\tR\x03why\x12\x12\n" +
+	"\x04text\x18\x03 \x01(\tR\x04text\"\xe5\x02\n" +
 	"\x05Model\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x1d\n" +
@@ -3164,7 +3369,7 @@ func file_starling_v1_job_proto_rawDescGZIP() []byte {
 	return file_starling_v1_job_proto_rawDescData
 }
 
-var file_starling_v1_job_proto_msgTypes = make([]protoimpl.MessageInfo, 31)
+var file_starling_v1_job_proto_msgTypes = make([]protoimpl.MessageInfo, 33)
 var file_starling_v1_job_proto_goTypes = []any{
 	(*Job)(nil),                   // 0: starling.v1.Job
 	(*Reason)(nil),                // 1: starling.v1.Reason
@@ -3191,23 +3396,25 @@ var file_starling_v1_job_proto_goTypes = []any{
 	(*Log)(nil),                   // 22: starling.v1.Log
 	(*Cost)(nil),                  // 23: starling.v1.Cost
 	(*Plan)(nil),                  // 24: starling.v1.Plan
-	(*Model)(nil),                 // 25: starling.v1.Model
-	(*File)(nil),                  // 26: starling.v1.File
-	(*Files)(nil),                 // 27: starling.v1.Files
-	(*Models)(nil),                // 28: starling.v1.Models
-	(*OpenAIModel)(nil),           // 29: starling.v1.OpenAIModel
-	(*Update)(nil),                // 30: starling.v1.Update
-	(*timestamppb.Timestamp)(nil), // 31: google.protobuf.Timestamp
+	(*Placement)(nil),             // 25: starling.v1.Placement
+	(*Rejection)(nil),             // 26: starling.v1.Rejection
+	(*Model)(nil),                 // 27: starling.v1.Model
+	(*File)(nil),                  // 28: starling.v1.File
+	(*Files)(nil),                 // 29: starling.v1.Files
+	(*Models)(nil),                // 30: starling.v1.Models
+	(*OpenAIModel)(nil),           // 31: starling.v1.OpenAIModel
+	(*Update)(nil),                // 32: starling.v1.Update
+	(*timestamppb.Timestamp)(nil), // 33: google.protobuf.Timestamp
 }
 var file_starling_v1_job_proto_depIdxs = []int32{
 	1,  // 0: starling.v1.Job.reason:type_name -> starling.v1.Reason
 	3,  // 1: starling.v1.Job.audits:type_name -> starling.v1.AuditCounts
-	31, // 2: starling.v1.Job.started:type_name -> google.protobuf.Timestamp
-	31, // 3: starling.v1.Job.updated:type_name -> google.protobuf.Timestamp
+	33, // 2: starling.v1.Job.started:type_name -> google.protobuf.Timestamp
+	33, // 3: starling.v1.Job.updated:type_name -> google.protobuf.Timestamp
 	2,  // 4: starling.v1.Job.facts:type_name -> starling.v1.Fact
 	4,  // 5: starling.v1.Job.parties:type_name -> starling.v1.Party
 	0,  // 6: starling.v1.JobList.jobs:type_name -> starling.v1.Job
-	31, // 7: starling.v1.Metric.time:type_name -> google.protobuf.Timestamp
+	33, // 7: starling.v1.Metric.time:type_name -> google.protobuf.Timestamp
 	8,  // 8: starling.v1.Metrics.axis:type_name -> starling.v1.Axis
 	9,  // 9: starling.v1.Metrics.series:type_name -> starling.v1.Series
 	11, // 10: starling.v1.Checkpoint.signers:type_name -> starling.v1.Signer
@@ -3219,22 +3426,24 @@ var file_starling_v1_job_proto_depIdxs = []int32{
 	3,  // 16: starling.v1.Member.audits:type_name -> starling.v1.AuditCounts
 	20, // 17: starling.v1.Members.members:type_name -> starling.v1.Member
 	2,  // 18: starling.v1.Plan.facts:type_name -> starling.v1.Fact
-	2,  // 19: starling.v1.Model.facts:type_name -> starling.v1.Fact
-	26, // 20: starling.v1.Model.files:type_name -> starling.v1.File
-	20, // 21: starling.v1.Model.contributors:type_name -> starling.v1.Member
-	31, // 22: starling.v1.File.modified:type_name -> google.protobuf.Timestamp
-	26, // 23: starling.v1.Files.files:type_name -> starling.v1.File
-	25, // 24: starling.v1.Models.models:type_name -> starling.v1.Model
-	29, // 25: starling.v1.Models.data:type_name -> starling.v1.OpenAIModel
-	0,  // 26: starling.v1.Update.job:type_name -> starling.v1.Job
-	6,  // 27: starling.v1.Update.metrics:type_name -> starling.v1.Metric
-	10, // 28: starling.v1.Update.checkpoints:type_name -> starling.v1.Checkpoint
-	18, // 29: starling.v1.Update.samples:type_name -> starling.v1.Sample
-	30, // [30:30] is the sub-list for method output_type
-	30, // [30:30] is the sub-list for method input_type
-	30, // [30:30] is the sub-list for extension type_name
-	30, // [30:30] is the sub-list for extension extendee
-	0,  // [0:30] is the sub-list for field type_name
+	25, // 19: starling.v1.Plan.placement:type_name -> starling.v1.Placement
+	26, // 20: starling.v1.Plan.rejections:type_name -> starling.v1.Rejection
+	2,  // 21: starling.v1.Model.facts:type_name -> starling.v1.Fact
+	28, // 22: starling.v1.Model.files:type_name -> starling.v1.File
+	20, // 23: starling.v1.Model.contributors:type_name -> starling.v1.Member
+	33, // 24: starling.v1.File.modified:type_name -> google.protobuf.Timestamp
+	28, // 25: starling.v1.Files.files:type_name -> starling.v1.File
+	27, // 26: starling.v1.Models.models:type_name -> starling.v1.Model
+	31, // 27: starling.v1.Models.data:type_name -> starling.v1.OpenAIModel
+	0,  // 28: starling.v1.Update.job:type_name -> starling.v1.Job
+	6,  // 29: starling.v1.Update.metrics:type_name -> starling.v1.Metric
+	10, // 30: starling.v1.Update.checkpoints:type_name -> starling.v1.Checkpoint
+	18, // 31: starling.v1.Update.samples:type_name -> starling.v1.Sample
+	32, // [32:32] is the sub-list for method output_type
+	32, // [32:32] is the sub-list for method input_type
+	32, // [32:32] is the sub-list for extension type_name
+	32, // [32:32] is the sub-list for extension extendee
+	0,  // [0:32] is the sub-list for field type_name
 }
 
 func init() { file_starling_v1_job_proto_init() }
@@ -3245,14 +3454,14 @@ func file_starling_v1_job_proto_init() {
 	file_starling_v1_job_proto_msgTypes[0].OneofWrappers = []any{}
 	file_starling_v1_job_proto_msgTypes[6].OneofWrappers = []any{}
 	file_starling_v1_job_proto_msgTypes[13].OneofWrappers = []any{}
-	file_starling_v1_job_proto_msgTypes[25].OneofWrappers = []any{}
+	file_starling_v1_job_proto_msgTypes[27].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_starling_v1_job_proto_rawDesc), len(file_starling_v1_job_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   31,
+			NumMessages:   33,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

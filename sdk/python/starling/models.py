@@ -56,11 +56,21 @@ class Plan:
     budget_uzen: int = 0
     facts: List[Dict[str, str]] = field(default_factory=list)
     notes: List[str] = field(default_factory=list)
+    step_seconds: float = 0.0
+    seconds: float = 0.0
+    memory_bytes: int = 0
+    placement: Dict[str, Any] = field(default_factory=dict)
+    rejections: List[Dict[str, str]] = field(default_factory=list)
 
     @property
     def cost(self) -> float:
         """In ZEN."""
         return self.cost_uzen / UZEN
+
+    @property
+    def fits(self) -> Optional[bool]:
+        """Whether the server has the memory to train it, or None if that is not known."""
+        return {"yes": True, "no": False}.get(self.placement.get("fits", ""))
 
 
 @dataclass(frozen=True)
