@@ -1,6 +1,7 @@
 package client
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -20,6 +21,21 @@ const (
 	replyPatience = 20 * time.Second // from the end of the question to the first byte of the answer
 )
 
+// ErrAddress is returned for what is not the address of an HTTP interface.
+var ErrAddress = errors.New("client: not the address of a validator")
+
+// Unreachable is the error of Dial when nobody answers, or only one that is stopped: then it wraps a *Stopped.
+type Unreachable struct {
+	Network string // the addresses
+	Err     error  // of the last one
+}
+
+func (u *Unreachable) Error() string {
+	return fmt.Sprintf("client: cannot reach %s: %v: is a validator running there?", u.Network, u.Err)
+}
+
+func (u *Unreachable) Unwrap() error { return u.Err }
+
 // Dial connects to the HTTP interface of a validator, such as http://127.0.0.1:26657, or, with several addresses that are
 // separated by commas, to the first of these that answers; when it is gone later, the next is asked. The caller stops the
 // connection.
@@ -34,7 +50,7 @@ func Dial(addresses string) (rpcclient.Client, error) {
 	for _, address := range list {
 		u, err := url.Parse(address)
 		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-			return nil, fmt.Errorf("client: %q is not the address of a validator: give one such as http://127.0.0.1:26657", address)
+			return nil, fmt.Errorf("%w: %q: give one such as http://127.0.0.1:26657", ErrAddress, address)
 		}
 		f.places = append(f.places, u)
 	}
@@ -54,7 +70,7 @@ func Dial(addresses string) (rpcclient.Client, error) {
 	} else {
 		_ = answer.Body.Close()
 	}
-	return nil, fmt.Errorf("client: cannot reach %s: %w: is a validator running there?", addresses, failed)
+	return nil, &Unreachable{addresses, failed}
 }
 
 // failover sends every request to the place that answered last, and if it does not any more, or says that it is stopped, to the

@@ -66,6 +66,7 @@ var (
 	ErrNoValidator   = errors.New("the folder holds no validator")
 	ErrIsValidator   = errors.New("the folder holds a validator already")
 	ErrBehind        = errors.New("the validator is not where the others are yet")
+	ErrNoBlock       = errors.New("no block in a minute")
 )
 
 // genesisAge is how old the genesis of a new network is. A validator sleeps until the genesis, by its own clock; one whose
@@ -180,9 +181,9 @@ func ReadNetwork(dir string) (*Network, error) {
 	return n, nil
 }
 
-// AwaitNetwork returns when the validator at an address makes blocks.
-func AwaitNetwork(ctx context.Context, address string) error {
-	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+// AwaitNetwork returns when the validator at an address makes blocks, or ErrNoBlock after a minute.
+func AwaitNetwork(outer context.Context, address string) error {
+	ctx, cancel := context.WithTimeout(outer, time.Minute)
 	defer cancel()
 	for {
 		err := firstBlock(ctx, address)
@@ -191,7 +192,10 @@ func AwaitNetwork(ctx context.Context, address string) error {
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("node: no block from %s in a minute: %w", address, err)
+			if err := outer.Err(); err != nil {
+				return err
+			}
+			return fmt.Errorf("%w from %s: %w", ErrNoBlock, address, err)
 		case <-time.After(200 * time.Millisecond):
 		}
 	}
