@@ -50,7 +50,7 @@ func (t *target) act(cmd *cobra.Command, whose string, do func(context.Context, 
 			Code: "NOT_REGISTERED", What: t.account + " takes no part in the network", Fix: "register it with starling worker up, which stakes what --stake says",
 		}, terminal.ExitNotFound)
 	case err != nil:
-		return unreachable(t.network, homeError(err))
+		return err
 	}
 	return nil
 }
@@ -106,10 +106,10 @@ With -o json: {"address","exists","balance_uzen","transactions","stake_uzen","sl
 			}
 			a, err := node.ReadAccount(cmd.Context(), t.network, address)
 			if err != nil {
-				return unreachable(t.network, err)
+				return err
 			}
 			if c.form.Machine() {
-				return c.form.Print(os.Stdout, a)
+				return c.form.Print(os.Stdout, accountAnswer(a))
 			}
 			w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 			fmt.Fprintf(w, "account\t%s\n", a.Address)
@@ -162,7 +162,7 @@ With -o json: {"from","to","amount_uzen","height","hash"}.`,
 				return err
 			}
 			if c.form.Machine() {
-				return c.form.Print(os.Stdout, map[string]any{"from": t.account, "to": args[0], "amount_uzen": amount, "height": sent.Height, "hash": sent.Hash})
+				return c.form.Print(os.Stdout, sentAnswer(t.account, args[0], amount, sent))
 			}
 			fmt.Printf("%s ZEN went to %s in block %d\n", terminal.Zen(amount), args[0], sent.Height)
 			return nil
@@ -205,7 +205,7 @@ With -o json: {"address","transactions":[{"hash","height","messages","refused","
 			}
 			found, err := node.AccountHistory(cmd.Context(), t.network, address, limit)
 			if err != nil {
-				return unreachable(t.network, err)
+				return err
 			}
 			list := make([]movement, len(found))
 			for i, m := range found {
@@ -215,7 +215,7 @@ With -o json: {"address","transactions":[{"hash","height","messages","refused","
 				}
 			}
 			if c.form.Machine() {
-				return c.form.Print(os.Stdout, map[string]any{"address": address, "transactions": list})
+				return c.form.Print(os.Stdout, historyAnswer(address, list))
 			}
 			return printHistory(list, c.form)
 		},

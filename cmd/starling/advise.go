@@ -31,7 +31,7 @@ func (c *cli) advise(cmd *cobra.Command, path string, f simFlags, opt node.Simul
 		return trainError(err)
 	}
 	if c.form.Machine() {
-		return c.form.Print(os.Stdout, a)
+		return c.form.Print(os.Stdout, adviceAnswer(a))
 	}
 	return printAdvice(a)
 }

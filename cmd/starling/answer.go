@@ -1,68 +1,223 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
+	"strconv"
+	"strings"
 
+	"github.com/starling-network/starling/client"
+	"github.com/starling-network/starling/client/job/foreign"
 	"github.com/starling-network/starling/cmd/starling/terminal"
+	"github.com/starling-network/starling/node"
+	"github.com/starling-network/starling/node/doctor"
+	"github.com/starling-network/starling/node/journal"
+	"github.com/starling-network/starling/protocol/market"
 )
 
-// found is what a command found, as programs get it: as one object, as a line for each thing, and as what things are called.
-type found struct {
-	whole any
-	lines []any
-	names []string
+// What commands answer to programs. Each function says whether an answer is a list, and what of it a script passes on to the next
+// command: -o jsonl and -o name print that.
+
+// figures marks, as its Annotations, a command whose answer has no name: numbers or text that no other command takes.
+var figures = map[string]string{answerKind: "figures"}
+
+const answerKind = "answer"
+
+func figuresAnswer(whole any) terminal.Answer { return terminal.One(whole, "") }
+
+// A run, its plan and its model go by what the next command about them takes.
+
+func planAnswer(p *node.Plan) terminal.Answer { return terminal.One(p, p.ID) }
+
+func trainAnswer(s *node.Summary, dir string) terminal.Answer { return terminal.One(s, dir) }
+
+func verifyAnswer(v *node.Verified, dir string) terminal.Answer { return terminal.One(v, dir) }
+
+func modelAnswer(s shown, dir string) terminal.Answer { return terminal.One(s, dir) }
+
+func cardAnswer(path string, verified bool) terminal.Answer {
+	return terminal.One(map[string]any{"path": path, "verified": verified}, path)
 }
 
-// one is the answer that is one thing. name is what a script passes to the next command about it; "" if nothing is.
-func one(whole any, name string) found {
-	f := found{whole: whole, lines: []any{whole}}
-	if name != "" {
-		f.names = []string{name}
+func serveAnswer(base string, models []string) terminal.Answer {
+	return terminal.One(map[string]any{"base_url": base, "models": models}, base)
+}
+
+func exportAnswer(format, file string, metrics int) terminal.Answer {
+	return terminal.One(map[string]any{"format": format, "file": file, "metrics": metrics}, file)
+}
+
+// explainAnswer is about receipts of one job, which starling explain takes by their numbers.
+func explainAnswer(found []node.Explanation) terminal.Answer {
+	return terminal.Items("receipts", found, func(e node.Explanation) string { return strconv.FormatUint(e.Seq, 10) })
+}
+
+// earningsAnswer is about receipts of many jobs: a name is a job and a number.
+func earningsAnswer(account string, received, lost uint64, found []node.Explanation) terminal.Answer {
+	if found == nil {
+		found = []node.Explanation{}
 	}
-	return f
+	whole := map[string]any{"account": account, "received_uzen": received, "lost_uzen": lost, "receipts": found}
+	return terminal.List(whole, found, func(e node.Explanation) string { return fmt.Sprintf("%s %d", e.Job, e.Seq) })
 }
 
-// list is the answer that is a list: whole is the object that holds it.
-func list[T any](whole any, items []T, name func(T) string) found {
-	f := found{whole: whole}
-	for _, item := range items {
-		f.lines, f.names = append(f.lines, item), append(f.names, name(item))
+// simAnswer goes by its folder, or without one by the state root in which it ended.
+func simAnswer(done []variant, dirs []string, swept bool) terminal.Answer {
+	if !swept {
+		return terminal.One(done[0].Simulation, simName(done[0], dirs, 0))
 	}
-	return f
+	at := -1
+	return terminal.Items("simulations", done, func(v variant) string { at++; return simName(v, dirs, at) })
 }
 
-// items is the answer that is a list and nothing else: whole, it is an object with the list under a key.
-func items[T any](key string, all []T, name func(T) string) found {
-	if all == nil {
-		all = []T{}
+func simName(v variant, dirs []string, i int) string {
+	if i < len(dirs) {
+		return dirs[i]
 	}
-	return list(map[string]any{key: all}, all, name)
+	return v.StateRoot.String()
 }
 
-// tell prints an answer for programs.
-func (c *cli) tell(f found) error {
-	switch c.form {
-	case terminal.JSONL:
-		for _, line := range f.lines {
-			if err := terminal.JSON.Print(os.Stdout, line); err != nil {
-				return err
-			}
+// adviceAnswer is about candidates, which xargs starling train takes as settings.
+func adviceAnswer(a *node.Advice) terminal.Answer {
+	return terminal.List(a, a.Candidates, func(c node.Candidate) string { return "--set '" + strings.Join(c.Set, "' --set '") + "'" })
+}
+
+// Job files.
+
+func initAnswer(file, schema string) terminal.Answer {
+	return terminal.One(map[string]string{"file": file, "schema": schema}, file)
+}
+
+// importAnswer goes by its file, and has no name if it was not written to one.
+func importAnswer(made *foreign.Job, file string) terminal.Answer {
+	return terminal.One(map[string]any{"from": made.From, "file": string(made.File), "left": made.Left}, file)
+}
+
+func templatesAnswer(list []templateLine) terminal.Answer {
+	return terminal.Items("templates", list, func(t templateLine) string { return t.Name })
+}
+
+// documentAnswer is a document that is JSON already, such as a schema or a genesis.
+func documentAnswer(text []byte, name string) terminal.Answer {
+	return terminal.One(json.RawMessage(text), name)
+}
+
+// printDocument writes a document as it is, unless another form is asked for.
+func (c *cli) printDocument(text []byte, name string) error {
+	if c.form.Machine() {
+		return c.form.Print(os.Stdout, documentAnswer(text, name))
+	}
+	_, err := os.Stdout.Write(text)
+	return err
+}
+
+// Accounts and what they do on a network.
+
+func identityAnswer(id identity) terminal.Answer { return terminal.One(id, id.Address) }
+
+func accountAnswer(a *node.Account) terminal.Answer { return terminal.One(a, a.Address) }
+
+func historyAnswer(address string, list []movement) terminal.Answer {
+	return terminal.List(map[string]any{"address": address, "transactions": list}, list, func(m movement) string { return m.Hash })
+}
+
+func sentAnswer(from, to string, amount uint64, r client.Result) terminal.Answer {
+	return terminal.One(map[string]any{"from": from, "to": to, "amount_uzen": amount, "height": r.Height, "hash": r.Hash}, r.Hash)
+}
+
+func stepAnswer(job, verb string) terminal.Answer {
+	return terminal.One(map[string]string{"job": job, "done": verb}, job)
+}
+
+func operatedAnswer(r client.Result) terminal.Answer {
+	return terminal.One(map[string]any{"height": r.Height, "hash": r.Hash}, r.Hash)
+}
+
+func workerAnswer(r *workerReport) terminal.Answer { return terminal.One(r, r.address()) }
+
+func drainAnswer(home string, draining bool) terminal.Answer {
+	return terminal.One(map[string]bool{"draining": draining, "withdrawn": !draining}, home)
+}
+
+func replayAnswer(r *journal.Report, file string) terminal.Answer { return terminal.One(r, file) }
+
+// Networks.
+
+func networkAnswer(n *node.Network, dir string) terminal.Answer { return terminal.One(n, dir) }
+
+func joinAnswer(j *node.Joined) terminal.Answer { return terminal.One(j, j.Home) }
+
+func statusAnswer(s *node.NetworkStatus) terminal.Answer { return terminal.One(s, s.ChainID) }
+
+func validatorAnswer(s *node.ValidatorStatus) terminal.Answer { return terminal.One(s, s.Home) }
+
+func booksAnswer(b *node.Books) terminal.Answer {
+	return terminal.List(b, b.Books, func(book client.Book) string { return book.Module })
+}
+
+func quoteAnswer(q *node.Quote) terminal.Answer { return terminal.One(q, q.Job) }
+
+// offered is an offer as it is matched, for programs.
+type offered struct {
+	ID           string `json:"id"`
+	Role         string `json:"role"`
+	Price        uint64 `json:"price"` // uzen per 10^15 floating-point operations
+	Slots        uint32 `json:"slots"`
+	Since        int64  `json:"since"` // height
+	Class        string `json:"class"`
+	Tier         string `json:"tier"`
+	Memory       uint64 `json:"memory_mib"`
+	Upload       uint64 `json:"upload_kbps"`
+	Region       string `json:"region"`
+	Jurisdiction string `json:"jurisdiction"`
+	Domain       string `json:"domain"`
+	Attested     bool   `json:"attested"`
+	Rate         uint64 `json:"rate"`       // operations a second; 0: not measured
+	Latency      uint32 `json:"latency_ms"` // 0: not measured
+	Cover        uint64 `json:"cover_uzen"` // price of the work that its stake may still stand behind
+}
+
+func offersAnswer(lots []market.Lot) terminal.Answer {
+	lines := make([]offered, len(lots))
+	for i, l := range lots {
+		lines[i] = offered{
+			ID: l.ID, Role: l.Role.String(), Price: l.Price, Slots: l.Slots, Since: l.At, Class: l.Class.String(), Tier: l.Tier.String(), Memory: l.Memory,
+			Upload: l.Upload, Region: l.Region, Jurisdiction: l.Jurisdiction, Domain: l.Domain, Attested: l.Attested, Rate: l.Rate, Latency: l.Latency, Cover: l.Cover,
 		}
-		return nil
-	case terminal.Name:
-		if len(f.names) < len(f.lines) {
-			return terminal.WithExit(&terminal.Problem{Code: "USAGE", What: "nothing in this answer has a name", Fix: "use -o json"}, terminal.ExitUsage)
-		}
-		for _, name := range f.names {
-			if _, err := fmt.Println(name); err != nil {
-				return err
-			}
-		}
-		return nil
 	}
-	return c.form.Print(os.Stdout, f.whole)
+	return terminal.Items("offers", lines, func(o offered) string { return o.ID })
 }
+
+// ordered is an open order, for programs.
+type ordered struct {
+	Job       string `json:"job"`
+	Consumer  string `json:"consumer"`
+	Budget    uint64 `json:"budget_uzen"`
+	PriceCap  uint64 `json:"price_cap"`
+	Workers   uint32 `json:"workers"` // at least
+	Verifiers uint32 `json:"verifiers"`
+	Expires   int64  `json:"expires"` // height; 0: never
+	Why       string `json:"why"`
+}
+
+func ordersAnswer(orders []client.Placed) terminal.Answer {
+	lines := make([]ordered, len(orders))
+	for i, o := range orders {
+		lines[i] = ordered{Job: o.ID, Consumer: o.Consumer, Budget: o.Budget, PriceCap: o.PriceCap, Workers: o.Workers.Min, Verifiers: o.Verifiers, Expires: o.Deadline, Why: o.Why}
+	}
+	return terminal.Items("orders", lines, func(o ordered) string { return o.Job })
+}
+
+// This machine.
+
+func doctorAnswer(r *doctor.Report) terminal.Answer {
+	return terminal.List(r, r.Findings, func(f doctor.Finding) string { return f.Check })
+}
+
+func versionAnswer(v map[string]any, version string) terminal.Answer { return terminal.One(v, version) }
 
 // line prints one of the objects of a stream, on a line, whatever form for programs is asked for.
-func (c *cli) line(object any) error { return terminal.JSON.Print(os.Stdout, object) }
+func (c *cli) line(object any) error {
+	return terminal.JSON.Print(os.Stdout, terminal.One(object, ""))
+}

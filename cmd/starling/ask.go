@@ -78,7 +78,7 @@ func (p place) open(cmd *cobra.Command, data string) (*asking, error) {
 	case errors.Is(err, runs.ErrNoRuns):
 		return nil, terminal.WithExit(&terminal.Problem{Code: "NOT_A_RUN", What: "there is no folder " + p.dir, Fix: "say with --dir where runs are, or ask a server (--api) or a network (--network)"}, terminal.ExitNotFound)
 	case err != nil && p.network != "":
-		return nil, unreachable(p.network, err)
+		return nil, err
 	case err != nil:
 		return nil, askError(err)
 	}
@@ -143,7 +143,7 @@ func askError(err error) error {
 }
 
 // jobCommand is a command about one job: ask answers for it, whole is the answer for programs, and print shows it to people.
-func jobCommand[T any](c *cli, use, short, long, example string, ask func(cmd *cobra.Command, a *asking, j api.Job) (T, error), whole func(T) found, print func(T, terminal.Form) error) *cobra.Command {
+func jobCommand[T any](c *cli, use, short, long, example string, ask func(cmd *cobra.Command, a *asking, j api.Job) (T, error), whole func(T) terminal.Answer, print func(T, terminal.Form) error) *cobra.Command {
 	var p place
 	cmd := &cobra.Command{
 		Use: use + " JOB", Short: short, Example: example,
@@ -160,7 +160,7 @@ func jobCommand[T any](c *cli, use, short, long, example string, ask func(cmd *c
 				return askError(err)
 			}
 			if c.form.Machine() {
-				return c.tell(whole(answer))
+				return c.form.Print(os.Stdout, whole(answer))
 			}
 			return print(answer, c.form)
 		},

@@ -37,6 +37,9 @@ processor and the system can run. The results are the same bits.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(c.benchMatmul(), c.benchTrain(), c.benchGenerate(), c.benchAudit(), c.benchLosses(), c.benchNetwork(), c.benchChain(), c.benchStrategies(), c.benchWeb())
+	for _, measures := range cmd.Commands() {
+		measures.Annotations = figures
+	}
 	return cmd
 }
 
@@ -45,11 +48,7 @@ func threadsFlag(cmd *cobra.Command, threads *int) {
 }
 
 func presetFlag(cmd *cobra.Command, name *string) {
-	var names []string
-	for _, p := range benchmark.Presets {
-		names = append(names, p.Name)
-	}
-	cmd.Flags().StringVar(name, "preset", benchmark.Presets[0].Name, "the model: "+strings.Join(names, ", "))
+	cmd.Flags().StringVar(name, "preset", benchmark.Presets[0].Name, "the model: "+strings.Join(presetNames(), ", "))
 }
 
 // benchError gives the errors of a measurement their exit codes.
@@ -90,7 +89,7 @@ With -o json: {"gflops":{NAME:NUMBER},"gflops_cpu":{NAME:NUMBER},"threads","kern
 				return benchError(cmd, err)
 			}
 			if c.form.Machine() {
-				return c.form.Print(os.Stdout, r)
+				return c.form.Print(os.Stdout, figuresAnswer(r))
 			}
 			w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 			fmt.Fprintf(w, "PRODUCT\tSHAPE\tGFLOP/S\tGFLOP/CPU S\t%d threads, %s\n", r.Threads, r.Kernels)
@@ -139,7 +138,7 @@ With -o json: {"preset","tokens_per_second","cpu_seconds","peak_mib","parameters
 				return benchError(cmd, err)
 			}
 			if c.form.Machine() {
-				return c.form.Print(os.Stdout, r)
+				return c.form.Print(os.Stdout, figuresAnswer(r))
 			}
 			w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 			fmt.Fprintf(w, "PRESET\tPARAMETERS\tBATCH\tTHREADS\tTOKENS/S\tCPU S/STEP\tPEAK MIB\tBUILD MS\tROOT MS\n%s\t%s\t%d x %d\t%d\t%.1f\t%.3f\t%d\t%.1f\t%.1f\n",
@@ -181,7 +180,7 @@ With -o json: {"preset","tokens_per_second","prompt_tokens_per_second","tokens_p
 				return benchError(cmd, err)
 			}
 			if c.form.Machine() {
-				return c.form.Print(os.Stdout, r)
+				return c.form.Print(os.Stdout, figuresAnswer(r))
 			}
 			w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 			fmt.Fprintf(w, "PRESET\tPARAMETERS\tTHREADS\tTOKENS/S\tPROMPT TOKENS/S\tPEAK MIB\n%s\t%s\t%d\t%.1f\t%.1f\t%d\n",
@@ -241,10 +240,10 @@ With -o json: {"preset","steps","threads","train_cpu_seconds","audit_cpu_seconds
 				r.Bars = append(r.Bars, benchmark.Below("run with audits / without", overhead.Ratio(), overheadBar))
 			}
 			if c.form.Machine() {
-				return c.form.Print(os.Stdout, struct {
+				return c.form.Print(os.Stdout, figuresAnswer(struct {
 					*benchmark.AuditReport
 					Overhead *node.Overhead `json:"overhead,omitempty"`
-				}{r, overhead})
+				}{r, overhead}))
 			}
 			w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 			fmt.Fprintf(w, "PRESET\tSTEPS\tTHREADS\tTRAIN CPU S\tAUDIT CPU S\tTRAIN S\tAUDIT S\n%s\t%d\t%d\t%.2f\t%.2f\t%.2f\t%.2f\n",
@@ -291,7 +290,7 @@ With -o json: {"losses":[NUMBER]}.`,
 				return benchError(cmd, err)
 			}
 			if c.form.Machine() {
-				return c.form.Print(os.Stdout, r)
+				return c.form.Print(os.Stdout, figuresAnswer(r))
 			}
 			w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 			fmt.Fprintln(w, "STEP\tLOSS")

@@ -34,7 +34,7 @@ With -o json: {"bars":[{"name","value","bar","holds"}],"table":[{"registered","p
 				return benchError(cmd, err)
 			}
 			if c.form.Machine() {
-				return c.form.Print(os.Stdout, r)
+				return c.form.Print(os.Stdout, figuresAnswer(r))
 			}
 			w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 			fmt.Fprintln(w, "REGISTERED\tCOMMITMENTS/S\tSLOWEST BLOCK\tCPU US EACH")

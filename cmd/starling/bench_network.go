@@ -41,7 +41,7 @@ With -o json: {"bars":[{"name","value","bar","holds"}],"mb_per_second":{NAME:NUM
 				return benchError(cmd, err)
 			}
 			if c.form.Machine() {
-				return c.form.Print(os.Stdout, r)
+				return c.form.Print(os.Stdout, figuresAnswer(r))
 			}
 			w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 			printBars(w, r.Bars)

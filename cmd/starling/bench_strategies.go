@@ -40,7 +40,7 @@ With -o json: {"bars":[{"name","value","bar","holds"}],"losses":[{"name","loss":
 				return benchError(cmd, err)
 			}
 			if c.form.Machine() {
-				return c.form.Print(os.Stdout, r)
+				return c.form.Print(os.Stdout, figuresAnswer(r))
 			}
 			return printStrategies(r)
 		},

@@ -39,7 +39,7 @@ With -o json: {"bars":[{"name","value","bar","holds"}],"browser","paint_ms","sho
 				return benchError(cmd, err)
 			}
 			if c.form.Machine() {
-				return c.form.Print(os.Stdout, r)
+				return c.form.Print(os.Stdout, figuresAnswer(r))
 			}
 			w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 			fmt.Fprintln(w, "FIGURE\tVALUE\tBAR\tHOLDS")

@@ -123,7 +123,7 @@ With -o json: {"files":[{"name","format","field","bytes","sha256","unpacked_byte
 				return dataError(err)
 			}
 			if c.form.Machine() {
-				return c.tell(items("files", reports, func(r dataset.Report) string { return r.Name }))
+				return c.form.Print(os.Stdout, terminal.Items("files", reports, func(r dataset.Report) string { return r.Name }))
 			}
 			return printReports(reports, c.form)
 		},
@@ -177,7 +177,7 @@ With -o json: {"valid","files","documents","faults":[{"file","line","why"}],"mor
 			}
 			v := dataset.Judge(reports)
 			if c.form.Machine() {
-				err = c.tell(list(v, v.Faults, func(f dataset.Fault) string { return fmt.Sprintf("%s:%d", f.File, f.Line) }))
+				err = c.form.Print(os.Stdout, terminal.List(v, v.Faults, func(f dataset.Fault) string { return fmt.Sprintf("%s:%d", f.File, f.Line) }))
 			} else {
 				err = printVerdict(v, c.form)
 			}
@@ -238,7 +238,7 @@ With -o json: {"job","files","bytes","documents","text_bytes","vocab_size","trai
 				return dataError(err)
 			}
 			if c.form.Machine() {
-				return c.tell(one(s, s.Digest))
+				return c.form.Print(os.Stdout, terminal.One(s, s.Digest))
 			}
 			return printStats(s)
 		},
@@ -294,7 +294,7 @@ With -o json: {"path","tokenizer","tokens","vocab_size","bytes","sha256","digest
 				return dataError(err)
 			}
 			if c.form.Machine() {
-				return c.tell(one(made, made.Path))
+				return c.form.Print(os.Stdout, terminal.One(made, made.Path))
 			}
 			_, err = fmt.Printf("%s: %d tokens of %d, %s\n\nin a job file:\n%s", made.Path, made.Tokens, made.Vocab, terminal.Bytes(uint64(made.Bytes)), made.Job)
 			return err
@@ -348,7 +348,7 @@ With -o json: {"id","object","bytes","created_at","filename","purpose","status"}
 			return askError(err)
 		}
 		if c.form.Machine() {
-			return c.tell(one(kept, kept.ID))
+			return c.form.Print(os.Stdout, terminal.One(kept, kept.ID))
 		}
 		_, err = fmt.Printf("%s  %s, %s\n", kept.ID, kept.Filename, terminal.Bytes(uint64(kept.Bytes)))
 		return err
@@ -371,7 +371,7 @@ With -o json: {"files":[{"id","object","bytes","created_at","filename","purpose"
 			return askError(err)
 		}
 		if c.form.Machine() {
-			return c.tell(items("files", files, func(f api.FileObject) string { return f.ID }))
+			return c.form.Print(os.Stdout, terminal.Items("files", files, func(f api.FileObject) string { return f.ID }))
 		}
 		w := terminal.NewColumns(os.Stdout, c.form, "FILE", "NAME", "BYTES", "KEPT SINCE")
 		for _, f := range files {
@@ -396,7 +396,7 @@ With -o json: {"id","object","deleted"}.`,
 			return askError(err)
 		}
 		if c.form.Machine() {
-			return c.tell(one(api.FileDeleted{ID: args[0], Object: "file", Deleted: true}, args[0]))
+			return c.form.Print(os.Stdout, terminal.One(api.FileDeleted{ID: args[0], Object: "file", Deleted: true}, args[0]))
 		}
 		_, err := fmt.Println("removed " + args[0])
 		return err

@@ -170,7 +170,7 @@ func (c *cli) devDown() *cobra.Command {
 				}, terminal.ExitNotFound)
 			}
 			if err := p.Signal(syscall.SIGTERM); err != nil {
-				return err
+				return &terminal.Problem{Code: "NETWORK_NOT_STOPPED", What: fmt.Sprintf("cannot stop process %d", p.Pid), Why: err.Error(), Fix: "stop it as the user who started it"}
 			}
 			for { // its last act is to remove the file
 				if _, err := running(pid); err != nil {

@@ -36,7 +36,7 @@ With -o json: {"account","received_uzen","lost_uzen","receipts":[as of starling 
 			}
 			found, err := node.Earnings(cmd.Context(), t.network, t.account)
 			if err != nil {
-				return unreachable(t.network, err)
+				return err
 			}
 			var received, lost uint64
 			for _, e := range found {
@@ -47,7 +47,7 @@ With -o json: {"account","received_uzen","lost_uzen","receipts":[as of starling 
 				}
 			}
 			if c.form.Machine() {
-				return c.form.Print(os.Stdout, map[string]any{"account": t.account, "received_uzen": received, "lost_uzen": lost, "receipts": found})
+				return c.form.Print(os.Stdout, earningsAnswer(t.account, received, lost, found))
 			}
 			fmt.Printf("%s received %s ZEN and lost %s ZEN of its stake\n", t.account, terminal.Zen(received), terminal.Zen(lost))
 			for _, e := range found {

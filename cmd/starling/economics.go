@@ -73,7 +73,7 @@ func (c *cli) economics() *cobra.Command {
 	var steps uint32
 	cmd := &cobra.Command{
 		Use:   "economics",
-		Short: "What cheating costs, and what honesty costs the network",
+		Short: "What cheating costs, and what honesty costs the network", Annotations: figures,
 		Long: `Reckon whether leaving work undone pays. The work has a number of steps, each audited with the same
 probability p on its own; a network audits work units, so there a step is a unit. An audit of a step
 that was not done always finds it, because re-execution is exact to the bit.
@@ -115,7 +115,7 @@ With -o json: {"stake","reward","cost","audit_rate","steps","cheat_fraction","fa
 			}
 			e := reckoned(w, odds)
 			if c.form.Machine() {
-				return c.form.Print(os.Stdout, e)
+				return c.form.Print(os.Stdout, figuresAnswer(e))
 			}
 			return e.print()
 		},

@@ -51,7 +51,7 @@ counted from 1, amounts in uzen, and the dispute only where there was one:
 				return explainError(err)
 			}
 			if c.form.Machine() {
-				return c.form.Print(os.Stdout, map[string]any{"receipts": found})
+				return c.form.Print(os.Stdout, explainAnswer(found))
 			}
 			for i, e := range found {
 				if i > 0 {

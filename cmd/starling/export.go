@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -15,6 +16,9 @@ import (
 	"github.com/starling-network/starling/node/tracking"
 )
 
+// exportFormats are those of other tools.
+var exportFormats = []string{"csv", "prometheus", "trainer-state", "tensorboard"}
+
 func (c *cli) export() *cobra.Command {
 	var format, file string
 	cmd := &cobra.Command{
@@ -23,12 +27,17 @@ func (c *cli) export() *cobra.Command {
 		Long: `Write the metrics in the output folder of a run in the form of another tool: csv, prometheus (its text format, the
 latest numbers), trainer-state (the trainer_state.json of Hugging Face's Trainer) or tensorboard (a folder of event
 files). Standard output takes all but tensorboard. A job writes a folder of TensorBoard while it runs with
-tracking.tensorboard.`,
+tracking.tensorboard.
+
+With -o json, which needs --file: {"format","file","metrics"}.`,
 		Example: `  starling export out/quickstart --format csv > metrics.csv
   starling export out/quickstart --format tensorboard --file tb
   starling export out/quickstart --format prometheus`,
 		Args: exactly("OUT"),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if c.form.Machine() && file == "" {
+				return usage(cmd, fmt.Errorf("-o %s needs --file: without it, standard output carries the metrics in their own form", c.form))
+			}
 			path := filepath.Join(args[0], "metrics.jsonl")
 			raw, err := os.ReadFile(path)
 			if err != nil {
@@ -39,32 +48,42 @@ tracking.tensorboard.`,
 				return terminal.WithExit(&terminal.Problem{Code: "FILE_UNUSABLE", What: "cannot read " + path, Why: err.Error(), Fix: "see whether another program wrote to it"}, terminal.ExitNotFound)
 			}
 			if format == "tensorboard" {
-				return exportBoard(cmd, file, path, metrics)
+				err = exportBoard(cmd, file, path, metrics)
+			} else {
+				err = exportText(cmd, format, file, args[0], metrics)
 			}
-			var text bytes.Buffer
-			switch format {
-			case "csv":
-				err = tracking.CSV(&text, metrics)
-			case "prometheus":
-				err = tracking.Prometheus(&text, filepath.Base(filepath.Clean(args[0])), metrics)
-			case "trainer-state":
-				err = tracking.TrainerState(&text, metrics)
-			default:
-				return usage(cmd, fmt.Errorf("there is no --format %q: use csv, prometheus, trainer-state or tensorboard", format))
-			}
-			if err != nil {
+			if err != nil || !c.form.Machine() {
 				return err
 			}
-			if file == "" {
-				_, err = os.Stdout.Write(text.Bytes())
-				return err
-			}
-			return os.WriteFile(file, text.Bytes(), 0o644)
+			return c.form.Print(os.Stdout, exportAnswer(format, file, len(metrics)))
 		},
 	}
-	cmd.Flags().StringVar(&format, "format", "csv", "csv, prometheus, trainer-state or tensorboard")
+	cmd.Flags().StringVar(&format, "format", exportFormats[0], strings.Join(exportFormats, ", "))
 	cmd.Flags().StringVar(&file, "file", "", "file, or folder of TensorBoard, to write; \"\" is standard output")
 	return cmd
+}
+
+// exportText writes the metrics of a run to a file, or to standard output.
+func exportText(cmd *cobra.Command, format, file, run string, metrics []api.Metric) (err error) {
+	var text bytes.Buffer
+	switch format {
+	case "csv":
+		err = tracking.CSV(&text, metrics)
+	case "prometheus":
+		err = tracking.Prometheus(&text, filepath.Base(filepath.Clean(run)), metrics)
+	case "trainer-state":
+		err = tracking.TrainerState(&text, metrics)
+	default:
+		return usage(cmd, fmt.Errorf("there is no --format %q: use one of %s", format, strings.Join(exportFormats, ", ")))
+	}
+	if err != nil {
+		return err
+	}
+	if file == "" {
+		_, err = os.Stdout.Write(text.Bytes())
+		return err
+	}
+	return os.WriteFile(file, text.Bytes(), 0o644)
 }
 
 // exportBoard writes an event file. When a metric was measured follows from when the file was written last and how long the

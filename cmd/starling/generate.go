@@ -17,7 +17,7 @@ func (c *cli) generate() *cobra.Command {
 	var opt node.GenerateOptions
 	cmd := &cobra.Command{
 		Use:   "generate MODEL",
-		Short: "Continue text with a trained model",
+		Short: "Continue text with a trained model", Annotations: figures,
 		Long: `Continue a prompt with the model in a folder: the output folder of a run, or a GPT-2 or Llama in Hugging
 Face form (config.json, tokenizer.json, model.safetensors or its shards). Text is written as it comes.
 The same model, prompt and options give the same text on every machine.
@@ -61,11 +61,11 @@ or length.`,
 				fmt.Println(shown)
 				return nil
 			}
-			return c.form.Print(os.Stdout, struct {
+			return c.form.Print(os.Stdout, figuresAnswer(struct {
 				Prompt string `json:"prompt"`
 				Text   string `json:"text"`
 				*node.Generated
-			}{opt.Prompt, text.String(), made})
+			}{opt.Prompt, text.String(), made}))
 		},
 	}
 	f := cmd.Flags()

@@ -61,7 +61,7 @@ key is new.`,
 				id.Phrase = h.Phrase()
 			}
 			if c.form.Machine() {
-				return c.form.Print(os.Stdout, id)
+				return c.form.Print(os.Stdout, identityAnswer(id))
 			}
 			fmt.Printf("account  %s\npeer     %s\n", id.Address, id.PeerID)
 			if id.Phrase != "" {

@@ -79,7 +79,7 @@ func (c *cli) steer(cmd *cobra.Command, home, network, job, verb string, step fu
 		return err
 	}
 	if c.form.Machine() {
-		return c.form.Print(os.Stdout, map[string]string{"job": job, "done": verb})
+		return c.form.Print(os.Stdout, stepAnswer(job, verb))
 	}
 	fmt.Printf("%s: %s is in a block\n", job, verb)
 	return nil

@@ -48,7 +48,7 @@ With -o json: {"jobs":[JOB]}, each as starling job get prints it, without facts 
 				jobs = jobs[:min(limit, len(jobs))]
 			}
 			if c.form.Machine() {
-				return c.tell(list(api.JobList{Jobs: jobs}, jobs, func(j api.Job) string { return j.ID }))
+				return c.form.Print(os.Stdout, terminal.List(api.JobList{Jobs: jobs}, jobs, func(j api.Job) string { return j.ID }))
 			}
 			return printJobs(jobs, c.form)
 		},
@@ -84,7 +84,7 @@ With -o json: {"id","job","name","kind","state","reason":{"code","text","next"},
   starling job get out/quickstart -o json
   starling job get job-7f3a --network http://127.0.0.1:26601`,
 		func(_ *cobra.Command, _ *asking, j api.Job) (api.Job, error) { return j, nil },
-		func(j api.Job) found { return one(j, j.ID) },
+		func(j api.Job) terminal.Answer { return terminal.One(j, j.ID) },
 		func(j api.Job, _ terminal.Form) error { return printJob(j) })
 }
 
@@ -198,7 +198,7 @@ With -o json: {"jobs":[JOB]}, each as starling job get prints it.`,
 				jobs[i] = j
 			}
 			if c.form.Machine() {
-				return c.tell(list(api.JobList{Jobs: jobs}, jobs, func(j api.Job) string { return j.ID }))
+				return c.form.Print(os.Stdout, terminal.List(api.JobList{Jobs: jobs}, jobs, func(j api.Job) string { return j.ID }))
 			}
 			return printComparison(jobs, c.form)
 		},

@@ -50,7 +50,7 @@ With -o json: {"valid","name","file","job","notes":[TEXT]}, the identifier of th
 				v.Job = b.JobID()
 			}
 			if c.form.Machine() {
-				return c.tell(one(v, v.Name))
+				return c.form.Print(os.Stdout, terminal.One(v, v.Name))
 			}
 			for _, n := range v.Notes {
 				fmt.Println("note: " + n)
@@ -84,7 +84,9 @@ func (c *cli) jobPlan() *cobra.Command {
 or, with --api, at a server, whose folder of data the file's paths are in.
 
 With -o json: what starling train --dry-run prints, or, with --api, {"id","name","steps","rounds","workers","tokens",
-"flops","parameters","disk_bytes","round_bytes","cost_uzen","budget_uzen","facts":[{"name","value"}],"notes":[TEXT],...}.`,
+"flops","parameters","disk_bytes","round_bytes","cost_uzen","budget_uzen","facts":[{"name","value"}],"notes":[TEXT],
+"step_seconds","seconds","memory_bytes","placement":{"workers","verifiers","memory_bytes","free_bytes","fits"},
+"rejections":[{"id","why","text"}]}.`,
 		Example: `  starling job plan examples/quickstart.yaml
   starling job plan job.yaml --network http://127.0.0.1:26601
   starling job plan job.yaml --api http://127.0.0.1:7300 -o json`,
@@ -110,7 +112,7 @@ With -o json: what starling train --dry-run prints, or, with --api, {"id","name"
 				return askError(err)
 			}
 			if c.form.Machine() {
-				return c.tell(one(plan, plan.ID))
+				return c.form.Print(os.Stdout, terminal.One(plan, plan.ID))
 			}
 			return printServerPlan(plan, args[0], p.api)
 		},
@@ -143,6 +145,10 @@ func printServerPlan(p api.Plan, path, server string) error {
 	w.Row(p.ID, terminal.Number(float64(p.Parameters)), p.Steps, p.Rounds, p.Workers, terminal.Number(float64(p.Tokens)), terminal.Zen(p.CostUzen), terminal.Zen(p.BudgetUzen), terminal.Bytes(uint64(p.DiskBytes)))
 	if err := w.Flush(); err != nil {
 		return err
+	}
+	fmt.Printf("\nabout %s on the server; memory %s for each worker%s\n", span(p.Seconds), terminal.Bytes(p.MemoryBytes), room(&p.Placement))
+	for _, r := range p.Rejections {
+		fmt.Printf("not taken: %s: %s\n", r.ID, r.Text)
 	}
 	for _, n := range p.Notes {
 		fmt.Println("note: " + n)
@@ -191,7 +197,7 @@ With -o json: the job as starling job get prints it.`,
 			case c.form.Machine() && watch:
 				return nil // it was printed as it went on
 			case c.form.Machine():
-				return c.tell(one(j, j.ID))
+				return c.form.Print(os.Stdout, terminal.One(j, j.ID))
 			}
 			return printJob(j)
 		},
@@ -274,7 +280,7 @@ func (a *asking) fetch(ctx context.Context, id, to string, kinds []string) ([]ap
 
 func (c *cli) printFetched(to string, files []api.File) error {
 	if c.form.Machine() {
-		return c.tell(list(map[string]any{"to": to, "files": files}, files, func(f api.File) string { return filepath.Join(to, filepath.FromSlash(f.Name)) }))
+		return c.form.Print(os.Stdout, terminal.List(map[string]any{"to": to, "files": files}, files, func(f api.File) string { return filepath.Join(to, filepath.FromSlash(f.Name)) }))
 	}
 	var bytes int64
 	for _, f := range files {

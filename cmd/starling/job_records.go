@@ -51,7 +51,7 @@ With -o json: {"steps","axis":{"step","tokens","seconds","uzen"},"series":[{"nam
 				return askError(err)
 			}
 			if c.form.Machine() {
-				return c.tell(list(m, m.Series, func(s api.Series) string { return s.Name }))
+				return c.form.Print(os.Stdout, terminal.List(m, m.Series, func(s api.Series) string { return s.Name }))
 			}
 			return printSeries(m, c.form)
 		},
@@ -86,8 +86,8 @@ With -o json: {"events":[{"round","height","kind","who","text"}]}.`, `  starling
 		func(cmd *cobra.Command, a *asking, j api.Job) ([]rest.Event, error) {
 			return a.Events(cmd.Context(), j.ID)
 		},
-		func(all []rest.Event) found {
-			return items("events", all, func(e rest.Event) string { return strconv.Itoa(e.Round) })
+		func(all []rest.Event) terminal.Answer {
+			return terminal.Items("events", all, func(e rest.Event) string { return strconv.Itoa(e.Round) })
 		},
 		func(all []rest.Event, f terminal.Form) error {
 			w := terminal.NewColumns(os.Stdout, f, "ROUND", "WHAT", "WHO", "TEXT", "+HEIGHT")
@@ -111,8 +111,8 @@ With -o json: {"receipts":[{"seq","height","round","unit","who","role","kind","f
 			r, err := a.Receipts(cmd.Context(), j.ID, who, kind, zero)
 			return api.Receipts{Receipts: r, Total: len(r)}, err
 		},
-		func(r api.Receipts) found {
-			return list(r, r.Receipts, func(x api.Receipt) string { return strconv.FormatUint(x.Seq, 10) })
+		func(r api.Receipts) terminal.Answer {
+			return terminal.List(r, r.Receipts, func(x api.Receipt) string { return strconv.FormatUint(x.Seq, 10) })
 		},
 		func(r api.Receipts, f terminal.Form) error {
 			w := terminal.NewColumns(os.Stdout, f, "SEQ", "ROUND", "UNIT", "KIND", "WHO", "AMOUNT", "WHY", "+FEE", "+FLOPS", "+PRICE", "+HEIGHT", "+TO DO")
@@ -139,8 +139,8 @@ With -o json: {"disputes":[{"worker","challenger","round","unit","verdict","reas
 			d, err := a.Disputes(cmd.Context(), j.ID)
 			return api.Disputes{Disputes: d}, err
 		},
-		func(d api.Disputes) found {
-			return list(d, d.Disputes, func(x api.Dispute) string { return x.Worker })
+		func(d api.Disputes) terminal.Answer {
+			return terminal.List(d, d.Disputes, func(x api.Dispute) string { return x.Worker })
 		},
 		func(d api.Disputes, f terminal.Form) error {
 			w := terminal.NewColumns(os.Stdout, f, "ROUND", "UNIT", "HEIGHT", "BY", "WHAT")
@@ -165,8 +165,8 @@ With -o json: {"checkpoints":[{"round","state_root","checkpoint","updates":[CID]
 			l, err := a.Lineage(cmd.Context(), j.ID)
 			return api.Lineage{Checkpoints: l, Total: len(l)}, err
 		},
-		func(l api.Lineage) found {
-			return list(l, l.Checkpoints, func(p api.Checkpoint) string { return p.Checkpoint })
+		func(l api.Lineage) terminal.Answer {
+			return terminal.List(l, l.Checkpoints, func(p api.Checkpoint) string { return p.Checkpoint })
 		},
 		func(l api.Lineage, f terminal.Form) error {
 			w := terminal.NewColumns(os.Stdout, f, "ROUND", "STATE ROOT", "CHECKPOINT", "UPDATES", "SIGNED BY", "+SIGNERS")
@@ -190,7 +190,9 @@ With -o json: {"members":[{"id","role","units","paid_receipts","zero_receipts","
 		func(cmd *cobra.Command, a *asking, j api.Job) (api.Members, error) {
 			return a.Members(cmd.Context(), j.ID)
 		},
-		func(m api.Members) found { return list(m, m.Members, func(x api.Member) string { return x.ID }) },
+		func(m api.Members) terminal.Answer {
+			return terminal.List(m, m.Members, func(x api.Member) string { return x.ID })
+		},
 		func(m api.Members, f terminal.Form) error {
 			w := terminal.NewColumns(os.Stdout, f, "MEMBER", "ROLE", "UNITS", "AUDITS", "SIGNED", "PAID", "SLASHED", "ZEROS", "+WHY ZERO")
 			for _, x := range m.Members {
@@ -209,7 +211,7 @@ With -o json: {"budget_uzen","paid_uzen","fee_uzen","refunded_uzen","remaining_u
 			x, err := a.Cost(cmd.Context(), j.ID)
 			return cost{j.ID, x}, err
 		},
-		func(x cost) found { return one(x, x.Job) },
+		func(x cost) terminal.Answer { return terminal.One(x, x.Job) },
 		func(x cost, f terminal.Form) error {
 			w := terminal.NewColumns(os.Stdout, f, "BUDGET", "PAID", "FEE", "REFUNDED", "REMAINING", "SLASHED")
 			w.Row(terminal.Zen(x.BudgetUzen), terminal.Zen(x.PaidUzen), terminal.Zen(x.FeeUzen), terminal.Zen(x.RefundedUzen), terminal.Zen(x.RemainingUzen), terminal.Zen(x.SlashedUzen))

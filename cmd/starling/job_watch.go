@@ -147,7 +147,7 @@ With -o json: {"lines":[TEXT],"from","to","size"}, offsets in bytes; with -o jso
 				if err != nil {
 					return askError(err)
 				}
-				return c.tell(one(l, ""))
+				return c.form.Print(os.Stdout, terminal.One(l, ""))
 			}
 			if !follow {
 				l, err := a.Log(cmd.Context(), j.ID, -tail)

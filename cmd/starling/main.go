@@ -42,15 +42,20 @@ func untilInterrupted() context.Context {
 
 func run(ctx context.Context, args []string) int {
 	c := &cli{}
-	root := c.root()
-	root.SetArgs(args)
-	err := root.ExecuteContext(ctx)
+	err := c.execute(ctx, args)
 	if err != nil {
 		if printErr := terminal.PrintError(os.Stderr, err, c.form.Machine()); printErr != nil {
 			fmt.Fprintln(os.Stderr, err)
 		}
 	}
 	return terminal.ExitCode(err)
+}
+
+// execute runs a command, and explains the error that it returns.
+func (c *cli) execute(ctx context.Context, args []string) error {
+	root := c.root()
+	root.SetArgs(args)
+	return cause(interrupted(ctx, root.ExecuteContext(ctx), ""))
 }
 
 // cli holds the flags that every command has.
@@ -79,30 +84,28 @@ one tile of one operator that the chain recomputes, liars lose their stake, and 
 		SuggestionsMinimumDistance: 2,
 		SilenceUsage:               true,
 		SilenceErrors:              true,
-		PersistentPreRunE:          func(*cobra.Command, []string) error { return c.prepare() },
+		PersistentPreRunE:          func(cmd *cobra.Command, _ []string) error { return c.prepare(cmd) },
 	}
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return usage(cmd, err) })
 	f := root.PersistentFlags()
 	f.StringVarP((*string)(&c.form), "output", "o", string(terminal.Table), "what standard output carries: "+forms(", "))
 	f.BoolVarP(&c.quiet, "quiet", "q", false, "show no progress")
 	root.AddCommand(c.init(), c.train(), c.status(), c.net(), c.validator(), c.worker(), c.market(), c.job(), c.data(), c.account(), c.stake(), c.dev(), c.sim(), c.verify(), c.generate(), c.model(), c.export(), c.explain(), c.web(), c.economics(), c.bench(), c.doctor(), c.version(), man(root), exitCodes())
+	complete(root)
 	return root
 }
 
-func forms(between string) string {
-	names := make([]string, len(terminal.Forms))
-	for i, f := range terminal.Forms {
-		names[i] = string(f)
-	}
-	return strings.Join(names, between)
-}
+func forms(between string) string { return strings.Join(formNames(), between) }
 
 // prepare checks the global flags and chooses the kernels.
-func (c *cli) prepare() error {
+func (c *cli) prepare(cmd *cobra.Command) error {
 	if !slices.Contains(terminal.Forms, c.form) {
 		return terminal.WithExit(&terminal.Problem{
 			Code: "USAGE", What: fmt.Sprintf("there is no output %q", c.form), Fix: "use -o with one of " + forms(", "),
 		}, terminal.ExitUsage)
+	}
+	if c.form == terminal.Name && cmd.Annotations[answerKind] == figures[answerKind] {
+		return terminal.Nameless("what " + cmd.CommandPath() + " finds") // before it takes minutes to find it
 	}
 	if err := kernel.Select(os.Getenv("STARLING_KERNELS")); err != nil {
 		return terminal.WithExit(&terminal.Problem{

@@ -40,7 +40,8 @@ func (c *cli) marketQuote() *cobra.Command {
 		Short: "Say who would train a job, for how much and how long",
 		Long: `Say what would become of a job on a network now: the offers that would be taken, the price, the time that the
 training takes at the measured rates, and of every other offer why it would not be taken. Nothing is ordered.
-Between offers that are equal in everything the beacon decides, which is not known before.
+Between offers that are equal in everything the beacon decides, which is not known before. If the job would wait,
+the exit code is 7, or 6 if it is its budget that is too small.
 
 With -o json: {"job","matched","why","round_uzen","likely_uzen","whole_uzen","budget_uzen","seconds",
 "members":[{"id","role","price"}],"others":[{"id","role","price","class","region","why","text"}]}.`,
@@ -60,14 +61,31 @@ With -o json: {"job","matched","why","round_uzen","likely_uzen","whole_uzen","bu
 				return trainError(err)
 			}
 			if c.form.Machine() {
-				return c.form.Print(os.Stdout, q)
+				err = c.form.Print(os.Stdout, quoteAnswer(q))
+			} else {
+				err = printQuote(q)
 			}
-			return printQuote(q)
+			return errors.Join(err, placed(q))
 		},
 	}
 	networkFlag(cmd, &network)
 	cmd.Flags().StringArrayVar(&set, "set", nil, "change a key of the job file: KEY=VALUE (repeatable)")
 	return cmd
+}
+
+// placed is the error of a job that would not begin on a network now.
+func placed(q *node.Quote) error {
+	switch {
+	case q == nil || q.Matched:
+		return nil
+	case q.Why == market.BudgetTooSmall:
+		return terminal.WithExit(&terminal.Problem{
+			Code: "BUDGET_TOO_SMALL", What: "the job would wait on this network", Why: whyWaits[q.Why], Fix: "raise budget.max_cost or train fewer steps",
+		}, terminal.ExitFunds)
+	}
+	return terminal.WithExit(&terminal.Problem{
+		Code: "NO_PLACEMENT", What: "the job would wait on this network", Why: whyWaits[q.Why], Fix: "ask for less in resources, strategy.workers or budget, as the offers that are not taken say, or wait for others",
+	}, terminal.ExitNoCapacity)
 }
 
 func printQuote(q *node.Quote) error {
@@ -106,7 +124,8 @@ func (c *cli) marketOffers() *cobra.Command {
 		Long: `List the offers of a network as they are matched: those of pools one for each member, with the class, place and
 tier of who makes them, and the slots that are left.
 
-With -o json: {"offers":[{the offer and what the registry knows of its account}]}.`,
+With -o json: {"offers":[{"id","role","price","slots","since","class","tier","memory_mib","upload_kbps","region",
+"jurisdiction","domain","attested","rate","latency_ms","cover_uzen"}]}.`,
 		Example: `  starling market offers --network http://127.0.0.1:26601`,
 		Args:    exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -115,10 +134,10 @@ With -o json: {"offers":[{the offer and what the registry knows of its account}]
 			}
 			lots, err := node.MarketOffers(cmd.Context(), network)
 			if err != nil {
-				return unreachable(network, err)
+				return err
 			}
 			if c.form.Machine() {
-				return c.form.Print(os.Stdout, map[string]any{"offers": lots})
+				return c.form.Print(os.Stdout, offersAnswer(lots))
 			}
 			return printOffers(lots, c.form)
 		},
@@ -160,15 +179,10 @@ With -o json: {"orders":[{"job","consumer","budget_uzen","price_cap","workers","
 			}
 			orders, err := node.MarketOrders(cmd.Context(), network)
 			if err != nil {
-				return unreachable(network, err)
+				return err
 			}
 			if c.form.Machine() {
-				lines := make([]map[string]any, len(orders))
-				for i, o := range orders {
-					lines[i] = map[string]any{"job": o.ID, "consumer": o.Consumer, "budget_uzen": o.Budget, "price_cap": o.PriceCap,
-						"workers": o.Workers.Min, "verifiers": o.Verifiers, "expires": o.Deadline, "why": o.Why}
-				}
-				return c.form.Print(os.Stdout, map[string]any{"orders": lines})
+				return c.form.Print(os.Stdout, ordersAnswer(orders))
 			}
 			w := terminal.NewColumns(os.Stdout, c.form, "JOB", "BUDGET", "CAP", "WORKERS", "WAITS BECAUSE", "+VERIFIERS", "+NEAR", "+SINCE HEIGHT", "+UNTIL HEIGHT", "+CONSUMER")
 			for _, o := range orders {

@@ -104,7 +104,7 @@ docs/serving.md.`,
 				for _, m := range e.Models() {
 					names = append(names, m.Name)
 				}
-				err = c.form.Print(os.Stdout, map[string]any{"base_url": base, "models": names})
+				err = c.form.Print(os.Stdout, serveAnswer(base, names))
 			} else {
 				_, err = fmt.Println("serving  " + base)
 			}

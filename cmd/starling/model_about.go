@@ -25,7 +25,7 @@ func (c *cli) modelEval() *cobra.Command {
 	var window, threads int
 	cmd := &cobra.Command{
 		Use:   "eval MODEL",
-		Short: "Measure how well a model predicts a text",
+		Short: "Measure how well a model predicts a text", Annotations: figures,
 		Long: `Measure the mean loss of a model on the text in a file, in nats a token; its exponential, the perplexity; and
 the bits that the model needs for a byte, which compares models whatever their tokens are. The text is cut
 into windows of --window tokens, and every token but the first of the text is predicted from those before it
@@ -54,7 +54,7 @@ With -o json: {"loss","perplexity","bits_per_byte","tokens","bytes","window"}, w
 				return interrupted(cmd.Context(), err, "")
 			}
 			if c.form.Machine() {
-				return c.form.Print(os.Stdout, e)
+				return c.form.Print(os.Stdout, figuresAnswer(e))
 			}
 			w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 			fmt.Fprintf(w, "loss\t%.4f nats a token\nperplexity\t%.2f\n", e.Loss, e.Perplexity)
@@ -128,7 +128,7 @@ card too; this writes it anew.`,
 				return err
 			}
 			if c.form.Machine() {
-				return c.form.Print(os.Stdout, map[string]any{"path": path, "verified": verify})
+				return c.form.Print(os.Stdout, cardAnswer(path, verify))
 			}
 			fmt.Println(path)
 			return nil
@@ -174,7 +174,7 @@ With -o json: {"architecture","parameters","context","vocabulary","files":[{"nam
 				return err
 			}
 			if c.form.Machine() {
-				return c.form.Print(os.Stdout, s)
+				return c.form.Print(os.Stdout, modelAnswer(s, args[0]))
 			}
 			fmt.Printf("%s  %s parameters, context %d, vocabulary %d\n", s.Architecture, terminal.Number(float64(s.Parameters)), s.Context, s.Vocabulary)
 			w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)

@@ -42,7 +42,7 @@ With -o json: {"models":[{"id","name","state_root","eval_loss","steps","tokens",
 				return askError(err)
 			}
 			if c.form.Machine() {
-				return c.tell(items("models", models, func(m api.Model) string { return m.ID }))
+				return c.form.Print(os.Stdout, terminal.Items("models", models, func(m api.Model) string { return m.ID }))
 			}
 			w := terminal.NewColumns(os.Stdout, c.form, "MODEL", "EVAL LOSS", "STEPS", "TOKENS", "ROUNDS", "SIZE", "+SIGNERS", "+STATE ROOT")
 			for _, m := range models {
@@ -134,7 +134,7 @@ With -o json: {"job","id","state_root","checkpoints","first":{CHECKPOINT},"last"
 			}
 			return p, err
 		},
-		func(p provenance) found { return one(p, p.ID) },
+		func(p provenance) terminal.Answer { return terminal.One(p, p.ID) },
 		printProvenance)
 }
 

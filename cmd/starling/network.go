@@ -67,7 +67,7 @@ standard output carries the content of network.json.`,
 				return networkError(err)
 			}
 			if c.form.Machine() {
-				return c.form.Print(os.Stdout, n)
+				return c.form.Print(os.Stdout, networkAnswer(n, args[0]))
 			}
 			fmt.Printf("%s with %d validators, %d workers, %d verifiers and a consumer in %s\n\n", n.ChainID, len(n.Validators), len(n.Workers), len(n.Verifiers), args[0])
 			fmt.Printf("next: starling validator up %s/%s\n      starling worker up --home %s/%s --network %s\n", args[0], n.Validators[0], args[0], "worker-0", n.RPC[0])

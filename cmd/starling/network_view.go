@@ -30,10 +30,10 @@ func netCommand[T any](c *cli, use, short, long, example, key string, ask func(c
 			defer cancel()
 			all, err := ask(ctx, &t)
 			if err != nil {
-				return unreachable(t.network, err)
+				return err
 			}
 			if c.form.Machine() {
-				return c.tell(items(key, all, name))
+				return c.form.Print(os.Stdout, terminal.Items(key, all, name))
 			}
 			w := terminal.NewColumns(os.Stdout, c.form, titles...)
 			for _, x := range all {
@@ -80,10 +80,10 @@ With -o json: {"status","checks":[{"name","ok","text"}],"uptime_seconds"}, the s
 			defer cancel()
 			h, err := node.NetworkHealth(ctx, t.network, time.Now())
 			if err != nil {
-				return unreachable(t.network, err)
+				return err
 			}
 			if c.form.Machine() {
-				err = c.tell(list(h, h.Checks, func(x api.HealthCheck) string { return x.Name }))
+				err = c.form.Print(os.Stdout, terminal.List(h, h.Checks, func(x api.HealthCheck) string { return x.Name }))
 			} else {
 				err = printHealth(h, c.form)
 			}

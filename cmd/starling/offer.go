@@ -16,7 +16,7 @@ func (c *cli) workerBench() *cobra.Command {
 	var o benchmark.OfferOptions
 	cmd := &cobra.Command{
 		Use:   "bench",
-		Short: "Measure what this machine can offer",
+		Short: "Measure what this machine can offer", Annotations: figures,
 		Long: `Measure what a worker needs of a machine: matrix products, training steps of a GPT of 10 million parameters,
 the disk, and blobs on their way from one peer to another over the loopback; and what it would earn if it
 trained all the time, before the fee of 5 %. It takes about half a minute, and nothing is sent anywhere.
@@ -32,7 +32,7 @@ With -o json: {"matmul_gflops","train":{...},"disk_mb_per_second","sync_seconds"
 				return benchError(cmd, err)
 			}
 			if c.form.Machine() {
-				return c.form.Print(os.Stdout, r)
+				return c.form.Print(os.Stdout, figuresAnswer(r))
 			}
 			w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 			fmt.Fprintf(w, "products\t%.1f GFLOP/s\n", r.Matmul)

@@ -26,6 +26,15 @@ type workerReport struct {
 	Height  int64               `json:"height,omitempty"` // of what the chain says
 	Account *node.AccountStatus `json:"account,omitempty"`
 	Problem string              `json:"problem,omitempty"` // why the chain could not be asked
+	unasked error               // the same
+}
+
+// address is the account, as the chain or the process says.
+func (r *workerReport) address() string {
+	if r.Account != nil {
+		return r.Account.Address
+	}
+	return r.Process.Address
 }
 
 // report asks the process and the chain. One of them may not answer.
@@ -51,7 +60,7 @@ func (t *target) report(cmd *cobra.Command) (*workerReport, error) {
 	case !r.Running:
 		return nil, err
 	default:
-		r.Problem = err.Error()
+		r.Problem, r.unasked = err.Error(), err
 	}
 	return r, nil
 }
@@ -101,7 +110,7 @@ func (c *cli) workerStatus() *cobra.Command {
 				return err
 			}
 			if c.form.Machine() {
-				return c.form.Print(os.Stdout, r)
+				return c.form.Print(os.Stdout, workerAnswer(r))
 			}
 			return printWorker(r, time.Now())
 		},
@@ -213,9 +222,9 @@ Payments, and what was not paid, are explained by starling explain.
 			case err != nil:
 				return err
 			case c.form.Machine():
-				return c.form.Print(os.Stdout, r)
+				return c.form.Print(os.Stdout, workerAnswer(r))
 			case r.Account == nil:
-				return unreachable(t.network, errors.New(r.Problem))
+				return r.unasked
 			}
 			return printReasons(r.Account.Reasons, r.Height)
 		},
@@ -249,7 +258,7 @@ With -o json: {"draining":BOOL,"withdrawn":BOOL}.`,
 				return err
 			}
 			if c.form.Machine() {
-				return c.form.Print(os.Stdout, map[string]bool{"draining": draining, "withdrawn": !draining})
+				return c.form.Print(os.Stdout, drainAnswer(t.home, draining))
 			}
 			fmt.Println(text)
 			return nil
@@ -270,10 +279,7 @@ func (t *target) withdraw(cmd *cobra.Command) error {
 	f.Network = t.network
 	ctx, cancel := context.WithTimeout(cmd.Context(), time.Minute)
 	defer cancel()
-	if err := node.WithdrawOffer(ctx, t.home, f); err != nil {
-		return unreachable(t.network, err)
-	}
-	return nil
+	return node.WithdrawOffer(ctx, t.home, f)
 }
 
 func (c *cli) workerReplay() *cobra.Command {
@@ -299,7 +305,7 @@ With -o json: {"header":{"format","time","role","id","job","version","plants","c
 				return homeError(err)
 			}
 			if c.form.Machine() {
-				err = c.form.Print(os.Stdout, r)
+				err = c.form.Print(os.Stdout, replayAnswer(r, args[0]))
 			} else {
 				printReplay(r)
 			}

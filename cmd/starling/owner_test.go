@@ -16,6 +16,7 @@ import (
 	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/node"
 	"github.com/starling-network/starling/node/doctor"
+	"github.com/starling-network/starling/protocol/market"
 )
 
 // What the owner of a network's processes asks of them: where they stand, what they wait for, that they drain, and that what
@@ -61,6 +62,7 @@ func TestOwnersSeeTheirProcesses(t *testing.T) {
 			}
 		}
 	}
+	quotes(t, job, network)
 	var v node.ValidatorStatus
 	ask(&v, "validator", "status", filepath.Join(dir, "validator-0"))
 	if !v.Signed || v.Power == 0 || v.Power != v.OfPower || v.Window == 0 || v.Missed != 0 {
@@ -84,6 +86,32 @@ func TestOwnersSeeTheirProcesses(t *testing.T) {
 	}
 	replays(t, dir)
 	drains(t, worker, network, processes["validator-0"])
+}
+
+// quotes asks who would train a job: who is cheap enough but one too many, and nobody where none is.
+func quotes(t *testing.T, job, network string) {
+	t.Helper()
+	var q node.Quote
+	code, stdout, stderr := starling(t, "market", "quote", job, "--network", network, "--set", "strategy.workers=2", "-o", "json")
+	if err := json.Unmarshal([]byte(stdout), &q); err != nil || code != 0 || !q.Matched || len(q.Members) != 3 || len(q.Others) != 1 || q.Others[0].Why != market.NotChosen || q.Others[0].Text == "" {
+		t.Errorf("quote: exit %d, %v\n%s%s", code, err, stdout, stderr)
+	}
+	var p node.Plan
+	code, stdout, stderr = starling(t, "train", job, "--dry-run", "--network", network, "--set", "resources.placement.regions=[eu]", "-o", "json")
+	if err := json.Unmarshal([]byte(stdout), &p); err != nil || code != 7 || p.Placement != nil || p.Quote == nil || p.Quote.Why != market.ConditionsUnmet || len(p.Quote.Others) < 3 {
+		t.Fatalf("a plan for another place: exit %d, %v\n%s%s", code, err, stdout, stderr)
+	}
+	for _, o := range p.Quote.Others {
+		if o.Role == "worker" && (o.Why != market.WrongRegion || o.Text == "") {
+			t.Errorf("%+v", o)
+		}
+	}
+	if !strings.Contains(stderr, `"NO_PLACEMENT"`) || !strings.Contains(stderr, `"retryable":true`) {
+		t.Error(stderr)
+	}
+	if code, stdout, _ := starling(t, "train", job, "--dry-run", "--network", network); code != 0 || !strings.Contains(stdout, "taken") {
+		t.Errorf("a plan: exit %d\n%s", code, stdout)
+	}
 }
 
 // replays plays every journal of a network back.

@@ -93,7 +93,7 @@ With -o json: {"tasks":[{"job","action","since"}],"runs":[JOB]}.`,
 				return err
 			}
 			if c.form.Machine() {
-				return c.tell(list(map[string]any{"tasks": p.Actions, "runs": p.Runs}, p.Actions, func(a node.ActionStatus) string { return a.Job }))
+				return c.form.Print(os.Stdout, terminal.List(map[string]any{"tasks": p.Actions, "runs": p.Runs}, p.Actions, func(a node.ActionStatus) string { return a.Job }))
 			}
 			w := terminal.NewColumns(os.Stdout, c.form, "JOB", "ACTION", "FOR", "+SINCE")
 			for _, a := range p.Actions {
@@ -159,7 +159,7 @@ With -o json: {"duties":[{"height","signed","proposed","power","block"}],"signed
 				}
 			}
 			if c.form.Machine() {
-				return c.tell(list(map[string]any{"duties": duties, "signed": signed, "missed": missed, "proposed": proposed}, duties, func(d node.Duty) string { return strconv.FormatInt(d.Height, 10) }))
+				return c.form.Print(os.Stdout, terminal.List(map[string]any{"duties": duties, "signed": signed, "missed": missed, "proposed": proposed}, duties, func(d node.Duty) string { return strconv.FormatInt(d.Height, 10) }))
 			}
 			w := terminal.NewColumns(os.Stdout, c.form, "HEIGHT", "SIGNED", "PROPOSED", "POWER", "+BLOCK")
 			for _, d := range duties {
@@ -196,7 +196,7 @@ With -o json: {"account","operator","balance_uzen","rewards_uzen","commission_uz
 				return validatorProblem(args[0], err)
 			}
 			if c.form.Machine() {
-				return c.tell(one(e, e.Account))
+				return c.form.Print(os.Stdout, terminal.One(e, e.Account))
 			}
 			w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 			fmt.Fprintf(w, "operator\t%s\naccount\t%s, %s ZEN\n", e.Operator, e.Account, terminal.Zen(e.Balance))

@@ -2,11 +2,13 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"text/tabwriter"
 	"time"
 
+	"github.com/starling-network/starling/client/api"
 	"github.com/starling-network/starling/client/job"
 	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/node"
@@ -30,7 +32,7 @@ func (c *cli) plan(ctx context.Context, j *job.Job, path, network string, o torc
 		executor = "PyTorch at workers that have it, the built-in engine at others"
 	}
 	if c.form.Machine() {
-		return c.form.Print(os.Stdout, p)
+		return errors.Join(c.form.Print(os.Stdout, planAnswer(p)), placed(p.Quote))
 	}
 	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 	row := func(what, format string, args ...any) { fmt.Fprintf(w, "%s\t%s\n", what, fmt.Sprintf(format, args...)) }
@@ -42,7 +44,10 @@ func (c *cli) plan(ctx context.Context, j *job.Job, path, network string, o torc
 	if p.Seconds > 0 {
 		row("time", "about %s if this machine does everything", terminal.Span(time.Duration(p.Seconds*float64(time.Second))))
 	}
-	row("memory", "%s for each worker", terminal.Bytes(p.Memory))
+	row("memory", "%s for each worker%s", terminal.Bytes(p.Memory), room(p.Placement))
+	if at := p.Placement; at != nil {
+		row("placement", "%d workers and %d verifiers, all on this machine", at.Workers, at.Verifiers)
+	}
 	row("disk", "at most %s for each worker", terminal.Bytes(uint64(p.Disk)))
 	row("network", "%s received by each worker in a round", terminal.Bytes(uint64(p.Received)))
 	for _, n := range p.Notes {
@@ -53,10 +58,25 @@ func (c *cli) plan(ctx context.Context, j *job.Job, path, network string, o torc
 	}
 	if p.Quote != nil {
 		fmt.Println()
-		if err := printQuote(p.Quote); err != nil {
+		if err := errors.Join(printQuote(p.Quote), placed(p.Quote)); err != nil {
 			return err
 		}
 	}
 	fmt.Printf("\nnext: starling train %s --plan %s\n", path, p.ID)
 	return nil
+}
+
+// room says whether the memory of a machine is enough for all who work on it.
+func room(at *api.Placement) string {
+	if at == nil {
+		return ""
+	}
+	needed, free := terminal.Bytes(at.MemoryBytes), terminal.Bytes(at.FreeBytes)
+	switch at.Fits {
+	case "yes":
+		return fmt.Sprintf(", %s when all are at work: fits, with %s to spare of %s", needed, terminal.Bytes(at.FreeBytes-at.MemoryBytes), free)
+	case "no":
+		return fmt.Sprintf(", %s when all are at work: does not fit, %s more than the %s that are free", needed, terminal.Bytes(at.MemoryBytes-at.FreeBytes), free)
+	}
+	return fmt.Sprintf(", %s when all are at work; how much is free is not known", needed)
 }

@@ -20,6 +20,9 @@ import (
 // schemaFile is where editors find what a job file may say.
 const schemaFile = "job.schema.json"
 
+// schemaName is what the schema calls itself.
+const schemaName = "urn:starling:training-job:v1"
+
 func (c *cli) init() *cobra.Command {
 	var dir string
 	var about strings.Builder
@@ -60,7 +63,7 @@ With -o json: {"file","schema"}, or without TEMPLATE {"templates":[{"name","abou
 				return err
 			}
 			if c.form.Machine() {
-				return c.form.Print(os.Stdout, map[string]string{"file": file, "schema": schema})
+				return c.form.Print(os.Stdout, initAnswer(file, schema))
 			}
 			fmt.Printf("%s\n%s\n\nnext: put your data where datasets in %s says, and\n      starling train %s --dry-run\n", file, schema, file, file)
 			return nil
@@ -70,14 +73,20 @@ With -o json: {"file","schema"}, or without TEMPLATE {"templates":[{"name","abou
 	return cmd
 }
 
+// templateLine is a template, for programs.
+type templateLine struct {
+	Name  string `json:"name"`
+	About string `json:"about"`
+}
+
 func (c *cli) listTemplates() error {
 	all := job.Templates()
 	if c.form.Machine() {
-		list := make([]map[string]string, len(all))
+		list := make([]templateLine, len(all))
 		for i, t := range all {
-			list[i] = map[string]string{"name": t.Name, "about": t.About}
+			list[i] = templateLine{t.Name, t.About}
 		}
-		return c.form.Print(os.Stdout, map[string]any{"templates": list})
+		return c.form.Print(os.Stdout, templatesAnswer(list))
 	}
 	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "TEMPLATE\tABOUT")
@@ -121,10 +130,7 @@ func (c *cli) jobSchema() *cobra.Command {
 "# yaml-language-server: $schema=` + schemaFile + `".`,
 		Example: `  starling job schema > ` + schemaFile,
 		Args:    exactly(),
-		RunE: func(*cobra.Command, []string) error {
-			_, err := os.Stdout.Write(job.Schema)
-			return err
-		},
+		RunE:    func(*cobra.Command, []string) error { return c.printDocument(job.Schema, schemaName) },
 	}
 }
 
@@ -160,7 +166,7 @@ With -o json: {"from","file","left":[TEXT]}.`,
 				}
 			}
 			if c.form.Machine() {
-				return c.form.Print(os.Stdout, map[string]any{"from": made.From, "file": string(made.File), "left": made.Left})
+				return c.form.Print(os.Stdout, importAnswer(made, out))
 			}
 			for _, l := range made.Left {
 				fmt.Fprintln(os.Stderr, "not taken over: "+l)

@@ -7,6 +7,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spf13/cobra"
+
+	"github.com/starling-network/starling/client/api"
 	"github.com/starling-network/starling/client/job"
 	"github.com/starling-network/starling/node"
 )
@@ -89,9 +92,19 @@ func TestManualPages(t *testing.T) {
 			pages[i][f.Name()] = string(page)
 		}
 	}
-	for _, name := range []string{"starling.1", "starling-train.1", "starling-worker-up.1", "starling-job-import.1"} {
-		if page := pages[0][name]; !strings.Contains(page, ".SH EXAMPLE") && name != "starling.1" || page == "" || page != pages[1][name] {
+	everyCommand(new(cli).root(), func(c *cobra.Command) {
+		if isTopic(c) {
+			return
+		}
+		name := strings.ReplaceAll(c.CommandPath(), " ", "-") + ".1"
+		if page := pages[0][name]; !strings.Contains(page, ".SH EXAMPLE") || page == "" || page != pages[1][name] {
 			t.Errorf("%s: %.200q", name, page)
+		}
+		delete(pages[0], name)
+	})
+	for name := range pages[0] {
+		if !strings.HasPrefix(name, "starling-completion") { // which cobra adds
+			t.Errorf("%s is about no command", name)
 		}
 	}
 }
@@ -106,8 +119,13 @@ func TestOutputForms(t *testing.T) {
 			t.Errorf("-o %s: exit %d\n%s%s", form, code, stdout, stderr)
 		}
 	}
-	if code, _, stderr := starling(t, "version", "-o", "name"); code != 2 || !strings.Contains(stderr, `"USAGE"`) {
-		t.Errorf("a name of what has none: exit %d\n%s", code, stderr)
+	for _, args := range [][]string{{"economics"}, {"bench", "matmul"}, {"export", "out"}} { // before they do anything
+		if code, _, stderr := starling(t, append(args, "-o", "name")...); code != 2 || !strings.Contains(stderr, `"USAGE"`) {
+			t.Errorf("a name of what has none: %v: exit %d\n%s", args, code, stderr)
+		}
+	}
+	if code, stdout, stderr := starling(t, "job", "schema", "-o", "yaml"); code != 0 || !strings.HasPrefix(stdout, "$id: urn:starling:training-job:v1\n") {
+		t.Errorf("a schema as YAML: exit %d\n%.300s%s", code, stdout, stderr)
 	}
 }
 
@@ -119,7 +137,8 @@ func TestDryRun(t *testing.T) {
 	if err := json.Unmarshal([]byte(stdout), &p); code != 0 || err != nil {
 		t.Fatalf("exit %d, %v\n%s%s", code, err, stdout, stderr)
 	}
-	if p.Parameters < 1000 || p.Steps < 1 || p.Most == 0 || p.Budget < p.Most || p.StepTime <= 0 || p.Seconds <= p.StepTime || p.Memory == 0 || p.Disk < 1000 || p.Received < 1000 || p.Quote != nil {
+	if p.Parameters < 1000 || p.Steps < 1 || p.Most == 0 || p.Budget < p.Most || p.StepTime <= 0 || p.Seconds <= p.StepTime || p.Memory == 0 || p.Disk < 1000 || p.Received < 1000 || p.Quote != nil ||
+		p.Placement == nil || p.Placement.Workers != 3 || p.Placement.Verifiers != 1 || p.Placement.MemoryBytes != 4*p.Memory || p.Placement.Fits != "yes" {
 		t.Errorf("%+v", p)
 	}
 	if _, err := os.Stat("out"); err == nil {
@@ -132,5 +151,19 @@ func TestDryRun(t *testing.T) {
 	}
 	if code, stdout, _ := starling(t, "train", file, "--dry-run"); code != 0 || !strings.Contains(stdout, "--plan "+p.ID) {
 		t.Errorf("exit %d\n%s", code, stdout)
+	}
+}
+
+// A plan says how much memory is left, or missing.
+func TestRoom(t *testing.T) {
+	for want, at := range map[string]*api.Placement{
+		"":                       nil,
+		"1.00 GB to spare of 3":  {MemoryBytes: 2e9, FreeBytes: 3e9, Fits: "yes"},
+		"500 MB more than the 1": {MemoryBytes: 15e8, FreeBytes: 1e9, Fits: "no"},
+		"is not known":           {MemoryBytes: 15e8, Fits: "unknown"},
+	} {
+		if got := room(at); !strings.Contains(got, want) || at == nil && got != "" {
+			t.Errorf("%+v: %q lacks %q", at, got, want)
+		}
 	}
 }

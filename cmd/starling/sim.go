@@ -130,11 +130,8 @@ func (c *cli) runSim(cmd *cobra.Command, path string, f simFlags) error {
 		}
 		done = append(done, v)
 	}
-	switch {
-	case c.form.Machine() && len(f.sweep) == 0:
-		return c.form.Print(os.Stdout, done[0].Simulation)
-	case c.form.Machine():
-		return c.form.Print(os.Stdout, map[string]any{"simulations": done})
+	if c.form.Machine() {
+		return c.form.Print(os.Stdout, simAnswer(done, dirs, len(f.sweep) > 0))
 	}
 	return printVariants(done, f.sweep)
 }
@@ -191,9 +188,19 @@ func (c *cli) playVariant(ctx context.Context, path string, f simFlags, opt node
 		}
 	}
 	if v.Simulation, err = node.Simulate(ctx, opt); err != nil {
-		return v, trainError(err)
+		return v, simError(ctx, err)
 	}
 	return v, nil
+}
+
+// simError gives the errors of a simulation their codes.
+func simError(ctx context.Context, err error) error {
+	if err = cause(interrupted(ctx, err, "")); terminal.Explained(err) {
+		return err
+	}
+	return &terminal.Problem{
+		Code: "SIM_FAILED", What: "the simulation broke off", Why: err.Error(), Fix: "play it again with --events FILE, which says what happened before; a rule that is broken is a bug worth a report",
+	}
 }
 
 // options reads the flags.

@@ -24,7 +24,7 @@ func listCommand[T any](c *cli, use, short, long, example, key string, known fun
 		RunE: func(*cobra.Command, []string) error {
 			all := known()
 			if c.form.Machine() {
-				return c.tell(items(key, all, name))
+				return c.form.Print(os.Stdout, terminal.Items(key, all, name))
 			}
 			w := terminal.NewColumns(os.Stdout, c.form, titles...)
 			for _, x := range all {

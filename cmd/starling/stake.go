@@ -75,10 +75,10 @@ func (c *cli) restake(cmd *cobra.Command, t *target, change func(context.Context
 	}
 	a, err := node.ReadAccount(cmd.Context(), t.network, t.account)
 	if err != nil {
-		return unreachable(t.network, err)
+		return err
 	}
 	if c.form.Machine() {
-		return c.form.Print(os.Stdout, a)
+		return c.form.Print(os.Stdout, accountAnswer(a))
 	}
 	fmt.Printf("the stake is %s ZEN\n", terminal.Zen(a.Stake))
 	if a.Leaving > 0 {

@@ -55,29 +55,7 @@ const askPatience = 20 * time.Second
 func (t *target) ask(ctx context.Context) (*node.NetworkStatus, error) {
 	ctx, cancel := context.WithTimeout(ctx, askPatience)
 	defer cancel()
-	s, err := node.AskNetwork(ctx, t.network, t.account)
-	if err != nil {
-		return nil, unreachable(t.network, err)
-	}
-	return s, nil
-}
-
-// unreachable gives the error of a question to a validator its code.
-func unreachable(network string, err error) error {
-	if refused, ok := errors.AsType[*client.Error](err); ok {
-		return refused
-	}
-	if stopped, ok := errors.AsType[*client.Stopped](err); ok {
-		return networkError(stopped)
-	}
-	if errors.Is(err, client.ErrNoAccount) {
-		return terminal.WithExit(&terminal.Problem{
-			Code: "ACCOUNT_NOT_FOUND", What: err.Error(), Fix: "send it coins with starling account send; a validator that is behind the others may not know of them yet",
-		}, terminal.ExitNotFound)
-	}
-	return terminal.WithExit(&terminal.Problem{
-		Code: "NETWORK_UNREACHABLE", What: "no answer from " + network, Why: err.Error(), Fix: "check that a validator runs there: starling doctor --network " + network,
-	}, terminal.ExitUnreachable)
+	return node.AskNetwork(ctx, t.network, t.account)
 }
 
 func (c *cli) status() *cobra.Command {
@@ -107,7 +85,7 @@ With -o json: {"network","chain_id","height","block_time","catching_up","validat
 				return err
 			}
 			if c.form.Machine() {
-				return c.form.Print(os.Stdout, s)
+				return c.form.Print(os.Stdout, statusAnswer(s))
 			}
 			return printNetwork(s, c.form)
 		},
@@ -217,7 +195,7 @@ With -o json: {"home","network","chain_id","node_id","address","height","block_t
 					Fix: "start it with starling validator up " + args[0] + "; validator.log there says why it ended",
 				}, terminal.ExitUnreachable)
 			case c.form.Machine():
-				return c.form.Print(os.Stdout, s)
+				return c.form.Print(os.Stdout, validatorAnswer(s))
 			}
 			return printValidator(s)
 		},
@@ -279,10 +257,10 @@ With -o json: {"chain_id","height","books":[{"module","held_uzen","owed_uzen","s
 			defer cancel()
 			b, err := node.CheckBooks(ctx, t.network)
 			if err != nil {
-				return unreachable(t.network, err)
+				return err
 			}
 			if c.form.Machine() {
-				err = c.form.Print(os.Stdout, b)
+				err = c.form.Print(os.Stdout, booksAnswer(b))
 			} else {
 				err = printBooks(b)
 			}

@@ -58,7 +58,9 @@ While it runs, a dashboard shows it at the address that is printed; starling web
 
 --dry-run starts nothing and says what the job will take; it names the plan, and --plan refuses the job if its
 file or its data have changed since. With -o json: {"id","name","parameters","tokens","steps","rounds","workers",
-"flops","most_uzen","budget_uzen","step_seconds","seconds","memory_bytes","disk_bytes","round_bytes","executor","notes","quote"}.
+"flops","most_uzen","budget_uzen","step_seconds","seconds","memory_bytes","disk_bytes","round_bytes","executor","notes","placement":
+{"workers","verifiers","memory_bytes","free_bytes","fits"},"quote"}; the placement is this machine's, and with --network there is the
+quote of starling market quote instead, whose exit codes hold.
 
 A job with executor: torch is trained in PyTorch here, in a child process for each worker that has no network and
 sees none of your files; the --executor flags say where PyTorch is. On a network, workers say that for themselves.
@@ -135,7 +137,7 @@ func (c *cli) runTrain(ctx context.Context, path string, f trainFlags) error {
 		return interrupted(ctx, trainError(err), fmt.Sprintf("starling train %s%s --resume", path, f.again()))
 	}
 	if c.form.Machine() {
-		return c.form.Print(os.Stdout, summary)
+		return c.form.Print(os.Stdout, trainAnswer(summary, dir))
 	}
 	printSummary(summary, dir)
 	return nil

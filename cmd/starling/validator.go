@@ -67,7 +67,8 @@ func (c *cli) validatorExport() *cobra.Command {
 		Use:   "export HOME",
 		Short: "Print the whole state of a stopped validator as a genesis",
 		Long: `Print the genesis of a chain that goes on where the stopped validator of a folder is, with the next height:
-accounts, stakes, offers, orders, runs and disputes, everything but old blocks and transactions.`,
+accounts, stakes, offers, orders, runs and disputes, everything but old blocks and transactions. With -o json it
+is on one line.`,
 		Example: `  starling validator export net/validator-0 > genesis.json`,
 		Args:    exactly("HOME"),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -75,8 +76,7 @@ accounts, stakes, offers, orders, runs and disputes, everything but old blocks a
 			if err != nil {
 				return networkError(err)
 			}
-			_, err = fmt.Println(string(doc))
-			return err
+			return c.printDocument(append(doc, '\n'), args[0])
 		},
 	}
 }

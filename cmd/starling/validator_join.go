@@ -43,10 +43,10 @@ With -o json: {"chain_id","home","operator","rpc","peers","sync":{"servers","hei
 				return terminal.WithExit(&terminal.Problem{Code: "VALIDATOR_EXISTS", What: err.Error(), Why: "keys are never overwritten", Fix: "give another folder"}, terminal.ExitConflict)
 			}
 			if err != nil {
-				return unreachable(o.Network, err)
+				return err
 			}
 			if c.form.Machine() {
-				return c.form.Print(os.Stdout, j)
+				return c.form.Print(os.Stdout, joinAnswer(j))
 			}
 			fmt.Printf("a validator of %s in %s, with %d peers\n", j.ChainID, j.Home, len(j.Peers))
 			if j.Sync != nil {
@@ -117,10 +117,10 @@ func (c *cli) operate(cmd *cobra.Command, home, done string, do func(context.Con
 			Code: "VALIDATOR_BEHIND", What: err.Error(), Fix: "wait until starling validator status says that it has caught up",
 		}, terminal.ExitConflict)
 	case err != nil:
-		return unreachable("the validator of "+home, err)
+		return err
 	}
 	if c.form.Machine() {
-		return c.form.Print(os.Stdout, map[string]any{"height": r.Height, "hash": r.Hash})
+		return c.form.Print(os.Stdout, operatedAnswer(r))
 	}
 	fmt.Printf(done, r.Height)
 	return nil

@@ -16,12 +16,14 @@ func (c *cli) version() *cobra.Command {
 		Use:   "version",
 		Short: "Show the version, the numerics and the kernels in use",
 		Long:  `Show the version of the binary, the version of the numerics (programs run only on the version they were made for), and the kernels in use.`,
-		Args:  exactly(),
+		Example: `  starling version
+  starling version -o name`,
+		Args: exactly(),
 		RunE: func(*cobra.Command, []string) error {
 			version := binaryVersion()
 			v := map[string]any{"version": version, "numerics": kernel.Version, "kernels": kernel.Active().String(), "platform": runtime.GOOS + "/" + runtime.GOARCH, "go": runtime.Version()}
 			if c.form.Machine() {
-				return c.form.Print(os.Stdout, v)
+				return c.form.Print(os.Stdout, versionAnswer(v, version))
 			}
 			fmt.Printf("starling %s, numerics %v, kernels %v, %v, %v\n", version, v["numerics"], v["kernels"], v["platform"], v["go"])
 			return nil

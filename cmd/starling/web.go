@@ -76,5 +76,8 @@ func webError(cmd *cobra.Command, err error) error {
 	case cmd.Context().Err() != nil:
 		return nil
 	}
-	return err
+	if err = cause(err); err == nil || terminal.Explained(err) {
+		return err
+	}
+	return &terminal.Problem{Code: "WEB_FAILED", What: "the server cannot go on", Why: err.Error(), Fix: "check --listen and --token-file; `starling web --help` says what they are"}
 }

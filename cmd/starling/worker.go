@@ -1,9 +1,7 @@
 package main
 
 import (
-	"errors"
 	"fmt"
-	"os"
 
 	"github.com/spf13/cobra"
 
@@ -128,22 +126,16 @@ it from a first line "# yaml-language-server: $schema=worker.schema.json".`,
 		Args:    exactly(),
 		RunE: func(*cobra.Command, []string) error {
 			text, err := workerFile(c.workerUp()).Schema("Starling worker")
-			if err == nil {
-				_, err = os.Stdout.Write(text)
+			if err != nil {
+				return err
 			}
-			return err
+			return c.printDocument(text, "urn:starling:worker:v1")
 		},
 	}
 }
 
 func workerError(err error) error {
-	if err == nil {
-		return nil
-	}
-	if known := homeError(err); known != err {
-		return known
-	}
-	if _, ok := errors.AsType[*torch.Error](err); ok {
+	if err = cause(err); err == nil || terminal.Explained(err) {
 		return err
 	}
 	return terminal.WithExit(&terminal.Problem{

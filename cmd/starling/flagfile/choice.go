@@ -18,6 +18,9 @@ func OneOf(to *string, words ...string) *Choice {
 	return &Choice{to, words}
 }
 
+// Words are what the flag may be set to.
+func (c *Choice) Words() []string { return c.words }
+
 // String implements pflag.Value.
 func (c *Choice) String() string { return *c.to }
 

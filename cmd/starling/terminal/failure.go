@@ -20,6 +20,7 @@ type Problem struct {
 	What  string
 	Why   string
 	Fix   string
+	Retry bool // the same command may succeed later
 }
 
 // Error is one line.
@@ -42,6 +43,9 @@ func (p *Problem) Explain() (code, place, what, why, fix string) {
 // codeUnknown is the code of an error that explains nothing.
 const codeUnknown = "FAILURE"
 
+// Explained reports whether anything in an error explains itself.
+func Explained(err error) bool { return len(collect(err)) > 0 }
+
 // Problems takes an error apart: every error in its tree that explains itself, in order, or the error as a whole.
 func Problems(err error) []Problem {
 	if found := collect(err); len(found) > 0 {
@@ -51,11 +55,12 @@ func Problems(err error) []Problem {
 }
 
 func collect(err error) []Problem {
-	if e, ok := err.(explained); ok {
-		code, place, what, why, fix := e.Explain()
-		return []Problem{{code, place, what, why, fix}}
-	}
 	switch e := err.(type) {
+	case *Problem:
+		return []Problem{*e}
+	case explained:
+		code, place, what, why, fix := e.Explain()
+		return []Problem{{Code: code, Place: place, What: what, Why: why, Fix: fix}}
 	case interface{ Unwrap() []error }:
 		var all []Problem
 		for _, inner := range e.Unwrap() {
@@ -72,12 +77,13 @@ func collect(err error) []Problem {
 const maxShown = 20
 
 // PrintError writes an error to w, which is standard error: for people a block for every problem, with asJSON one
-// object on one line, {"error":{"code","message","details","fix","request_id","retryable"}}. The object is about the
-// first problem; details.problems has them all when there are several.
+// object on one line, {"error":{"code","message","details","fix","retryable"}}. The object is about the first problem;
+// details.problems has them all when there are several. retryable says whether the same command may succeed later; it is left
+// out of an error that explains nothing.
 func PrintError(w io.Writer, err error, asJSON bool) error {
 	all := Problems(err)
 	if asJSON {
-		return printErrorJSON(w, all)
+		return printErrorJSON(w, all, passes(err))
 	}
 	var b strings.Builder
 	for _, p := range all[:min(len(all), maxShown)] {
@@ -113,7 +119,16 @@ type jsonDetails struct {
 	Problems []jsonProblem `json:"problems,omitempty"`
 }
 
-func printErrorJSON(w io.Writer, all []Problem) error {
+// passes reports whether what an exit code stands for may be otherwise later, without a change of the command.
+func passes(err error) bool {
+	switch ExitCode(err) {
+	case ExitNoCapacity, ExitUnreachable, ExitTimeout:
+		return true
+	}
+	return false
+}
+
+func printErrorJSON(w io.Writer, all []Problem, retryable bool) error {
 	first := all[0]
 	details := jsonDetails{Place: first.Place, Why: first.Why}
 	if len(all) > 1 {
@@ -127,18 +142,23 @@ func printErrorJSON(w io.Writer, all []Problem) error {
 			Message   string      `json:"message"`
 			Details   jsonDetails `json:"details"`
 			Fix       string      `json:"fix"`
-			RequestID string      `json:"request_id"`
-			Retryable bool        `json:"retryable"`
+			Retryable *bool       `json:"retryable,omitempty"`
 		} `json:"error"`
 	}
 	out.Error.Code, out.Error.Message, out.Error.Details, out.Error.Fix = first.Code, first.What, details, first.Fix
-	return JSON.Print(w, out)
+	if retryable = retryable || first.Retry; first.Code != codeUnknown {
+		out.Error.Retryable = &retryable
+	}
+	return JSON.Print(w, One(out, ""))
 }
 
-// Interrupted is the error of a run that the user stopped; resume is the command that goes on with it.
+// Interrupted is the error of a command that the user stopped; resume is the command that goes on with it, or "".
 func Interrupted(resume string) error {
-	return WithExit(&Problem{Code: "INTERRUPTED", What: "stopped before the end", Why: "you asked for it; nothing that was attested is lost",
-		Fix: "go on with: " + resume}, ExitInterrupted)
+	p := &Problem{Code: "INTERRUPTED", What: "stopped before the end", Why: "you asked for it", Fix: "run it again"}
+	if resume != "" {
+		p.Why, p.Fix = "you asked for it; nothing that was attested is lost", "go on with: "+resume
+	}
+	return WithExit(p, ExitInterrupted)
 }
 
 // IsInterrupted reports whether an error is, or wraps, one of Interrupted.

@@ -20,9 +20,9 @@ const (
 	Table Form = "table" // for people
 	Wide  Form = "wide"  // the table, with the columns that it leaves out
 	JSON  Form = "json"  // one object
-	JSONL Form = "jsonl" // one object a line for every element of the answer
+	JSONL Form = "jsonl" // a line for every item of the list that the answer is, or for the one thing that it is
 	YAML  Form = "yaml"  // the object of json
-	Name  Form = "name"  // what every element of the answer is called, one a line
+	Name  Form = "name"  // what scripts pass to the next command about each, one a line
 )
 
 // Forms are all forms, in the order of the help.
@@ -31,46 +31,79 @@ var Forms = []Form{Table, Wide, JSON, JSONL, YAML, Name}
 // Machine reports whether a program is to read it.
 func (f Form) Machine() bool { return f != Table && f != Wide }
 
-// Print writes an answer, which encodes to a JSON object, in a form for programs. The elements of an answer are those of its
-// list, if it has exactly one list of objects, and otherwise itself.
-func (f Form) Print(w io.Writer, answer any) error {
-	whole, err := encode(answer)
-	if err != nil {
-		return err
+// Answer is what a command found, as programs get it: as one object, as a line for each thing, and as what things are called.
+type Answer struct {
+	whole any
+	lines []any
+	names []string
+}
+
+// One is the answer that is one thing. name is what a script passes to the next command about it; "" if it is figures alone.
+func One(whole any, name string) Answer {
+	a := Answer{whole: whole, lines: []any{whole}}
+	if name != "" {
+		a.names = []string{name}
 	}
+	return a
+}
+
+// List is the answer that is a list, which may be empty. whole is the object that holds it, and name what a script passes to the
+// next command about one of its items.
+func List[T any](whole any, items []T, name func(T) string) Answer {
+	a := Answer{whole: whole, lines: make([]any, len(items)), names: make([]string, len(items))}
+	for i, item := range items {
+		a.lines[i], a.names[i] = item, name(item)
+	}
+	return a
+}
+
+// Items is the answer that is a list and nothing else: whole, it is an object with the list under a key.
+func Items[T any](key string, items []T, name func(T) string) Answer {
+	if items == nil {
+		items = []T{}
+	}
+	return List(map[string]any{key: items}, items, name)
+}
+
+// Print writes an answer in a form for programs.
+func (f Form) Print(w io.Writer, a Answer) error {
+	var b bytes.Buffer
 	switch f {
-	case YAML:
-		return printYAML(w, whole)
-	case JSONL:
-		for _, e := range elements(whole) {
-			if _, err := fmt.Fprintf(w, "%s\n", e); err != nil {
-				return err
-			}
-		}
-		return nil
 	case Name:
-		for _, e := range elements(whole) {
-			name, ok := nameOf(e)
-			if !ok {
-				return WithExit(&Problem{Code: "USAGE", What: "nothing in this answer has a name", Fix: "use -o json"}, ExitUsage)
-			}
-			if _, err := fmt.Fprintln(w, name); err != nil {
+		if len(a.names) < len(a.lines) {
+			return Nameless("the answer")
+		}
+		for _, name := range a.names {
+			fmt.Fprintln(&b, name)
+		}
+	case JSONL:
+		for _, line := range a.lines {
+			if err := encode(&b, line); err != nil {
 				return err
 			}
 		}
-		return nil
+	default:
+		if err := encode(&b, a.whole); err != nil {
+			return err
+		}
 	}
-	_, err = fmt.Fprintf(w, "%s\n", whole)
+	if f == YAML {
+		return printYAML(w, b.Bytes())
+	}
+	_, err := w.Write(b.Bytes())
 	return err
 }
 
-// encode writes JSON on one line, without escapes for HTML.
-func encode(v any) ([]byte, error) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
+// Nameless is the error of -o name for what nothing can be called by.
+func Nameless(what string) error {
+	return WithExit(&Problem{Code: "USAGE", What: "-o name: " + what + " has no name", Why: "it is figures or text, and nothing that another command takes", Fix: "use -o json"}, ExitUsage)
+}
+
+// encode appends JSON on one line, without escapes for HTML.
+func encode(b *bytes.Buffer, v any) error {
+	e := json.NewEncoder(b)
 	e.SetEscapeHTML(false)
-	err := e.Encode(v)
-	return bytes.TrimSpace(b.Bytes()), err
+	return e.Encode(v)
 }
 
 func printYAML(w io.Writer, object []byte) error {
@@ -95,42 +128,4 @@ func block(n *yaml.Node) {
 	for _, c := range n.Content {
 		block(c)
 	}
-}
-
-// elements are the objects of an answer.
-func elements(whole []byte) []json.RawMessage {
-	var fields map[string]json.RawMessage
-	if json.Unmarshal(whole, &fields) != nil {
-		return []json.RawMessage{whole}
-	}
-	var lists [][]json.RawMessage
-	for _, f := range fields {
-		var list []json.RawMessage
-		if json.Unmarshal(f, &list) == nil && (len(list) == 0 || bytes.HasPrefix(list[0], []byte("{"))) {
-			lists = append(lists, list)
-		}
-	}
-	if len(lists) == 1 {
-		return lists[0]
-	}
-	return []json.RawMessage{whole}
-}
-
-// called are the keys that hold what an object is called, the best first.
-var called = []string{"id", "job", "job_id", "name", "account", "address", "seq", "path", "base_url", "hash"}
-
-func nameOf(object []byte) (string, bool) {
-	var fields map[string]any
-	d := json.NewDecoder(bytes.NewReader(object))
-	d.UseNumber()
-	if d.Decode(&fields) != nil {
-		return "", false
-	}
-	best, name := len(called), ""
-	for key, value := range fields {
-		if i := slices.Index(called, strings.ToLower(key)); i >= 0 && i < best && value != nil {
-			best, name = i, fmt.Sprint(value)
-		}
-	}
-	return name, best < len(called)
 }

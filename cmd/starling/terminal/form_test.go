@@ -1,6 +1,7 @@
 package terminal
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 )
@@ -12,33 +13,37 @@ type sheep struct {
 }
 
 func TestForms(t *testing.T) {
-	flock := map[string]any{"sheep": []sheep{{"dolly", 4, []string{"a<b", "no"}}, {"shaun", 3, nil}}, "height": 12}
-	one := sheep{"dolly", 4, nil}
-	for _, c := range []struct {
-		form   Form
-		answer any
-		want   string
+	id := func(s sheep) string { return s.ID }
+	flock := []sheep{{"dolly", 4, []string{"a<b", "no"}}, {"shaun", 3, nil}}
+	herd := List(map[string]any{"sheep": flock, "height": 12}, flock, id)
+	one := One(flock[1], "shaun")
+	none := List(map[string]any{"height": 12, "sheep": []sheep{}}, []sheep{}, id)
+	marked := One(map[string]any{"marks": []sheep{}}, "") // a list of it is not the list that it is
+	for name, c := range map[string]struct {
+		answer                   Answer
+		json, jsonl, yaml, names string
 	}{
-		{JSON, flock, `{"height":12,"sheep":[{"id":"dolly","legs":4,"marks":["a<b","no"]},{"id":"shaun","legs":3}]}` + "\n"},
-		{JSONL, flock, `{"id":"dolly","legs":4,"marks":["a<b","no"]}` + "\n" + `{"id":"shaun","legs":3}` + "\n"},
-		{Name, flock, "dolly\nshaun\n"},
-		{YAML, flock, "height: 12\nsheep:\n  - id: dolly\n    legs: 4\n    marks:\n      - a<b\n      - \"no\"\n  - id: shaun\n    legs: 3\n"},
-		{JSONL, one, `{"id":"dolly","legs":4}` + "\n"},
-		{YAML, one, "id: dolly\nlegs: 4\n"},
-		{Name, one, "dolly\n"},
-		{Name, map[string]any{"receipts": []map[string]any{{"seq": 12345678901}}}, "12345678901\n"},
-		{Name, map[string]any{"sheep": []sheep{}}, ""},
-		{JSONL, map[string]any{"sheep": []sheep{}}, ""},
-		{JSONL, map[string]any{"a": []sheep{one}, "b": []sheep{one}}, `{"a":[{"id":"dolly","legs":4}],"b":[{"id":"dolly","legs":4}]}` + "\n"},
+		"a list": {herd, `{"height":12,"sheep":[{"id":"dolly","legs":4,"marks":["a<b","no"]},{"id":"shaun","legs":3}]}` + "\n",
+			`{"id":"dolly","legs":4,"marks":["a<b","no"]}` + "\n" + `{"id":"shaun","legs":3}` + "\n",
+			"height: 12\nsheep:\n  - id: dolly\n    legs: 4\n    marks:\n      - a<b\n      - \"no\"\n  - id: shaun\n    legs: 3\n", "dolly\nshaun\n"},
+		"one thing":      {one, `{"id":"shaun","legs":3}` + "\n", `{"id":"shaun","legs":3}` + "\n", "id: shaun\nlegs: 3\n", "shaun\n"},
+		"an empty list":  {none, `{"height":12,"sheep":[]}` + "\n", "", "height: 12\nsheep: []\n", ""},
+		"no list at all": {Items("sheep", nil, id), `{"sheep":[]}` + "\n", "", "sheep: []\n", ""},
+		"items":          {Items("sheep", flock[1:], id), `{"sheep":[{"id":"shaun","legs":3}]}` + "\n", `{"id":"shaun","legs":3}` + "\n", "sheep:\n  - id: shaun\n    legs: 3\n", "shaun\n"},
+		"without a name": {marked, `{"marks":[]}` + "\n", `{"marks":[]}` + "\n", "marks: []\n", "USAGE"},
+		"a document":     {One(json.RawMessage("{\n  \"a\": 1\n}\n"), "a.json"), `{"a":1}` + "\n", `{"a":1}` + "\n", "a: 1\n", "a.json\n"},
 	} {
-		var b strings.Builder
-		if err := c.form.Print(&b, c.answer); err != nil || b.String() != c.want {
-			t.Errorf("%s of %v: %v\n%s\nwant\n%s", c.form, c.answer, err, b.String(), c.want)
+		for form, want := range map[Form]string{JSON: c.json, JSONL: c.jsonl, YAML: c.yaml, Name: c.names} {
+			var b strings.Builder
+			err := form.Print(&b, c.answer)
+			if want == "USAGE" {
+				if ExitCode(err) != ExitUsage || b.String() != "" {
+					t.Errorf("%s of %s: %v %q", form, name, err, b.String())
+				}
+			} else if err != nil || b.String() != want {
+				t.Errorf("%s of %s: %v\n%s\nwant\n%s", form, name, err, b.String(), want)
+			}
 		}
-	}
-	var b strings.Builder
-	if err := Name.Print(&b, map[string]int{"height": 1}); ExitCode(err) != ExitUsage {
-		t.Errorf("a name of nothing: %v", err)
 	}
 	if Table.Machine() || Wide.Machine() || !YAML.Machine() {
 		t.Error("who reads what")

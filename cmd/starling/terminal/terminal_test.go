@@ -198,12 +198,31 @@ func TestPrintErrorJSON(t *testing.T) {
 		keys = append(keys, k)
 	}
 	slices.Sort(keys)
-	if want := []string{"code", "details", "fix", "message", "request_id", "retryable"}; !slices.Equal(keys, want) {
+	if want := []string{"code", "details", "fix", "message", "retryable"}; !slices.Equal(keys, want) {
 		t.Errorf("keys %v", keys)
 	}
 	details := out["error"]["details"].(map[string]any)
 	if out["error"]["code"] != "CODE_1" || details["place"] != "job.yaml:1:1" || len(details["problems"].([]any)) != 2 {
 		t.Errorf("%v", out)
+	}
+}
+
+// A program is told whether the same command may succeed later, and nothing when that is not known.
+func TestRetryable(t *testing.T) {
+	busy := &Problem{Code: "BUSY", Retry: true}
+	for name, c := range map[string]struct {
+		err  error
+		want any
+	}{
+		"usage": {WithExit(problem(1), ExitUsage), false}, "unreachable": {WithExit(problem(1), ExitUnreachable), true},
+		"timed out": {fmt.Errorf("x: %w", WithExit(problem(1), ExitTimeout)), true}, "no placement": {WithExit(problem(1), ExitNoCapacity), true},
+		"busy": {WithExit(busy, ExitConflict), true}, "unknown": {errors.New("x"), nil},
+	} {
+		var b bytes.Buffer
+		var out map[string]map[string]any
+		if err := errors.Join(PrintError(&b, c.err, true), json.Unmarshal(b.Bytes(), &out)); err != nil || out["error"]["retryable"] != c.want {
+			t.Errorf("%s: %v %s", name, err, b.String())
+		}
 	}
 }
 

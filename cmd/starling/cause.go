@@ -1,0 +1,118 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"net/url"
+	"os/exec"
+	"strings"
+
+	sdkerrors "github.com/cosmos/cosmos-sdk/types/errors"
+
+	"github.com/starling-network/starling/chain/x/market"
+	"github.com/starling-network/starling/client"
+	"github.com/starling-network/starling/cmd/starling/terminal"
+	"github.com/starling-network/starling/node"
+)
+
+// cause explains an error that a command returns as a package below gave it: its code, what to do, and the exit code. It is the
+// one place for what can happen to every command, such as a network that does not answer. An error that explains itself, or that
+// nothing is known of, stays as it is.
+func cause(err error) error {
+	if err == nil || terminal.Explained(err) {
+		return err
+	}
+	for _, known := range []func(error) error{networkError, homeError, trainError, networkCause, machineCause} {
+		if explained := known(err); terminal.Explained(explained) {
+			return explained
+		}
+	}
+	return err
+}
+
+// networkCause explains what can happen to every question to a network, and to every transaction.
+func networkCause(err error) error {
+	if refused, ok := errors.AsType[*client.Error](err); ok {
+		return refusal(refused)
+	}
+	p, exit := &terminal.Problem{Why: err.Error()}, terminal.ExitUnreachable
+	gone, unreachable := errors.AsType[*client.Unreachable](err)
+	lost, asked := errors.AsType[*url.Error](err)
+	switch {
+	case errors.Is(err, node.ErrNoBlock):
+		p.Code, p.What, p.Fix, exit = "TIMED_OUT", "the network makes no blocks", "see validator.log and out.log in the folders of the validators", terminal.ExitTimeout
+	case unreachable:
+		p.Code, p.What, p.Fix = "NETWORK_UNREACHABLE", "no answer from "+gone.Network, "check that a validator runs there: starling doctor --network "+gone.Network
+		p.Why = gone.Err.Error()
+	case errors.Is(err, client.ErrAddress):
+		p.Code, p.What, p.Fix, exit = "USAGE", "a network is named wrong", "give --network the HTTP interface of a validator, such as http://127.0.0.1:26601", terminal.ExitUsage
+	case errors.Is(err, client.ErrNoAccount):
+		p.Code, p.What, p.Why, exit = "ACCOUNT_NOT_FOUND", err.Error(), "", terminal.ExitNotFound
+		p.Fix = "send it coins with starling account send; a validator that is behind the others may not know of them yet"
+	case errors.Is(err, client.ErrNotFound):
+		p.Code, p.What, p.Fix, exit = "NOT_FOUND", "the network does not have it", "check the name; starling status shows what there is", terminal.ExitNotFound
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, client.ErrLost):
+		p.Code, p.What, p.Fix, exit = "TIMED_OUT", "waiting took too long", "try again; starling status shows whether the network makes blocks", terminal.ExitTimeout
+	case asked:
+		p.Code, p.What, p.Fix = "NETWORK_UNREACHABLE", "no answer from "+lost.URL, "check that it runs and that this machine reaches it, and try again"
+	case errors.Is(err, client.ErrClosed):
+		p.Code, p.What, p.Fix = "NETWORK_UNREACHABLE", "the connection to the validator ended", "check that it runs: starling doctor --network URL"
+	default:
+		return err
+	}
+	return terminal.WithExit(p, exit)
+}
+
+// refusals are exit codes of what the chain refuses; those of other refusals are ExitFailure.
+var refusals = map[error]int{
+	market.ErrFunds: terminal.ExitFunds, market.ErrNoOrder: terminal.ExitNotFound, market.ErrTaken: terminal.ExitConflict,
+	market.ErrState: terminal.ExitConflict, market.ErrNotYours: terminal.ExitAuth,
+}
+
+// refusal explains a transaction that the chain refused. Its code is that of the chain, such as MARKET_5.
+func refusal(e *client.Error) error {
+	p := &terminal.Problem{Code: fmt.Sprintf("%s_%d", strings.ToUpper(e.Space), e.Code), What: "the chain refused it", Why: e.Text, Fix: e.Fix}
+	exit, ok := refusals[e.Rule]
+	if !ok {
+		exit = terminal.ExitFailure
+	}
+	if e.Space == sdkerrors.RootCodespace {
+		switch e.Code {
+		case sdkerrors.ErrInsufficientFunds.ABCICode():
+			exit = terminal.ExitFunds
+		case sdkerrors.ErrUnauthorized.ABCICode():
+			exit = terminal.ExitAuth
+		case sdkerrors.ErrMempoolIsFull.ABCICode():
+			p.Retry = true
+		}
+	}
+	return terminal.WithExit(p, exit)
+}
+
+// machineCause explains what the system refuses: files, ports and programs.
+func machineCause(err error) error {
+	p, exit := &terminal.Problem{Why: err.Error()}, terminal.ExitFailure
+	file, onFile := errors.AsType[*fs.PathError](err)
+	port, onPort := errors.AsType[*net.OpError](err)
+	program, onProgram := errors.AsType[*exec.Error](err)
+	switch {
+	case errors.Is(err, node.ErrNoParty):
+		p.Code, p.What, p.Why, p.Fix, exit = "USAGE", err.Error(), "", "name one of the parties of the job", terminal.ExitUsage
+	case onFile && errors.Is(err, fs.ErrNotExist):
+		p.Code, p.What, p.Fix, exit = "FILE_NOT_FOUND", "there is no "+file.Path, "give a path that exists", terminal.ExitNotFound
+	case onFile && errors.Is(err, fs.ErrExist):
+		p.Code, p.What, p.Fix, exit = "FILE_EXISTS", "there is a "+file.Path+" already", "give another path, or remove it", terminal.ExitConflict
+	case onFile:
+		p.Code, p.What, p.Fix = "FILE_UNUSABLE", "cannot "+file.Op+" "+file.Path, "see whether this user may do it, and whether the disk has room"
+	case onPort && port.Op == "listen":
+		p.Code, p.What, p.Fix = "LISTEN_FAILED", "cannot listen on "+port.Addr.String(), "give another address, or end the process that has it"
+	case onProgram:
+		p.Code, p.What, p.Fix = "PROGRAM_FAILED", "cannot start "+program.Name, "see whether it is installed and this user may run it"
+	default:
+		return err
+	}
+	return terminal.WithExit(p, exit)
+}

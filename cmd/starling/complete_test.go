@@ -1,0 +1,57 @@
+package main
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// What a shell is told of a line: the words, without the directive that ends them.
+func completed(t *testing.T, line ...string) []string {
+	t.Helper()
+	var b bytes.Buffer
+	root := new(cli).root()
+	root.SetOut(&b)
+	root.SetErr(&bytes.Buffer{})
+	root.SetArgs(append([]string{"__complete"}, line...))
+	if err := root.ExecuteContext(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	words := strings.Fields(b.String())
+	return words[:len(words)-1]
+}
+
+func TestComplete(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for _, c := range []struct {
+		line []string
+		want []string
+		only bool
+	}{
+		{[]string{"status", "-o", ""}, []string{"table", "wide", "json", "jsonl", "yaml", "name"}, true},
+		{[]string{"status", "-o", "js"}, []string{"json", "jsonl"}, true},
+		{[]string{"init", ""}, templateNames(), true},
+		{[]string{"init", "pretrain", ""}, nil, true},
+		{[]string{"export", "out", "--format", "t"}, []string{"trainer-state", "tensorboard"}, true},
+		{[]string{"train", ""}, []string{"yaml", "yml"}, true},
+		{[]string{"train", "job.yaml", "--set", "strategy.method="}, []string{"strategy.method=diloco", "strategy.method=allreduce"}, false},
+		{[]string{"train", "job.yaml", "--set", "strat"}, []string{"strategy."}, true},
+		{[]string{"train", "job.yaml", "--set", "training.max"}, []string{"training.max_steps="}, false},
+		{[]string{"train", "job.yaml", "--set", "nothing.at.all="}, nil, true},
+		{[]string{"sim", "job.yaml", "--act", "worker-1="}, []string{"worker-1=skips"}, false},
+		{[]string{"worker", "up", "--role", ""}, []string{"worker", "verifier"}, true},
+		{[]string{"bench", "train", "--preset", "gpt2-10"}, []string{"gpt2-10m"}, true},
+		{[]string{"job", "pause", ""}, nil, true},
+	} {
+		got := completed(t, c.line...)
+		for _, w := range c.want {
+			if !slices.Contains(got, w) {
+				t.Errorf("%q: %q lacks %s", c.line, got, w)
+			}
+		}
+		if c.only && len(got) != len(c.want) {
+			t.Errorf("%q: %q, wanted %q", c.line, got, c.want)
+		}
+	}
+}
