@@ -302,7 +302,7 @@ func writeReceipts(out *OutDir, receipts []reward.Receipt) error {
 	return writeLines(out, fileReceipts, lines)
 }
 
-// dropCheckpoint deletes the shards and the manifest of a checkpoint, but for shards that a kept one shares.
+// dropCheckpoint deletes the blobs of a checkpoint, but for those that a kept one shares.
 func dropCheckpoint(ctx context.Context, store blob.Store, drop run.Checkpoint, keep []run.Checkpoint) error {
 	shards := func(c run.Checkpoint) []blob.CID {
 		id, err := blob.Parse(c.CID)

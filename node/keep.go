@@ -37,7 +37,7 @@ type keeper struct {
 
 	blocks  chan role.Block // the latest that nobody has looked at
 	shipped []blob.CID
-	shards  map[string][]blob.CID // of checkpoints, with their manifests, by the CID of these
+	shards  map[string][]blob.CID // blobs of checkpoints, by their CIDs
 	parts   map[string][]blob.CID // of updates in a run with slices, by the CID of their index
 	lineage []run.Checkpoint      // the last of the lineage
 	base    run.Checkpoint        // for which that is known
@@ -193,7 +193,7 @@ func (k *keeper) duties(ctx context.Context, s run.State) (mine, final []blob.CI
 	return replica.Duties(k.id, durable, members, replica.Factor), final
 }
 
-// blobs are those of a checkpoint: its manifest alone while get does not give it.
+// blobs are those of a checkpoint: the block of its directory alone while get does not give what it names.
 func (k *keeper) blobs(ctx context.Context, c run.Checkpoint, get func(context.Context, blob.CID) ([]byte, error)) []blob.CID {
 	if list, ok := k.shards[c.CID]; ok {
 		return list
@@ -204,7 +204,7 @@ func (k *keeper) blobs(ctx context.Context, c run.Checkpoint, get func(context.C
 	}
 	list, err := checkpoint.Blobs(ctx, get, id)
 	if err != nil {
-		return []blob.CID{id}
+		return []blob.CID{blob.Leaf(id)}
 	}
 	k.shards[c.CID] = list
 	return list

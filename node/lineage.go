@@ -18,7 +18,7 @@ type Line struct {
 	Job        string       `json:"job"`
 	Round      uint32       `json:"round"` // rounds that the checkpoint contains, from 1
 	StateRoot  canon.Digest `json:"state_root"`
-	Checkpoint string       `json:"checkpoint"` // CID of the checkpoint manifest
+	Checkpoint string       `json:"checkpoint"` // CID of its folder (network/checkpoint)
 	Updates    []string     `json:"updates"`    // CID of the update of every unit
 	Signers    []Signer     `json:"signers"`
 }

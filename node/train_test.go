@@ -106,6 +106,7 @@ func TestTrainVerifyAndLiar(t *testing.T) {
 	}
 
 	t.Run("verify", func(t *testing.T) { testVerify(t, honest, s) })
+	t.Run("ipfs", func(t *testing.T) { testIPFS(t, honest) })
 	t.Run("tampering", func(t *testing.T) { testTampering(t, j, honest) })
 	t.Run("one thread", func(t *testing.T) {
 		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))

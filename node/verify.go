@@ -216,10 +216,7 @@ func openBlobs(ctx context.Context, o *OutDir) (*blob.Disk, error) {
 			return nil, mismatch(0, "blob %s: %v", id, err)
 		}
 	}
-	need := append([]string{o.Run.Blobs.Spec, o.Run.Blobs.Program, o.Run.Blobs.Manifest, o.Run.Blobs.Genesis}, o.Run.Blobs.Shards...)
-	if o.Run.Blobs.Frozen != "" {
-		need = append(need, o.Run.Blobs.Frozen)
-	}
+	need := append([]string{o.Run.Blobs.Spec, o.Run.Blobs.Program, o.Run.Blobs.Manifest}, o.Run.Blobs.Shards...)
 	for _, c := range need {
 		id, err := blob.Parse(c)
 		if err != nil {
@@ -229,7 +226,30 @@ func openBlobs(ctx context.Context, o *OutDir) (*blob.Disk, error) {
 			return nil, mismatch(0, "blob %s is missing from %s", c, filepath.Join(o.Path, dirBlobs))
 		}
 	}
-	return store, nil
+	return store, o.hasCheckpoints(ctx, store)
+}
+
+// hasCheckpoints looks for the blobs of the checkpoints that the job shipped.
+func (o *OutDir) hasCheckpoints(ctx context.Context, store *blob.Disk) error {
+	for _, c := range []string{o.Run.Blobs.Genesis, o.Run.Blobs.Frozen} {
+		if c == "" {
+			continue
+		}
+		id, err := blob.Parse(c)
+		if err != nil {
+			return mismatch(0, "%s names the checkpoint %q: %v", fileRun, c, err)
+		}
+		list, err := checkpoint.Blobs(ctx, store.Get, id)
+		if err != nil {
+			return mismatch(0, "checkpoint %s in %s: %v", c, filepath.Join(o.Path, dirBlobs), err)
+		}
+		for _, b := range list {
+			if ok, err := store.Has(ctx, b); err != nil || !ok {
+				return mismatch(0, "blob %s of the checkpoint %s is missing from %s", b, c, filepath.Join(o.Path, dirBlobs))
+			}
+		}
+	}
+	return nil
 }
 
 type verification struct {

@@ -134,7 +134,7 @@ type Series struct {
 type Checkpoint struct {
 	Round      int      `json:"round"`
 	StateRoot  string   `json:"state_root"`
-	Checkpoint string   `json:"checkpoint"` // CID of its manifest
+	Checkpoint string   `json:"checkpoint"` // CID of its folder, which IPFS clients get
 	Updates    []string `json:"updates"`    // CID of the update of every unit
 	Signers    []Signer `json:"signers"`
 }

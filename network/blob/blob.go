@@ -47,7 +47,8 @@ type Store interface {
 	Delete(ctx context.Context, c CID) error
 	// List returns the stored blobs, sorted by their text form.
 	List(ctx context.Context) ([]CID, error)
-	// Find returns the places of an IPFS block, leaf or inner node, in the stored blobs; one place in each blob.
+	// Find returns the places of an IPFS block, leaf or inner node, in the stored blobs; one place in each blob. The digest
+	// of the block says which it is, whatever the codec.
 	Find(block CID) []Place
 	Leaves
 }
@@ -116,6 +117,9 @@ func FromBytes(b []byte) (CID, error) {
 	}
 	return c, Check(c)
 }
+
+// digestOf is the digest in a CID that passes Check, or that of a block of a blob.
+func digestOf(c CID) canon.Digest { return canon.Digest(c.Hash()[2:]) }
 
 // leafCID is the CID of a raw leaf with the given SHA-256 digest.
 func leafCID(d canon.Digest) CID {

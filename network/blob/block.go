@@ -2,9 +2,13 @@ package blob
 
 import (
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"slices"
 	"sync"
+
+	"github.com/multiformats/go-multihash"
+	"github.com/starling-network/starling/canon"
 )
 
 // Place is where a block of IPFS is in a stored blob: leaf Index if Level is 0, and else inner node Index of that level.
@@ -52,14 +56,15 @@ func BlockSize(ctx context.Context, s Leaves, at Place) (int, error) {
 	return r.Manifest().LeafSize(at.Index), nil
 }
 
-// index finds blocks in the blobs of a store.
+// index finds blocks in the blobs of a store. Blocks are known by their digests: the same bytes are a leaf under one CID, and
+// a directory under another.
 type index struct {
 	mu     sync.Mutex
 	blobs  map[CID]*Manifest
-	places map[CID][]Place
+	places map[canon.Digest][]Place
 }
 
-func newIndex() *index { return &index{blobs: map[CID]*Manifest{}, places: map[CID][]Place{}} }
+func newIndex() *index { return &index{blobs: map[CID]*Manifest{}, places: map[canon.Digest][]Place{}} }
 
 // add makes the blocks of a blob known. Adding it again changes nothing.
 func (x *index) add(m *Manifest) {
@@ -70,8 +75,9 @@ func (x *index) add(m *Manifest) {
 	}
 	x.blobs[m.Root] = m
 	walk(m.Size, m.Leaves, func(c CID, level, i int, _ []byte) {
-		if p := x.places[c]; len(p) == 0 || p[len(p)-1].Root != m.Root { // equal leaves of a blob have one place
-			x.places[c] = append(p, Place{m.Root, level, i})
+		d := digestOf(c)
+		if p := x.places[d]; len(p) == 0 || p[len(p)-1].Root != m.Root { // equal leaves of a blob have one place
+			x.places[d] = append(p, Place{m.Root, level, i})
 		}
 	})
 }
@@ -86,16 +92,20 @@ func (x *index) remove(root CID) {
 	}
 	delete(x.blobs, root)
 	walk(m.Size, m.Leaves, func(c CID, _, _ int, _ []byte) {
-		x.places[c] = slices.DeleteFunc(x.places[c], func(p Place) bool { return p.Root == root })
-		if len(x.places[c]) == 0 {
-			delete(x.places, c)
+		d := digestOf(c)
+		x.places[d] = slices.DeleteFunc(x.places[d], func(p Place) bool { return p.Root == root })
+		if len(x.places[d]) == 0 {
+			delete(x.places, d)
 		}
 	})
 }
 
 // Find implements Store.
-func (x *index) Find(c CID) []Place {
+func (x *index) Find(block CID) []Place {
+	if p := block.Prefix(); p.MhType != multihash.SHA2_256 || p.MhLength != sha256.Size {
+		return nil
+	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	return slices.Clone(x.places[c])
+	return slices.Clone(x.places[digestOf(block)])
 }

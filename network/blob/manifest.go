@@ -54,7 +54,7 @@ func Describe(data []byte) *Manifest {
 
 // leafManifest is the manifest of a blob of one leaf and the given size.
 func leafManifest(c CID, size int64) *Manifest {
-	return &Manifest{Root: c, Size: size, Leaves: []canon.Digest{canon.Digest(c.Hash()[2:])}}
+	return &Manifest{Root: c, Size: size, Leaves: []canon.Digest{digestOf(c)}}
 }
 
 // ParseManifest reads and verifies a stranger's manifest of the blob root: ErrCorrupt unless its leaves give root.
@@ -103,11 +103,11 @@ type node struct {
 }
 
 // rootOf builds the DAG over the leaves and returns its root.
-func rootOf(size int64, leaves []canon.Digest) CID { return walk(size, leaves, nil) }
+func rootOf(size int64, leaves []canon.Digest) CID { return walk(size, leaves, nil).cid }
 
 // walk builds the DAG over the leaves, level by level, and returns its root. visit, unless nil, sees every block: a leaf
 // (level 0), whose bytes are not known here, or an inner node.
-func walk(size int64, leaves []canon.Digest, visit func(c CID, level, i int, block []byte)) CID {
+func walk(size int64, leaves []canon.Digest, visit func(c CID, level, i int, block []byte)) node {
 	if visit == nil {
 		visit = func(CID, int, int, []byte) {}
 	}
@@ -126,7 +126,7 @@ func walk(size int64, leaves []canon.Digest, visit func(c CID, level, i int, blo
 		}
 		nodes = above
 	}
-	return nodes[0].cid
+	return nodes[0]
 }
 
 // parentOf builds one inner node: a dag-pb block holding a UnixFS file header.

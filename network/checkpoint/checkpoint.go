@@ -1,6 +1,6 @@
-// Package checkpoint stores a model with the state of its optimizer as blobs: shards that hold the bytes of the tensors,
-// and a manifest that says where each tensor lies and what its root is. The checkpoint is named by the CID of its
-// manifest; the same state has the same name on every machine.
+// Package checkpoint stores a model with the state of its optimizer as a folder of files that an ordinary IPFS client can
+// fetch: a UnixFS directory with shards, which are safetensors files of the tensors, and a manifest that says what the root
+// of each tensor is. The checkpoint is named by the CID of the directory; the same state has the same name on every machine.
 //
 // It does not know what the tensors mean: which are parameters, how their roots make up a state root, and whether a
 // quorum attested it, is for the caller to check.
@@ -16,7 +16,8 @@ import (
 	"github.com/starling-network/starling/network/blob"
 )
 
-// ShardBytes is the size of a full shard. A tensor that is larger has a shard of its own. It is part of the format.
+// ShardBytes is the size of the tensors of a full shard. A tensor that is larger has a shard of its own. It is part of the
+// format.
 const ShardBytes = 64 << 20
 
 // Limits of a checkpoint.
@@ -25,16 +26,18 @@ const (
 	MaxNameBytes     = 256 // of a tensor and of a job
 	MaxManifestBytes = 32 << 20
 	MaxBytes         = 1 << 40 // of all tensors
+	MaxShards        = 1 << 13 // so that the directory is one leaf
 )
 
 var (
-	// ErrManifest is wrapped by every reason why bytes are not a checkpoint's manifest.
+	// ErrManifest is wrapped by every reason why bytes are not a checkpoint's directory or manifest.
 	ErrManifest = errors.New("not the manifest of a checkpoint")
 	// ErrTensor says that stored bytes are not the tensor that the manifest promises.
 	ErrTensor = errors.New("tensor does not match its root")
 )
 
-// Manifest describes a checkpoint.
+// Manifest describes a checkpoint. The tensors are packed in order: each follows the one before it in the same shard if it
+// still fits, and else starts the next shard.
 type Manifest struct {
 	Job       string       `cbor:"1,keyasint"`
 	Round     uint32       `cbor:"2,keyasint"`
@@ -42,22 +45,17 @@ type Manifest struct {
 	Tensors   []Tensor     `cbor:"4,keyasint"` // in the order of the state
 }
 
-// Tensor is where one tensor is. Tensors are packed in order: each follows the one before it in the same shard if it
-// still fits, and else starts the next shard.
+// Tensor is what is known of a tensor before it is fetched.
 type Tensor struct {
-	Name   string       `cbor:"1,keyasint"`
-	Shape  tensor.Shape `cbor:"2,keyasint"`
-	Root   canon.Digest `cbor:"3,keyasint"`
-	Shard  string       `cbor:"4,keyasint"` // CID
-	Offset int64        `cbor:"5,keyasint"` // in the shard
-	Bytes  int64        `cbor:"6,keyasint"`
+	Name  string       `cbor:"1,keyasint"`
+	Shape tensor.Shape `cbor:"2,keyasint"`
+	Root  canon.Digest `cbor:"3,keyasint"`
 }
 
 // Encode returns the canonical bytes.
 func (m *Manifest) Encode() []byte { return canon.MustMarshal(m) }
 
-// Decode reads a stranger's manifest. What it returns has valid shapes and CIDs, distinct names, and the one layout
-// that Save makes. The errors wrap ErrManifest.
+// Decode reads a stranger's manifest. What it returns has valid shapes and distinct names. The errors wrap ErrManifest.
 func Decode(data []byte) (*Manifest, error) {
 	if len(data) > MaxManifestBytes {
 		return nil, fmt.Errorf("checkpoint: %w: %d bytes, more than %d", ErrManifest, len(data), MaxManifestBytes)
@@ -81,82 +79,52 @@ func (m *Manifest) check() error {
 	var total int64
 	for i := range m.Tensors {
 		t := &m.Tensors[i]
-		if err := t.check(); err != nil {
+		if t.Name == "" || len(t.Name) > MaxNameBytes || names[t.Name] {
+			return fmt.Errorf("checkpoint: %w: tensor %d: name %.40q repeated, or of %d bytes", ErrManifest, i, t.Name, len(t.Name))
+		}
+		if err := t.Shape.Check(blob.MaxBytes); err != nil {
 			return fmt.Errorf("checkpoint: %w: tensor %d: %w", ErrManifest, i, err)
 		}
-		if total += t.Bytes; names[t.Name] || total > MaxBytes {
-			return fmt.Errorf("checkpoint: %w: tensor %d, %q: name repeated, or more than %d bytes", ErrManifest, i, t.Name, int64(MaxBytes))
+		if total += t.bytes(); total > MaxBytes {
+			return fmt.Errorf("checkpoint: %w: more than %d bytes", ErrManifest, int64(MaxBytes))
 		}
 		names[t.Name] = true
 	}
-	for _, shard := range m.shards() {
-		var offset int64
-		for _, t := range shard {
-			if t.Offset != offset || t.Shard != shard[0].Shard {
-				return fmt.Errorf("checkpoint: %w: %q is not where it belongs", ErrManifest, t.Name)
-			}
-			offset += t.Bytes
-		}
+	if n := len(m.shards()); n > MaxShards {
+		return fmt.Errorf("checkpoint: %w: %d shards, at most %d", ErrManifest, n, MaxShards)
 	}
 	return nil
 }
 
-func (t *Tensor) check() error {
-	if t.Name == "" || len(t.Name) > MaxNameBytes {
-		return fmt.Errorf("name of %d bytes", len(t.Name))
-	}
-	if err := t.Shape.Check(blob.MaxBytes); err != nil {
-		return err
-	}
-	if t.Bytes != int64(t.Shape.Bytes()) {
-		return fmt.Errorf("%d bytes for %s", t.Bytes, t.Shape)
-	}
-	_, err := blob.Parse(t.Shard)
-	return err
-}
+func (t *Tensor) bytes() int64 { return int64(t.Shape.Bytes()) }
 
 // shards groups the tensors by the shard that the rule of packing gives them. The groups share m's memory.
-func (m *Manifest) shards() [][]Tensor {
-	var list [][]Tensor
+func (m *Manifest) shards() []shard {
+	var list []shard
 	var size int64
 	first := 0
-	for i, t := range m.Tensors {
-		if i > first && size+t.Bytes > ShardBytes {
+	for i := range m.Tensors {
+		n := m.Tensors[i].bytes()
+		if i > first && size+n > ShardBytes {
 			list = append(list, m.Tensors[first:i])
 			first, size = i, 0
 		}
-		size += t.Bytes
+		size += n
 	}
 	return append(list, m.Tensors[first:])
 }
 
-// Blobs lists the blobs of the checkpoint named c: its manifest, and the shards in their order. Of the blobs it takes the
-// manifest alone from get, and verifies it against c.
-func Blobs(ctx context.Context, get func(context.Context, blob.CID) ([]byte, error), c blob.CID) ([]blob.CID, error) {
-	m, err := loadManifest(ctx, get, c)
+// Getter returns the bytes of a blob.
+type Getter = func(context.Context, blob.CID) ([]byte, error)
+
+// Blobs lists the blobs of the checkpoint named c: the block of its directory, its manifest, and the shards in their order. Of
+// the blobs it takes the first two from get, and verifies them against c.
+func Blobs(ctx context.Context, get Getter, c blob.CID) ([]blob.CID, error) {
+	f, err := open(ctx, get, c)
 	if err != nil {
 		return nil, err
 	}
-	list := []blob.CID{c}
-	for _, shard := range m.shards() {
-		s, err := blob.Parse(shard[0].Shard)
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, s)
-	}
-	return list, nil
-}
-
-func loadManifest(ctx context.Context, get func(context.Context, blob.CID) ([]byte, error), c blob.CID) (*Manifest, error) {
-	raw, err := get(ctx, c)
-	if err != nil {
-		return nil, fmt.Errorf("checkpoint: load %s: %w", c, err)
-	}
-	if !blob.Of(raw).Equals(c) {
-		return nil, fmt.Errorf("checkpoint: load %s: manifest: %w", c, blob.ErrCorrupt)
-	}
-	return Decode(raw)
+	return append([]blob.CID{blob.Leaf(c), f.manifest}, f.shards...), nil
 }
 
 // Store is what Save needs of a blob.Store.
@@ -164,8 +132,8 @@ type Store interface {
 	Put(ctx context.Context, data []byte) (blob.CID, error)
 }
 
-// Save stores the named tensors in the order of names and returns the CID of the manifest: that is meta, with Tensors
-// filled in. NaNs are stored as tensor.CanonicalNaN.
+// Save stores the named tensors in the order of names and returns the CID of the directory, whose manifest is meta, with
+// Tensors filled in. NaNs are stored as tensor.CanonicalNaN.
 func Save(ctx context.Context, store Store, meta Manifest, names []string, tensors map[string]*tensor.Tensor) (blob.CID, error) {
 	meta.Tensors = make([]Tensor, len(names))
 	for i, name := range names {
@@ -173,45 +141,36 @@ func Save(ctx context.Context, store Store, meta Manifest, names []string, tenso
 		if !ok {
 			return blob.CID{}, fmt.Errorf("checkpoint: save: no tensor %q among those given", name)
 		}
-		meta.Tensors[i] = Tensor{Name: name, Shape: t.Shape, Root: t.Root(), Bytes: int64(len(t.Bytes()))}
-	}
-	for _, shard := range meta.shards() {
-		if err := saveShard(ctx, store, shard, tensors); err != nil {
-			return blob.CID{}, fmt.Errorf("checkpoint: save: %w", err)
-		}
+		meta.Tensors[i] = Tensor{Name: name, Shape: t.Shape, Root: t.Root()}
 	}
 	if err := meta.check(); err != nil {
 		return blob.CID{}, err
 	}
-	c, err := store.Put(ctx, meta.Encode())
+	var f folder
+	for _, s := range meta.shards() {
+		data, err := s.encode(tensors)
+		if err != nil {
+			return blob.CID{}, err
+		}
+		c, err := store.Put(ctx, data)
+		if err != nil {
+			return blob.CID{}, fmt.Errorf("checkpoint: save: %w", err)
+		}
+		f.shards = append(f.shards, c)
+	}
+	var err error
+	manifest := meta.Encode()
+	if f.manifest, err = store.Put(ctx, manifest); err != nil {
+		return blob.CID{}, fmt.Errorf("checkpoint: save: %w", err)
+	}
+	c, block, err := f.directory(&meta, len(manifest))
 	if err != nil {
+		return blob.CID{}, err
+	}
+	if _, err := store.Put(ctx, block); err != nil {
 		return blob.CID{}, fmt.Errorf("checkpoint: save: %w", err)
 	}
 	return c, nil
-}
-
-// saveShard stores one shard and fills in where its tensors lie.
-func saveShard(ctx context.Context, store Store, shard []Tensor, tensors map[string]*tensor.Tensor) error {
-	var size int64
-	for _, t := range shard {
-		size += t.Bytes
-	}
-	data := make([]byte, 0, size)
-	for i := range shard {
-		shard[i].Offset = int64(len(data))
-		t := tensors[shard[i].Name]
-		for leaf := range (len(t.Bytes()) + tensor.LeafBytes - 1) / tensor.LeafBytes {
-			data = append(data, t.Leaf(leaf)...)
-		}
-	}
-	c, err := store.Put(ctx, data)
-	if err != nil {
-		return err
-	}
-	for i := range shard {
-		shard[i].Shard = c.String()
-	}
-	return nil
 }
 
 // Each calls do for 0 to n-1, maybe several at the same time, and returns when all calls have returned.
@@ -224,53 +183,30 @@ func InTurn(n int, do func(i int)) {
 	}
 }
 
-// Load reads the checkpoint named c, taking its blobs from get, the shards as each allows, and verifies the manifest against
+// Load reads the checkpoint named c, taking its blobs from get, the shards as each allows, and verifies the directory against
 // c and every tensor against its root. The tensors are the caller's.
-func Load(ctx context.Context, get func(context.Context, blob.CID) ([]byte, error), each Each, c blob.CID) (Manifest, map[string]*tensor.Tensor, error) {
-	m, err := loadManifest(ctx, get, c)
+func Load(ctx context.Context, get Getter, each Each, c blob.CID) (Manifest, map[string]*tensor.Tensor, error) {
+	f, err := open(ctx, get, c)
 	if err != nil {
 		return Manifest{}, nil, err
 	}
-	shards := m.shards()
+	shards := f.of.shards()
 	parts, errs := make([][]*tensor.Tensor, len(shards)), make([]error, len(shards))
-	each(len(shards), func(i int) { parts[i], errs[i] = loadShard(ctx, get, shards[i]) })
-	tensors := make(map[string]*tensor.Tensor, len(m.Tensors))
-	for i, shard := range shards {
-		if errs[i] != nil {
-			return Manifest{}, nil, fmt.Errorf("checkpoint: load %s: %w", c, errs[i])
+	each(len(shards), func(i int) {
+		data, err := get(ctx, f.shards[i])
+		if err == nil {
+			parts[i], err = shards[i].decode(data)
 		}
-		for k, t := range shard {
+		errs[i] = err
+	})
+	tensors := make(map[string]*tensor.Tensor, len(f.of.Tensors))
+	for i, s := range shards {
+		if errs[i] != nil {
+			return Manifest{}, nil, fmt.Errorf("checkpoint: load %s: shard %s: %w", c, f.shards[i], errs[i])
+		}
+		for k, t := range s {
 			tensors[t.Name] = parts[i][k]
 		}
 	}
-	return *m, tensors, nil
-}
-
-// loadShard returns the tensors of one shard.
-func loadShard(ctx context.Context, get func(context.Context, blob.CID) ([]byte, error), shard []Tensor) ([]*tensor.Tensor, error) {
-	c, err := blob.Parse(shard[0].Shard)
-	if err != nil {
-		return nil, err
-	}
-	data, err := get(ctx, c)
-	if err != nil {
-		return nil, err
-	}
-	last := shard[len(shard)-1]
-	if int64(len(data)) != last.Offset+last.Bytes {
-		return nil, fmt.Errorf("shard %s: %d bytes of %d: %w", c, len(data), last.Offset+last.Bytes, ErrTensor)
-	}
-	tensors := make([]*tensor.Tensor, len(shard))
-	for i, t := range shard {
-		x, err := tensor.FromBytes(t.Shape, data[t.Offset:t.Offset+t.Bytes])
-		if err != nil {
-			return nil, err
-		}
-		if x.Root() != t.Root {
-			return nil, fmt.Errorf("shard %s: %q: %w", c, t.Name, ErrTensor)
-		}
-		x.Canonicalize() // the root does not tell one NaN from another
-		tensors[i] = x
-	}
-	return tensors, nil
+	return *f.of, tensors, nil
 }

@@ -59,10 +59,10 @@ func TestRelayServesWhileItFetches(t *testing.T) {
 		t.Fatal(err)
 	}
 	blobs, err := checkpoint.Blobs(ctx, store.Get, id)
-	if err != nil || len(blobs) != 3 {
+	if err != nil || len(blobs) != 4 {
 		t.Fatalf("%d blobs, %v", len(blobs), err)
 	}
-	*store.last = blobs[2]
+	*store.last = blobs[3]
 
 	source, _ := open(store)
 	relay, relayed := open(blob.NewMemory())
@@ -73,7 +73,7 @@ func TestRelayServesWhileItFetches(t *testing.T) {
 		ended <- err
 	}()
 	<-store.reached
-	for _, c := range blobs[:2] {
+	for _, c := range blobs[:3] {
 		if _, err := third(relay)(ctx, c); err != nil {
 			t.Fatalf("from a relay that waits for the last shard: %v", err)
 		}

@@ -72,7 +72,7 @@ type Deadlines struct {
 type Checkpoint struct {
 	Round uint32       `cbor:"1,keyasint"`
 	Root  canon.Digest `cbor:"2,keyasint"` // state root: parameters, outer optimizer, counters
-	CID   string       `cbor:"3,keyasint"` // of the checkpoint manifest
+	CID   string       `cbor:"3,keyasint"` // of its folder (network/checkpoint)
 }
 
 // Role of a member.

@@ -25,14 +25,15 @@ func Encode(w io.Writer, names []string, tensors map[string]*tensor.Tensor, meta
 // not have. No value is rounded: one that the type does not hold is an error that wraps ErrInexact, before anything is
 // written.
 func EncodeAs(w io.Writer, names []string, tensors map[string]*tensor.Tensor, dtypes map[string]string, meta map[string]string) error {
-	header, err := encodeHeader(names, tensors, dtypes, meta)
+	shapes, err := shapesOf(names, tensors, dtypes)
 	if err != nil {
 		return err
 	}
-	if _, err := w.Write(binary.LittleEndian.AppendUint64(nil, uint64(len(header)))); err != nil {
-		return fmt.Errorf("safetensors: write: %w", err)
+	head, err := Head(names, shapes, meta)
+	if err != nil {
+		return err
 	}
-	if _, err := w.Write(header); err != nil {
+	if _, err := w.Write(head); err != nil {
 		return fmt.Errorf("safetensors: write: %w", err)
 	}
 	for _, name := range names {
@@ -88,22 +89,15 @@ func checkExact(name string, t *tensor.Tensor, dtype string) error {
 	return nil
 }
 
-// encodeHeader returns the header padded with spaces, as the format allows, so that the elements are aligned.
-func encodeHeader(names []string, tensors map[string]*tensor.Tensor, dtypes, meta map[string]string) ([]byte, error) {
-	var out bytes.Buffer
-	out.WriteByte('{')
-	if len(meta) > 0 {
-		writeMetadata(&out, meta)
-	}
-	end := uint64(0)
-	seen := make(map[string]bool, len(names))
-	for _, name := range names {
+// shapesOf returns the shapes of tensors as they are written, with the element types of the file.
+func shapesOf(names []string, tensors map[string]*tensor.Tensor, dtypes map[string]string) ([]tensor.Shape, error) {
+	written := map[string]tensor.DType{"F32": tensor.Float32, "F16": tensor.Float16, "BF16": tensor.BFloat16}
+	shapes := make([]tensor.Shape, len(names))
+	for i, name := range names {
 		t, dtype := tensors[name], cmp.Or(dtypes[name], "F32")
 		switch {
 		case t == nil:
 			return nil, fmt.Errorf("%w: there is none of the name %q", ErrTensor, name)
-		case seen[name] || name == metadataKey || !utf8.ValidString(name):
-			return nil, fmt.Errorf("%w: the name %q is taken, or not UTF-8", ErrTensor, name)
 		case t.Shape.DType != tensor.Float32:
 			return nil, fmt.Errorf("%w: %s is %s, only float32 is written", ErrDType, name, t.Shape.DType)
 		case !readable(dtype):
@@ -112,18 +106,40 @@ func encodeHeader(names []string, tensors map[string]*tensor.Tensor, dtypes, met
 		if err := checkExact(name, t, dtype); err != nil {
 			return nil, err
 		}
+		shapes[i] = tensor.Shape{DType: written[dtype], Dims: t.Shape.Dims}
+	}
+	return shapes, nil
+}
+
+// Head returns how a file of the named tensors begins, up to their elements, which follow in the order of names without
+// holes. It is padded with spaces, as the format allows, so that they are aligned. Tensors may be of any element type.
+// meta is the file's table of strings. Errors wrap ErrTensor.
+func Head(names []string, shapes []tensor.Shape, meta map[string]string) ([]byte, error) {
+	out := bytes.NewBuffer(make([]byte, lengthBytes)) // the length is filled in below
+	out.WriteByte('{')
+	if len(meta) > 0 {
+		writeMetadata(out, meta)
+	}
+	end := uint64(0)
+	seen := make(map[string]bool, len(names))
+	for i, name := range names {
+		if seen[name] || name == metadataKey || !utf8.ValidString(name) {
+			return nil, fmt.Errorf("%w: the name %q is taken, or not UTF-8", ErrTensor, name)
+		}
 		seen[name] = true
 		begin := end
-		end += uint64(t.Shape.Elements()) * sizes[dtype]
-		writeField(&out, name, entry{DType: dtype, Shape: append([]int{}, t.Shape.Dims...), Offsets: [2]uint64{begin, end}})
+		end += uint64(shapes[i].Bytes())
+		writeField(out, name, entry{DType: dtypeNames[shapes[i].DType], Shape: append([]int{}, shapes[i].Dims...), Offsets: [2]uint64{begin, end}})
 	}
 	out.WriteByte('}')
 	for out.Len()%lengthBytes != 0 {
 		out.WriteByte(' ')
 	}
-	if out.Len() > MaxHeader {
-		return nil, fmt.Errorf("%w: the names and metadata make a header of %d bytes, at most %d", ErrTensor, out.Len(), MaxHeader)
+	length := out.Len() - lengthBytes
+	if length > MaxHeader {
+		return nil, fmt.Errorf("%w: the names and metadata make a header of %d bytes, at most %d", ErrTensor, length, MaxHeader)
 	}
+	binary.LittleEndian.PutUint64(out.Bytes(), uint64(length))
 	return out.Bytes(), nil
 }
 

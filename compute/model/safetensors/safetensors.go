@@ -1,8 +1,8 @@
 // Package safetensors writes and reads the file format of the same name (huggingface/safetensors): eight bytes of header
 // length, a JSON header, and the little-endian elements of the tensors without holes. It reads files of strangers.
 //
-// It deals in float32 tensors, the one form in which weights leave a run; half-precision files are converted when read,
-// and may be written again as they were.
+// It deals in float32 tensors, the one form in which the weights of a model leave a run; half-precision files are converted
+// when read, and may be written again as they were. Head alone describes tensors of any type, which others write.
 // It does not map memory, and knows nothing of models split over several files.
 package safetensors
 
@@ -47,6 +47,12 @@ type entry struct {
 var sizes = map[string]uint64{
 	"F64": 8, "F32": 4, "F16": 2, "BF16": 2, "F8_E5M2": 1, "F8_E4M3": 1,
 	"I64": 8, "I32": 4, "I16": 2, "I8": 1, "U64": 8, "U32": 4, "U16": 2, "U8": 1, "BOOL": 1,
+}
+
+// dtypeNames are the element types of tensors as the format calls them.
+var dtypeNames = map[tensor.DType]string{
+	tensor.Float32: "F32", tensor.Float16: "F16", tensor.BFloat16: "BF16",
+	tensor.Int64: "I64", tensor.Int32: "I32", tensor.Int8: "I8", tensor.Uint32: "U32", tensor.Uint8: "U8", tensor.Bool: "BOOL",
 }
 
 // readable reports whether tensors of a type are converted to and from float32.

@@ -10,6 +10,7 @@ import (
 	"maps"
 	"math"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -113,9 +114,38 @@ func (n *failAfter) Write(p []byte) (int, error) {
 
 func TestEncodeReportsEveryFailedWrite(t *testing.T) {
 	names, tensors, meta := sample()
-	for writes := range failAfter(2 + len(names)) {
+	for writes := range failAfter(1 + len(names)) {
 		if err := Encode(&writes, names, tensors, meta); !errors.Is(err, errFull) {
 			t.Errorf("got %v, want %v", err, errFull)
+		}
+	}
+}
+
+// TestHead describes a tensor of every element type, whose elements follow.
+func TestHead(t *testing.T) {
+	var names, want []string
+	var shapes []tensor.Shape
+	size := 0
+	for d := tensor.DType(1); d.Valid(); d++ {
+		names, want, shapes = append(names, d.String()), append(want, dtypeNames[d]), append(shapes, tensor.Make(d, 2, 3))
+		size += shapes[len(shapes)-1].Bytes()
+	}
+	head, err := Head(names, shapes, nil)
+	if err != nil || len(head)%8 != 0 {
+		t.Fatal(len(head), err)
+	}
+	f, err := Open(append(head, make([]byte, size)...))
+	if err != nil || !slices.Equal(f.Names(), names) {
+		t.Fatal(f, err)
+	}
+	for i, name := range names {
+		if got := f.DType(name); got != want[i] || got == "" {
+			t.Errorf("%s is %q, want %q", name, got, want[i])
+		}
+	}
+	for _, name := range []string{metadataKey, "\xff"} {
+		if _, err := Head([]string{name}, shapes[:1], nil); !errors.Is(err, ErrTensor) {
+			t.Errorf("%q: %v", name, err)
 		}
 	}
 }

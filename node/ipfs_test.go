@@ -1,0 +1,128 @@
+package node
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/ipfs/boxo/bitswap"
+	"github.com/ipfs/boxo/bitswap/network/bsnet"
+	"github.com/ipfs/boxo/blockservice"
+	"github.com/ipfs/boxo/blockstore"
+	"github.com/ipfs/boxo/files"
+	"github.com/ipfs/boxo/ipld/merkledag"
+	unixfile "github.com/ipfs/boxo/ipld/unixfs/file"
+	"github.com/ipfs/go-datastore"
+	"github.com/ipfs/go-datastore/sync"
+	format "github.com/ipfs/go-ipld-format"
+	"github.com/libp2p/go-libp2p"
+	p2p "github.com/libp2p/go-libp2p/core/peer"
+
+	"github.com/starling-network/starling/compute/model/safetensors"
+	"github.com/starling-network/starling/compute/train"
+	"github.com/starling-network/starling/network/blob"
+	"github.com/starling-network/starling/network/peer"
+	"github.com/starling-network/starling/role/engine"
+)
+
+// testIPFS gets the last checkpoint of a run by its CID, as `ipfs get` does, from a node that knows nothing of the client: what
+// it writes is files that anybody reads, with the tensors of the checkpoint.
+func testIPFS(t *testing.T, out string) {
+	o, err := openOutDir(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer o.Close()
+	lines, err := parseLineage(o.file(fileLineage), o.Run.ID)
+	if err != nil || len(lines) == 0 {
+		t.Fatal(lines, err)
+	}
+	last := lines[len(lines)-1]
+	store, err := blob.OpenDisk(filepath.Join(out, dirBlobs))
+	if err != nil {
+		t.Fatal(err)
+	}
+	key, err := peer.GenerateKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	node, err := peer.New(peer.Config{Key: key, Store: store})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer node.Close()
+	id, err := blob.Parse(last.Checkpoint)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(t.TempDir(), last.Checkpoint)
+	ipfsGet(t, node.Addrs()[0], id, dir)
+
+	want, err := engine.LoadCheckpoint(t.Context(), last.checkpoint(), store.Get)
+	if err != nil {
+		t.Fatal(err)
+	}
+	entries, err := os.ReadDir(dir)
+	var names []string
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	if err != nil || !slices.Equal(names, []string{"manifest.cbor", "state-00001-of-00001.safetensors"}) {
+		t.Fatalf("%v, %v", names, err)
+	}
+	data, err := os.ReadFile(filepath.Join(dir, names[1]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	tensors, _, err := safetensors.Decode(data)
+	if err != nil || len(tensors) != len(want.Params)*(1+len(want.Outer)) {
+		t.Fatalf("%d tensors, %v", len(tensors), err)
+	}
+	for i, name := range want.Names {
+		if got := tensors[train.Param+name]; got == nil || !bytes.Equal(got.Bytes(), want.Params[i].Bytes()) {
+			t.Errorf("%s: %v", name, got)
+		}
+		for k, list := range want.Outer {
+			if got := tensors[train.Outer(k)+name]; got == nil || !bytes.Equal(got.Bytes(), list[i].Bytes()) {
+				t.Errorf("outer state %d of %s: %v", k, name, got)
+			}
+		}
+	}
+}
+
+// ipfsGet writes what a CID stands for to a path, with the parts that an IPFS client is made of: Bitswap over a libp2p host of
+// the library's defaults, connected to one address.
+func ipfsGet(t *testing.T, from string, c blob.CID, path string) {
+	t.Helper()
+	h, err := libp2p.New(libp2p.ListenAddrStrings("/ip4/127.0.0.1/tcp/0"), libp2p.DisableRelay())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer h.Close()
+	blocks := blockstore.NewBlockstore(sync.MutexWrap(datastore.NewMapDatastore()))
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	exchange := bitswap.New(ctx, bsnet.NewFromIpfsHost(h), nil, blocks)
+	defer exchange.Close()
+	to, err := p2p.AddrInfoFromString(from)
+	if err == nil {
+		err = h.Connect(ctx, *to)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	dag := merkledag.NewDAGService(blockservice.New(blocks, exchange))
+	var root format.Node
+	var found files.Node
+	if root, err = dag.Get(ctx, c); err == nil {
+		if found, err = unixfile.NewUnixfsFile(ctx, dag, root); err == nil {
+			err = files.WriteTo(found, path)
+		}
+	}
+	if err != nil {
+		t.Fatalf("get %s: %v", c, err)
+	}
+}
