@@ -45,6 +45,7 @@ type keeper struct {
 
 	mu    sync.Mutex
 	duty  Replicas
+	held  []blob.CID // what falls to the member and is here
 	final []blob.CID // the last checkpoints, as far as they are here
 }
 
@@ -259,18 +260,21 @@ func (k *keeper) fulfil(ctx context.Context, duties []blob.CID) error {
 
 // count notes which duties are fulfilled, and returns the others.
 func (k *keeper) count(ctx context.Context, duties []blob.CID) (missing []blob.CID, err error) {
+	var held []blob.CID
 	for _, c := range duties {
 		has, err := k.store.Has(ctx, c)
 		if err != nil {
 			return nil, err
 		}
-		if !has {
+		if has {
+			held = append(held, c)
+		} else {
 			missing = append(missing, c)
 		}
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.duty = Replicas{Held: len(duties) - len(missing), Missing: len(missing)}
+	k.held, k.duty = held, Replicas{Held: len(held), Missing: len(missing)}
 	return missing, nil
 }
 
@@ -282,6 +286,16 @@ func (k *keeper) replicas() Replicas {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.duty
+}
+
+// keeps are the blobs that fall to the member and are here; none before they are known.
+func (k *keeper) keeps() []blob.CID {
+	if k == nil {
+		return nil
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.held
 }
 
 // checkpoints are the blobs of the last checkpoints; none before they are known.

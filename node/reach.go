@@ -2,12 +2,14 @@ package node
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/starling-network/starling/client"
+	"github.com/starling-network/starling/network/blob"
 	"github.com/starling-network/starling/network/peer"
 	"github.com/starling-network/starling/protocol/registry"
 )
@@ -88,6 +90,33 @@ func (s *service) advertise(ctx context.Context, there []string) {
 		there = addrs
 		return nil
 	})
+}
+
+// announce tells the network which blobs are kept here that others may look for, as blocks pass, whose time is the clock. On
+// chain they find the members of a run; by this they find who is none any more.
+func (s *service) announce(ctx context.Context) {
+	blocks, err := s.chain.Blocks(ctx)
+	if err != nil {
+		s.log.Warn("cannot announce blobs", "err", err)
+		return
+	}
+	announcer := peer.NewAnnouncer(s.host)
+	for b := range blocks {
+		if err := announcer.Announce(ctx, s.kept(), b.Time); err != nil && ctx.Err() == nil {
+			s.log.Debug("cannot announce blobs", "err", err)
+		}
+	}
+}
+
+// kept are the blobs that are here to stay for a while: what falls to the member in its runs, and what it retains of others.
+func (s *service) kept() []blob.CID {
+	list := s.past.blobs()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, job := range slices.Sorted(maps.Keys(s.runs)) {
+		list = append(list, s.runs[job].keeper.Load().keeps()...)
+	}
+	return list
 }
 
 // advertised are as many addresses as a registration takes.

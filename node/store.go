@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -130,6 +132,20 @@ func (r *retained) keep(job string, list []blob.CID, now time.Time) error {
 		r.jobs[job] = kept
 	}
 	return writeJSON(r.path, r.jobs)
+}
+
+// blobs are those of all jobs.
+func (r *retained) blobs() (list []blob.CID) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, job := range slices.Sorted(maps.Keys(r.jobs)) {
+		for _, s := range r.jobs[job].Blobs {
+			if c, err := blob.Parse(s); err == nil {
+				list = append(list, c)
+			}
+		}
+	}
+	return list
 }
 
 // expire lets go of what was kept for long enough.

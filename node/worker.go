@@ -256,6 +256,7 @@ func (s *service) serve(ctx context.Context) error {
 	}
 	s.working.Go(func() { s.advertise(work, advertised(s.host.Addrs())) })
 	s.working.Go(func() { newRegistration(s).run(work) })
+	s.working.Go(func() { s.announce(work) })
 	s.Say(fmt.Sprintf("%s offers its work at %d uzen per 10^15 operations", s.chain.Address(), s.Price))
 	leaving, draining := ctx.Done(), false
 	for {
