@@ -1,6 +1,7 @@
 package node
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -8,7 +9,6 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/starling-network/starling/client"
 	"github.com/starling-network/starling/network/blob"
 	"github.com/starling-network/starling/network/checkpoint"
 	"github.com/starling-network/starling/network/peer"
@@ -24,15 +24,18 @@ const DefaultKeep = 3
 // keeper sees to it that a party has what a run needs of it, as long as it is needed. What the job ships and the rounds that
 // are not final are pinned. Of the last checkpoints of the lineage, and of what the job ships, every blob has several
 // holders among the members (package replica), so that they outlive any of these, the consumer included: the party pins what
-// falls to it, and fetches what it lacks in the background.
+// falls to it, and fetches what it lacks in the background. Members may want different numbers of holders: the first of them
+// are the same, so a blob has the smallest of the numbers at least.
 type keeper struct {
 	id     string
+	jobID  string
 	job    *engine.Job
 	engine *engine.Engine
-	chain  client.Member
+	chain  ledger
 	host   *peer.Host
 	store  *blob.Bounded
 	last   int // checkpoints of the lineage
+	factor int // holders of a blob
 	log    *slog.Logger
 
 	blocks  chan role.Block // the latest that nobody has looked at
@@ -49,6 +52,12 @@ type keeper struct {
 	final []blob.CID // the last checkpoints, as far as they are here
 }
 
+// ledger is what a keeper asks of the chain.
+type ledger interface {
+	Lineage(ctx context.Context, job string, round uint32) (run.Entry, error)
+	Holders(ctx context.Context) ([]string, error)
+}
+
 // Replicas are the blobs that fall to a member.
 type Replicas struct {
 	Held    int `json:"held"`
@@ -57,7 +66,8 @@ type Replicas struct {
 
 func newKeeper(p *process, j *engine.Job, e *engine.Engine) *keeper {
 	return &keeper{
-		id: p.id, job: j, engine: e, chain: p.chain, host: p.host, store: p.store, last: max(1, p.last), log: p.log,
+		id: p.id, jobID: p.chain.Job, job: j, engine: e, chain: p.chain, host: p.host, store: p.store,
+		last: max(1, p.last), factor: cmp.Or(p.replicas, replica.Factor), log: p.log,
 		blocks: make(chan role.Block, 1), shards: map[string][]blob.CID{}, parts: map[string][]blob.CID{},
 	}
 }
@@ -107,7 +117,7 @@ func (k *keeper) look(ctx context.Context, b role.Block) error {
 	}
 	needed := append(slices.Clone(k.shipped), k.open(ctx, b.Run)...)
 	duties, final := k.duties(ctx, b.Run)
-	k.store.Pin(k.chain.Job, append(needed, duties...))
+	k.store.Pin(k.jobID, append(needed, duties...))
 	k.mu.Lock()
 	k.final = final
 	k.mu.Unlock()
@@ -122,7 +132,7 @@ func (k *keeper) look(ctx context.Context, b role.Block) error {
 func (k *keeper) latest(ctx context.Context, s run.State) ([]run.Checkpoint, error) {
 	list := []run.Checkpoint{s.Base}
 	for round := s.Base.Round; round > 1 && len(list) < k.last; round-- {
-		e, err := k.chain.Lineage(ctx, k.chain.Job, round-1)
+		e, err := k.chain.Lineage(ctx, k.jobID, round-1)
 		if err != nil {
 			return nil, err
 		}
@@ -191,7 +201,7 @@ func (k *keeper) duties(ctx context.Context, s run.State) (mine, final []blob.CI
 	for _, c := range k.lineage {
 		durable = append(durable, k.blobs(ctx, c, k.fetch)...)
 	}
-	return replica.Duties(k.id, durable, members, replica.Factor), final
+	return replica.Duties(k.id, durable, members, k.factor), final
 }
 
 // blobs are those of a checkpoint: the block of its directory alone while get does not give what it names.

@@ -28,22 +28,23 @@ import (
 // process is one worker or verifier: its role, fed with blocks, and the party that performs what the role asks for. It
 // shares nothing with other processes but the chain and the wire.
 type process struct {
-	id      string
-	threads int
-	chain   client.Member
-	host    *peer.Host
-	store   *blob.Bounded
-	room    *room // that the store has for runs
-	last    int   // checkpoints of the lineage to keep
-	log     *slog.Logger
-	step    func(role.Event) []role.Action
-	liar    bool // skips its training and fabricates what it commits to
-	watch   *watch
-	drain   <-chan struct{}  // closed when it shall take on nothing new, and leave; may be nil
-	journal *journal.Journal // nil: none is kept
-	drafts  *drafts
-	torch   *torch.Options // nil: it has no PyTorch
-	say     func(string)   // to the owner; may be nil
+	id       string
+	threads  int
+	chain    client.Member
+	host     *peer.Host
+	store    *blob.Bounded
+	room     *room // that the store has for runs
+	last     int   // checkpoints of the lineage to keep
+	replicas int   // holders of what must outlive a member; 0: replica.Factor
+	log      *slog.Logger
+	step     func(role.Event) []role.Action
+	liar     bool // skips its training and fabricates what it commits to
+	watch    *watch
+	drain    <-chan struct{}  // closed when it shall take on nothing new, and leave; may be nil
+	journal  *journal.Journal // nil: none is kept
+	drafts   *drafts
+	torch    *torch.Options // nil: it has no PyTorch
+	say      func(string)   // to the owner; may be nil
 
 	party  *party.Party           // once the job is here
 	keeper atomic.Pointer[keeper] // from then on

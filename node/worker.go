@@ -47,6 +47,7 @@ type WorkerOptions struct {
 	Hidden   bool           // others cannot dial it: it is reached through relays
 	Disk     disk.Share     // of the blobs; zero: DefaultDisk
 	Keep     int            // checkpoints of the lineage that stay; 0: DefaultKeep
+	Replicas int            // holders of what must outlive a member; 0: replica.Factor
 	Metrics  string         // host:port where Prometheus finds metrics; "": nowhere
 	Version  string         // of the binary
 	Torch    *torch.Options // takes the steps of jobs that ask for PyTorch; nil: the built-in engine does
@@ -329,7 +330,7 @@ func (s *service) join(ctx context.Context) error {
 // begin does the duties of a run until none is left.
 func (s *service) begin(ctx context.Context, job string) {
 	p := &process{
-		id: s.chain.Address(), threads: s.Threads, chain: client.Member{Client: s.chain, Job: job}, host: s.host, store: s.store, room: s.room, last: s.Keep,
+		id: s.chain.Address(), threads: s.Threads, chain: client.Member{Client: s.chain, Job: job}, host: s.host, store: s.store, room: s.room, last: s.Keep, replicas: s.Replicas,
 		log: s.log.With("job", job), watch: s.watch, drain: s.drain, torch: s.Torch, say: s.Say,
 	}
 	p.drafts = newDrafts(s.Home, job, p.log)

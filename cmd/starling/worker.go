@@ -9,6 +9,7 @@ import (
 	"github.com/starling-network/starling/cmd/starling/flagfile"
 	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/compute/kernel"
+	"github.com/starling-network/starling/network/replica"
 	"github.com/starling-network/starling/node"
 	"github.com/starling-network/starling/node/torch"
 )
@@ -74,6 +75,9 @@ write a step of your own. A unit that it fails at is computed by the built-in en
 			if o.Keep < 1 {
 				return usage(cmd, fmt.Errorf("--keep is at least 1"))
 			}
+			if o.Replicas < 1 {
+				return usage(cmd, fmt.Errorf("--replicas is at least 1"))
+			}
 			if o.Home == "" || o.RPC == "" {
 				return usage(cmd, fmt.Errorf("--home and --network are needed, on the command line or in the file of --config"))
 			}
@@ -107,6 +111,7 @@ write a step of your own. A unit that it fails at is computed by the built-in en
 	o.Disk = node.DefaultDisk
 	f.Var(&o.Disk, "disk", "what blobs may take: a size such as 20GiB, or a part of the free disk")
 	f.IntVar(&o.Keep, "keep", node.DefaultKeep, "checkpoints of a run that stay: the latest")
+	f.IntVar(&o.Replicas, "replicas", replica.Factor, "members that keep a blob which is to outlive any of them: data and the latest checkpoints")
 	cmd.MarkFlagsMutuallyExclusive("behind-nat", "relay")
 	return cmd
 }
