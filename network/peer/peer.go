@@ -62,6 +62,7 @@ type Host struct {
 	slots    chan struct{} // one element for each upload in progress
 	bitswap  func()        // stops it
 	serving  sync.WaitGroup
+	dialing  sync.Mutex // while it dials somebody back
 	sent     atomic.Uint64
 	received atomic.Uint64
 
@@ -127,6 +128,9 @@ func New(config Config) (*Host, error) {
 	h.bitswap = ipfs.Serve(endpoint, config.Store, config.Serve)
 	endpoint.SetStreamHandler(Protocol, h.serve)
 	endpoint.SetStreamHandler(ControlProtocol, h.answerControl)
+	if config.Known != nil {
+		endpoint.SetStreamHandler(DialBackProtocol, h.dialBack)
+	}
 	return h, nil
 }
 

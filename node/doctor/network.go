@@ -4,12 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
-	"net/netip"
 	"time"
-
-	"github.com/multiformats/go-multiaddr"
-	manet "github.com/multiformats/go-multiaddr/net"
 
 	"github.com/starling-network/starling/chain/app"
 	"github.com/starling-network/starling/client"
@@ -132,73 +127,4 @@ func host(listen ...string) (*peer.Host, error) {
 		return nil, err
 	}
 	return peer.New(peer.Config{Key: key, Store: blob.NewMemory(), Listen: listen})
-}
-
-// nat says who can reach the addresses that a worker listens on.
-func nat(_ context.Context, o Options) Finding {
-	if len(o.Listen) == 0 {
-		return Finding{Level: OK, Text: "without --listen a worker is reached on this machine only"}
-	}
-	addrs, err := expand(o.Listen)
-	if err != nil {
-		return Finding{Level: Fail, Text: err.Error(), Fix: "give multiaddrs such as /ip4/10.0.0.8/tcp/4001"}
-	}
-	return natOf(addrs)
-}
-
-// cgnat is the range of carrier-grade translators (RFC 6598).
-var cgnat = netip.MustParsePrefix("100.64.0.0/10")
-
-func natOf(addrs []netip.Addr) Finding {
-	var private, loops int
-	for _, a := range addrs {
-		switch {
-		case a.IsLoopback():
-			loops++
-		case a.IsPrivate() || a.IsLinkLocalUnicast() || cgnat.Contains(a):
-			private++
-		default:
-			return Finding{Level: OK, Text: fmt.Sprintf("%s is a public address", a)}
-		}
-	}
-	switch {
-	case private > 0:
-		return Finding{Level: Warn, Text: fmt.Sprintf("%v are addresses of a private network: who is outside of it cannot dial this machine", addrs),
-			Fix: "forward a port of the router and listen on the public address, or take part only with others of the same network"}
-	case loops > 0:
-		return Finding{Level: Warn, Text: "only the loopback is listened on: other machines cannot dial this one", Fix: "name an address that others reach with --listen"}
-	}
-	return Finding{Level: Fail, Text: "no address to listen on", Fix: "name one with --listen, such as /ip4/10.0.0.8/tcp/4001"}
-}
-
-// expand lists the addresses that multiaddrs stand for on this machine.
-func expand(listen []string) (addrs []netip.Addr, err error) {
-	for _, text := range listen {
-		m, err := multiaddr.NewMultiaddr(text)
-		if err != nil {
-			return nil, fmt.Errorf("%q: %w", text, err)
-		}
-		ip, err := manet.ToIP(m)
-		if err != nil {
-			return nil, fmt.Errorf("%q: %w", text, err)
-		}
-		a, ok := netip.AddrFromSlice(ip)
-		if !ok {
-			return nil, errors.New(text + " has no address")
-		}
-		if a = a.Unmap(); !a.IsUnspecified() {
-			addrs = append(addrs, a)
-			continue
-		}
-		all, err := net.InterfaceAddrs()
-		if err != nil {
-			return nil, err
-		}
-		for _, i := range all {
-			if p, err := netip.ParsePrefix(i.String()); err == nil && p.Addr().Is4() == a.Is4() {
-				addrs = append(addrs, p.Addr())
-			}
-		}
-	}
-	return addrs, nil
 }

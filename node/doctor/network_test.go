@@ -12,6 +12,8 @@ import (
 
 	"github.com/starling-network/starling/chain/app"
 	"github.com/starling-network/starling/client"
+	"github.com/starling-network/starling/network/blob"
+	"github.com/starling-network/starling/network/peer"
 	"github.com/starling-network/starling/node/home"
 )
 
@@ -72,6 +74,36 @@ func TestNAT(t *testing.T) {
 	says(t, "no multiaddr", nat(t.Context(), Options{Listen: []string{"10.0.0.8:4001"}}), Fail, "10.0.0.8")
 	if addrs, err := expand([]string{"/ip4/0.0.0.0/tcp/4001"}); err != nil || len(addrs) == 0 {
 		t.Errorf("every interface: %v, %v", addrs, err)
+	}
+}
+
+// A participant dials back the port that a worker is to listen on; without one, the addresses have to say it.
+func TestDialedBack(t *testing.T) {
+	key, err := peer.GenerateKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	participant, err := peer.New(peer.Config{Key: key, Store: blob.NewMemory(), Known: func() []string { return nil }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = participant.Close() })
+	mute, err := host()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = mute.Close() })
+	listen := []string{"/ip4/127.0.0.1/tcp/0"}
+	f, ok := reachOf(dialedBack(t.Context(), listen, []string{mute.Addrs()[0], participant.Addrs()[0]}))
+	if says(t, "reached", f, OK, "/ip4/127.0.0.1/tcp/"); !ok {
+		t.Error("nobody answered")
+	}
+	if _, ok := reachOf(dialedBack(t.Context(), listen, mute.Addrs())); ok {
+		t.Error("who takes no part in a network dialled back")
+	}
+	f, ok = reachOf([]peer.DialedBack{{At: "/ip4/203.0.113.9/tcp/4001"}, {At: "/ip4/203.0.113.9/tcp/4001"}})
+	if says(t, "not reached", f, Warn, "[/ip4/203.0.113.9/tcp/4001]"); !ok || !strings.Contains(f.Fix, "--behind-nat") || !strings.Contains(f.Fix, "--relay") {
+		t.Errorf("%+v", f)
 	}
 }
 
