@@ -4,7 +4,6 @@ package chain
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -100,11 +99,11 @@ func Start(ctx context.Context, c Config) (*Validator, error) {
 			return nil, fmt.Errorf("chain: %w", err)
 		}
 	}
-	seed, err := c.seed()
+	keys, err := c.keys()
 	if err != nil {
 		return nil, err
 	}
-	v := &Validator{keys: NewKeys(seed)}
+	v := &Validator{keys: keys}
 	if c.Listen != "" || len(c.Peers) > 0 {
 		v.linger = 6 * queryEvery
 	}
@@ -317,26 +316,16 @@ func (v *Validator) next(ctx context.Context) error {
 	}
 }
 
-// seed is the secret of the validator: the given one, or the one in its folder, made at the first start.
-func (c Config) seed() (seed [32]byte, err error) {
-	if len(c.Seed) > 0 {
-		if len(c.Seed) != len(seed) {
-			return seed, fmt.Errorf("chain: a seed has %d bytes, not %d", len(seed), len(c.Seed))
-		}
-		return [32]byte(c.Seed), nil
+// keys are those of the given secret, or of the one in the folder, made at the first start.
+func (c Config) keys() (Keys, error) {
+	if len(c.Seed) == 0 {
+		return MakeKeys(c.Home)
 	}
-	file := filepath.Join(c.Home, "config", "validator.seed")
-	kept, err := os.ReadFile(file)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		_, _ = rand.Read(seed[:]) // never fails
-		return seed, write(file, seed[:])
-	case err != nil:
-		return seed, fmt.Errorf("chain: %w", err)
-	case len(kept) != len(seed):
-		return seed, fmt.Errorf("chain: %s has %d bytes, not %d: restore it, or begin a new chain in another folder", file, len(kept), len(seed))
+	var seed [32]byte
+	if len(c.Seed) != len(seed) {
+		return Keys{}, fmt.Errorf("chain: a seed has %d bytes, not %d", len(seed), len(c.Seed))
 	}
-	return [32]byte(kept), nil
+	return NewKeys([32]byte(c.Seed)), nil
 }
 
 // genesis is the genesis in the folder, or else the given or a new one, which is kept: its time is part of the chain.
@@ -358,22 +347,4 @@ func (c Config) genesis(keys Keys) (*cmttypes.GenesisDoc, error) {
 		}
 	}
 	return doc, keep(doc, file)
-}
-
-// MakeKeys are the keys of the validator in a folder, made if there are none yet.
-func MakeKeys(home string) (Keys, error) {
-	if err := os.MkdirAll(filepath.Join(home, "config"), 0o700); err != nil {
-		return Keys{}, fmt.Errorf("chain: %w", err)
-	}
-	seed, err := Config{Home: home}.seed()
-	return NewKeys(seed), err
-}
-
-// write writes a secret file at once or not at all.
-func write(file string, data []byte) error {
-	partial := file + ".partial"
-	if err := os.WriteFile(partial, data, 0o600); err != nil {
-		return fmt.Errorf("chain: %w", err)
-	}
-	return os.Rename(partial, file)
 }

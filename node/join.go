@@ -35,13 +35,15 @@ type JoinOptions struct {
 type Joined struct {
 	ChainID  string      `json:"chain_id"`
 	Home     string      `json:"home"`
-	Operator string      `json:"operator"` // account whose coins it stakes
+	Operator string      `json:"operator"`         // account whose coins it stakes
+	Phrase   string      `json:"phrase,omitempty"` // backup of its keys, if they are new: for nobody else to see
 	RPC      string      `json:"rpc"`
 	Peers    []string    `json:"peers"`
 	Sync     *chain.Sync `json:"sync,omitempty"` // none: it executes all blocks
 }
 
-// Join makes the folder of a validator that joins a chain which others run. It starts with RunValidator, follows the chain, and
+// Join makes the folder of a validator that joins a chain which others run. Keys that are there, and no more, stay: they were
+// restored. It starts with RunValidator, follows the chain, and
 // votes once Bond has given it a stake. What the given validators say of the chain is trusted: its genesis, and the block from
 // which a snapshot is checked.
 func Join(ctx context.Context, o JoinOptions) (*Joined, error) {
@@ -79,7 +81,12 @@ func Join(ctx context.Context, o JoinOptions) (*Joined, error) {
 			return nil, err
 		}
 	}
-	keys, err := chain.MakeKeys(o.Home)
+	_, err = chain.ReadSecret(o.Home)
+	made := errors.Is(err, chain.ErrNoSecret)
+	if _, err := chain.MakeKeys(o.Home); err != nil {
+		return nil, err
+	}
+	keys, err := ReadValidatorKeys(o.Home)
 	if err != nil {
 		return nil, err
 	}
@@ -88,7 +95,11 @@ func Join(ctx context.Context, o JoinOptions) (*Joined, error) {
 	if err := errors.Join(doc.SaveAs(filepath.Join(o.Home, "config", fileGenesis)), writeJSON(path, f)); err != nil {
 		return nil, err
 	}
-	return &Joined{ChainID: doc.ChainID, Home: o.Home, Operator: keys.Address(), RPC: "http://" + f.RPC, Peers: peers, Sync: from}, nil
+	j := &Joined{ChainID: doc.ChainID, Home: o.Home, Operator: keys.Operator, RPC: "http://" + f.RPC, Peers: peers, Sync: from}
+	if made {
+		j.Phrase = keys.Phrase
+	}
+	return j, nil
 }
 
 // maxGenesis bounds the genesis that is fetched, in chunks of 16 MiB.

@@ -10,7 +10,38 @@ import (
 
 	"github.com/starling-network/starling/chain"
 	"github.com/starling-network/starling/client"
+	"github.com/starling-network/starling/node/home"
 )
+
+// ValidatorKeys are what the secret of a validator's folder stands for, and the secret itself.
+type ValidatorKeys struct {
+	Operator string // account
+	Node     string // identity of the process among the validators'
+	Phrase   string // the secret, as home.PhraseOf writes it
+}
+
+// ReadValidatorKeys reads the keys of the validator in a folder: chain.ErrNoSecret if it has none.
+func ReadValidatorKeys(dir string) (ValidatorKeys, error) {
+	seed, err := chain.ReadSecret(dir)
+	if err != nil {
+		return ValidatorKeys{}, err
+	}
+	keys := chain.NewKeys(seed)
+	return ValidatorKeys{Operator: keys.Address(), Node: keys.NodeID(), Phrase: home.PhraseOf(seed)}, nil
+}
+
+// RestoreValidatorKeys puts the keys of a phrase in a folder, which Join then makes a validator's: chain.ErrSecretExists if it has
+// keys, home.ErrPhrase if it is none.
+func RestoreValidatorKeys(dir, phrase string) (ValidatorKeys, error) {
+	seed, err := home.ParsePhrase(phrase)
+	if err == nil {
+		err = chain.RestoreSecret(dir, seed)
+	}
+	if err != nil {
+		return ValidatorKeys{}, err
+	}
+	return ReadValidatorKeys(dir)
+}
 
 // operate submits messages of the operator of the validator in a folder, through that validator, which runs.
 func operate(ctx context.Context, dir string, messages func(*client.Client, chain.Keys) ([]sdk.Msg, error)) (r client.Result, err error) {

@@ -8,7 +8,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/starling-network/starling/chain"
 	"github.com/starling-network/starling/cmd/starling/terminal"
+	"github.com/starling-network/starling/node"
 	"github.com/starling-network/starling/node/home"
 )
 
@@ -64,10 +66,7 @@ key is new.`,
 				return c.form.Print(os.Stdout, identityAnswer(id))
 			}
 			fmt.Printf("account  %s\npeer     %s\n", id.Address, id.PeerID)
-			if id.Phrase != "" {
-				fmt.Printf("\nbackup phrase, for nobody else to see:\n\n  %s\n\n", id.Phrase)
-				fmt.Printf("restore it with: starling worker identity --home DIR --restore\n")
-			}
+			printPhrase(id.Phrase, "starling worker identity --home DIR --restore")
 			return nil
 		},
 	}
@@ -78,13 +77,87 @@ key is new.`,
 	return cmd
 }
 
-// restoreHome reads a phrase, which is a few hundred bytes.
+// printPhrase shows a backup phrase, unless it is empty, and what reads it.
+func printPhrase(phrase, restore string) {
+	if phrase != "" {
+		fmt.Printf("\nbackup phrase, for nobody else to see:\n\n  %s\n\nrestore it with: %s\n", phrase, restore)
+	}
+}
+
+// restoreHome reads a phrase.
 func restoreHome(dir string, r io.Reader) (home.Home, error) {
-	text, err := io.ReadAll(io.LimitReader(r, 4096))
+	text, err := readPhrase(r)
 	if err != nil {
 		return home.Home{}, err
 	}
-	return home.Restore(dir, string(text))
+	return home.Restore(dir, text)
+}
+
+// readPhrase reads a phrase, which is a few hundred bytes.
+func readPhrase(r io.Reader) (string, error) {
+	text, err := io.ReadAll(io.LimitReader(r, 4096))
+	return string(text), err
+}
+
+// validatorIdentity is what there is to know about the keys of a validator.
+type validatorIdentity struct {
+	Home     string `json:"home"`
+	Operator string `json:"operator"`
+	Node     string `json:"node"`
+	Phrase   string `json:"phrase,omitempty"`
+}
+
+func (c *cli) validatorIdentity() *cobra.Command {
+	var phrase, restore bool
+	cmd := &cobra.Command{
+		Use:   "identity HOME",
+		Short: "Show, back up or restore the keys of a validator",
+		Long: `Show the account of the operator and the node that the keys of a validator's folder stand for. With --phrase,
+its backup: 24 words of BIP-39 that all of its keys come from. Write them down, and keep them from everybody else.
+
+--restore reads a phrase from standard input and puts its keys in the folder; starling validator join then makes a
+validator of it. Keys that are there are never overwritten. The words do not remember what the validator has
+signed: make sure that the lost one does not run any more, and wait until the chain has passed its last block, for
+whoever signs two votes for one step loses a part of the stake and never votes again.
+
+With -o json: {"home","operator","node","phrase"}, the phrase only when it is asked for.`,
+		Example: `  starling validator identity net/validator-0
+  starling validator identity net/validator-0 --phrase
+  starling validator identity restored --restore < phrase.txt`,
+		Args: exactly("HOME"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			keys, err := validatorKeys(args[0], restore, cmd.InOrStdin())
+			if err != nil {
+				return homeError(err)
+			}
+			id := validatorIdentity{Home: args[0], Operator: keys.Operator, Node: keys.Node}
+			if phrase {
+				id.Phrase = keys.Phrase
+			}
+			if c.form.Machine() {
+				return c.form.Print(os.Stdout, id)
+			}
+			fmt.Printf("operator  %s\nnode      %s\n", id.Operator, id.Node)
+			printPhrase(id.Phrase, "starling validator identity HOME --restore")
+			return nil
+		},
+	}
+	f := cmd.Flags()
+	f.BoolVar(&phrase, "phrase", false, "show the backup phrase")
+	f.BoolVar(&restore, "restore", false, "put the keys of a phrase on standard input in the folder")
+	return cmd
+}
+
+// validatorKeys reads the keys of a folder, or restores them from a phrase.
+func validatorKeys(dir string, restore bool, r io.Reader) (node.ValidatorKeys, error) {
+	if !restore {
+		return node.ReadValidatorKeys(dir)
+	}
+	text, err := readPhrase(r)
+	if err != nil {
+		return node.ValidatorKeys{}, err
+	}
+	return node.RestoreValidatorKeys(dir, text)
 }
 
 // homeError gives the errors of a party's folder their codes.
@@ -97,7 +170,9 @@ func homeError(err error) error {
 		problem.Code, problem.Fix = "KEY_UNREADABLE", "restore the folder from its backup phrase in another place"
 	case errors.Is(err, home.ErrNoKey):
 		problem.Code, problem.Fix, code = "KEY_NOT_FOUND", "give the folder of a worker or verifier, or make one with starling worker identity --home DIR", terminal.ExitNotFound
-	case errors.Is(err, home.ErrKeyExists):
+	case errors.Is(err, chain.ErrNoSecret):
+		problem.Code, problem.Fix, code = "KEY_NOT_FOUND", "give the folder of a validator", terminal.ExitNotFound
+	case errors.Is(err, home.ErrKeyExists), errors.Is(err, chain.ErrSecretExists):
 		problem.Code, problem.Why, problem.Fix, code = "KEY_EXISTS", "keys are never overwritten", "give another folder", terminal.ExitConflict
 	case errors.Is(err, home.ErrInUse):
 		problem.Code, problem.Why, problem.Fix, code = "HOME_IN_USE", "one identity works in one process", "stop the process that runs over it, or give another folder", terminal.ExitConflict

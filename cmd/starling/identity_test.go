@@ -8,6 +8,51 @@ import (
 	"testing"
 )
 
+// The keys of a validator come back from their phrase, and are never overwritten.
+func TestValidatorIdentity(t *testing.T) {
+	dir := t.TempDir()
+	code, stdout, stderr := starling(t, "net", "init", filepath.Join(dir, "net"), "--workers", "0", "--verifiers", "0")
+	if code != 0 || !strings.Contains(stdout, "validator identity "+filepath.Join(dir, "net", "validator-0")+" --phrase") {
+		t.Fatalf("exit %d\n%s%s", code, stdout, stderr)
+	}
+	lost, back := filepath.Join(dir, "net", "validator-0"), filepath.Join(dir, "back")
+	restore := func(home, phrase string) (code int, stderr string) {
+		t.Helper()
+		c := command(t, "validator", "identity", home, "--restore")
+		var errs bytes.Buffer
+		c.Stdin, c.Stderr = strings.NewReader(phrase), &errs
+		_ = c.Run()
+		return c.ProcessState.ExitCode(), errs.String()
+	}
+	var first, told, again validatorIdentity
+	does(t, &first, "validator", "identity", lost)
+	does(t, &told, "validator", "identity", lost, "--phrase")
+	if first.Phrase != "" || len(strings.Fields(told.Phrase)) != 24 || !strings.HasPrefix(first.Operator, "starling1") || first.Node == "" {
+		t.Fatalf("%+v, with its phrase %+v", first, told)
+	}
+	if code, stderr := restore(back, told.Phrase+"\n"); code != 0 {
+		t.Fatalf("exit %d\n%s", code, stderr)
+	}
+	if does(t, &again, "validator", "identity", back); again.Operator != first.Operator || again.Node != first.Node {
+		t.Errorf("restored: %+v, want %+v", again, first)
+	}
+	for name, c := range map[string]struct {
+		home, phrase string
+		exit         int
+		code         string
+	}{
+		"over keys": {back, told.Phrase, 5, "KEY_EXISTS"},
+		"no phrase": {filepath.Join(dir, "none"), "abandon ship", 4, "PHRASE_INVALID"},
+	} {
+		if code, stderr := restore(c.home, c.phrase); code != c.exit || !strings.Contains(stderr, c.code) {
+			t.Errorf("%s: exit %d\n%s", name, code, stderr)
+		}
+	}
+	if code, _, stderr := starling(t, "validator", "identity", filepath.Join(dir, "none")); code != 3 || !strings.Contains(stderr, "KEY_NOT_FOUND") {
+		t.Errorf("no keys: exit %d\n%s", code, stderr)
+	}
+}
+
 // A folder that is lost comes back from its phrase, and a key that is there is never overwritten.
 func TestWorkerIdentity(t *testing.T) {
 	show := func(want int, stdin string, args ...string) (id identity, stderr string) {

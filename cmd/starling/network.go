@@ -54,7 +54,8 @@ func (c *cli) netInit() *cobra.Command {
 		Long: `Make the folder of a new network: genesis.json, network.json, and a folder with keys for every validator,
 worker and verifier and for a consumer. All their accounts have coins. Nothing is overwritten.
 
-Copy a folder to the machine where its owner runs it; keys are in it, so keep it secret. With -o json,
+Copy a folder to the machine where its owner runs it; keys are in it, so keep it secret. Who owns a folder writes
+its backup down: starling validator identity HOME --phrase, starling worker identity --home HOME --phrase. With -o json,
 standard output carries the content of network.json.`,
 		Example: `  starling net init net
   starling net init net --validators 4 --workers 8 --host 10.0.0.7
@@ -71,6 +72,8 @@ standard output carries the content of network.json.`,
 			}
 			fmt.Printf("%s with %d validators, %d workers, %d verifiers and a consumer in %s\n\n", n.ChainID, len(n.Validators), len(n.Workers), len(n.Verifiers), args[0])
 			fmt.Printf("next: starling validator up %s/%s\n      starling worker up --home %s/%s --network %s\n", args[0], n.Validators[0], args[0], "worker-0", n.RPC[0])
+			fmt.Printf("\nbackups, for nobody else to see: starling validator identity %s/%s --phrase\n", args[0], n.Validators[0])
+			fmt.Printf("                                 starling worker identity --home %s/%s --phrase\n", args[0], n.Consumer)
 			return nil
 		},
 	}

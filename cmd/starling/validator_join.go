@@ -29,7 +29,10 @@ the block that is printed here, and then the blocks after it. With --snapshot-ev
 of fewer than 2,000 blocks, it executes all blocks from the first on, which needs no trust but in the genesis. Start it with starling validator up. It follows the chain at once, and votes when starling
 validator bond has staked for it.
 
-With -o json: {"chain_id","home","operator","rpc","peers","sync":{"servers","height","hash"}}.`,
+Keys that starling validator identity --restore has put in the folder are used; new ones have a backup phrase, which is shown.
+
+With -o json: {"chain_id","home","operator","rpc","peers","sync":{"servers","height","hash"},"phrase"}, the phrase
+only when the keys are new.`,
 		Example: `  starling validator join my-validator --network http://10.0.0.7:26601 --host 10.0.0.9
   starling validator join my-validator --network http://10.0.0.7:26601,http://10.0.0.8:26611 --host 10.0.0.9 --snapshot-every 0`,
 		Args: exactly("HOME"),
@@ -52,6 +55,7 @@ With -o json: {"chain_id","home","operator","rpc","peers","sync":{"servers","hei
 			if j.Sync != nil {
 				fmt.Printf("trusted: block %d, hash %s\n", j.Sync.Height, j.Sync.Hash)
 			}
+			printPhrase(j.Phrase, "starling validator identity "+j.Home+" --restore")
 			fmt.Printf("\nnext: starling validator up %s\n      starling account send %s 100 --home DIR --network %s\n      starling validator bond %s 100\n", j.Home, j.Operator, o.Network, j.Home)
 			return nil
 		},

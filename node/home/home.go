@@ -11,9 +11,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
-
-	"github.com/cosmos/go-bip39"
 
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/client"
@@ -66,36 +63,16 @@ func Read(dir string) (Home, error) {
 
 // Restore makes the folder of the party whose phrase is given. A key that is there stays: the error is then ErrKeyExists.
 func Restore(dir, phrase string) (Home, error) {
-	words := strings.Fields(strings.ToLower(phrase))
-	h := Home{Dir: dir}
-	if len(words) != phraseWords {
-		return h, fmt.Errorf("%w: it has %d words, not %d", ErrPhrase, len(words), phraseWords)
-	}
-	for i, w := range words {
-		if _, ok := bip39.ReverseWordMap[w]; !ok {
-			return h, fmt.Errorf("%w: word %d is not in the list of BIP-39", ErrPhrase, i+1)
-		}
-	}
-	checked, err := bip39.MnemonicToByteArray(strings.Join(words, " "))
+	seed, err := ParsePhrase(phrase)
+	h := Home{Dir: dir, seed: seed}
 	if err != nil {
-		return h, fmt.Errorf("%w: its check fails: a word is wrong, or two are swapped", ErrPhrase)
+		return h, err
 	}
-	copy(h.seed[:], checked) // what follows is the check
 	return h, h.keep()
 }
 
-// phraseWords is the length of the phrase of 32 bytes.
-const phraseWords = 24
-
-// Phrase is the secret as 24 words of BIP-39, in English: what is written down as a backup. The words are the secret itself,
-// not the seed of a wallet: only Restore makes the same keys of them.
-func (h Home) Phrase() string {
-	phrase, err := bip39.NewMnemonic(h.seed[:])
-	if err != nil {
-		panic(err) // the length is right
-	}
-	return phrase
-}
+// Phrase is the secret as words, which Restore reads.
+func (h Home) Phrase() string { return PhraseOf(h.seed) }
 
 // keep writes the secret, at once and durably, unless there is one.
 func (h Home) keep() error {
