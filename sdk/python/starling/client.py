@@ -20,12 +20,12 @@ Config = Union[str, Path, Mapping[str, Any]]
 class Backend(Protocol):
     """Who runs jobs: a server, or the program of this machine."""
 
-    def plan(self, config: str, overrides: List[str]) -> Plan: ...
+    def plan(self, config: str, overrides: List[str], base: Path) -> Plan: ...
     def submit(self, config: str, overrides: List[str], name: str, plan: str, key: str, base: Path) -> JobInfo: ...
     def jobs(self) -> List[JobInfo]: ...
     def info(self, id: str) -> JobInfo: ...
     def cancel(self, id: str) -> JobInfo: ...
-    def updates(self, id: str) -> Iterator[Tuple[JobInfo, List[Metric]]]: ...
+    def updates(self, id: str, end: Optional[float] = None) -> Iterator[Tuple[JobInfo, List[Metric]]]: ...
     def export(self, id: str, target: Path, files: Optional[List[str]]) -> List[Path]: ...
 
 
@@ -45,8 +45,8 @@ class Client:
 
     def plan(self, config: Config, max_budget: Optional[float] = None, **overrides: Any) -> Plan:
         """Says what a job would be, and cost at most, and starts nothing."""
-        text, _, changes = _config(config, max_budget, overrides)
-        return self._backend.plan(text, changes)
+        text, base, changes = _config(config, max_budget, overrides)
+        return self._backend.plan(text, changes, base)
 
     def submit(self, config: Config, max_budget: Optional[float] = None, *, name: str = "", key: str = "", plan: Optional[Plan] = None, **overrides: Any) -> "Job":
         """Starts a job. The same key, if one is given, gives the same job. With a plan, a job that would be another by now is
@@ -92,14 +92,15 @@ class Job:
                 yield m
 
     def wait(self, timeout: Optional[float] = None) -> "Job":
-        """Waits until the job is over. Raises JobFailed if it did not end with a model, TimeoutError after timeout seconds."""
+        """Waits until the job is over. Raises JobFailed if it did not end with a model, TimeoutError after timeout seconds, whether
+        or not anything of the job was heard in them: it goes on, and may be waited for again."""
         end = None if timeout is None else time.monotonic() + timeout
         self._metrics = []
-        for info, metrics in self._backend.updates(self.id):
+        for info, metrics in self._backend.updates(self.id, end):
             self.info = info
             self._metrics += metrics
-            if end is not None and time.monotonic() > end and not info.over:
-                raise TimeoutError(f"{self.id} is at step {info.step} after {timeout} seconds")
+        if not self.info.over:
+            raise TimeoutError(f"{self.id} is {self.info.state} at step {self.info.step} after {timeout} seconds")
         if self.info.state != "done":
             why = self.info.reason or {}
             raise JobFailed(f"{self.id} is {self.info.state}: {why.get('text', 'no reason is known')}", job=self.info, code=why.get("code", ""), fix=why.get("next", ""))

@@ -32,8 +32,25 @@ class Local:
         self.binary, self.folder = found, Path(folder)
         self.children: Dict[str, _Child] = {}
 
-    def plan(self, config: str, overrides: List[str]) -> Plan:
-        raise NotSupported("a plan is made by a server", code="NO_PLAN", fix="give url= of one, such as that of `starling web`")
+    def plan(self, config: str, overrides: List[str], base: Path) -> Plan:
+        """What `starling train --dry-run` says of a job. Its data is found relative to the folder base."""
+        file = _file(config, base)
+        try:
+            ended = subprocess.run(self._train(file, overrides) + ["--dry-run"], stdin=subprocess.DEVNULL, capture_output=True)
+        finally:
+            os.unlink(file)
+        if ended.returncode:
+            why = _reason(ended.stderr.decode(errors="replace"), ended.returncode)
+            raise StarlingError(why["text"], code=why["code"], fix=why.get("next", ""))
+        raw = json.loads(ended.stdout)
+        return read(Plan, {"cost_uzen": raw.get("most_uzen"), **raw})
+
+    def _train(self, file: str, overrides: List[str]) -> List[str]:
+        """The command that trains a job file, as far as every one is the same."""
+        arguments = [self.binary, "train", file, "--no-input", "-q", "-o", "json"]
+        for o in overrides:
+            arguments += ["--set", o]
+        return arguments
 
     def submit(self, config: str, overrides: List[str], name: str, plan: str, key: str, base: Path) -> JobInfo:
         """Starts a job. Its data is found relative to the folder base. The same key gives the same job."""
@@ -47,16 +64,14 @@ class Local:
             n += 1
             name = f"{stem}-{n}"
         self.folder.mkdir(parents=True, exist_ok=True)
-        file = tempfile.NamedTemporaryFile("w", dir=base, prefix=".starling-", suffix=".yaml", delete=False)
-        with file:
-            file.write(config)
-        arguments = [self.binary, "train", file.name, "--dir", str(self.folder / name), "--no-input", "-q", "-o", "json"]
-        for o in overrides:
-            arguments += ["--set", o]
+        file = _file(config, base)
+        arguments = self._train(file, overrides) + ["--dir", str(self.folder / name)]
+        if plan:
+            arguments += ["--plan", plan]
         try:
-            self.children[name] = _Child(arguments, file.name)
+            self.children[name] = _Child(arguments, file)
         except OSError:
-            os.unlink(file.name)
+            os.unlink(file)
             raise
         return self.info(name)
 
@@ -99,8 +114,8 @@ class Local:
     def metrics(self, id: str) -> List[Metric]:
         return [read(Metric, m) for m in _lines(self.folder / id / "metrics.jsonl")]
 
-    def updates(self, id: str) -> Iterator[Tuple[JobInfo, List[Metric]]]:
-        """What is new in a run, until it is over."""
+    def updates(self, id: str, end: Optional[float] = None) -> Iterator[Tuple[JobInfo, List[Metric]]]:
+        """What is new in a run, until it is over, or to a moment of time.monotonic."""
         seen = 0
         while True:
             job, metrics = self.info(id), self.metrics(id)
@@ -109,9 +124,10 @@ class Local:
             if job.over or len(metrics) > seen:
                 yield job, metrics[seen:]
                 seen = len(metrics)
-            if job.over:
+            left = POLL if end is None else end - time.monotonic()
+            if job.over or left <= 0:
                 return
-            time.sleep(POLL)
+            time.sleep(min(POLL, left))
 
     def cancel(self, id: str) -> JobInfo:
         if id in self.children:
@@ -163,14 +179,25 @@ class _Child:
 
     def reason(self, code: int) -> Dict[str, str]:
         """Why it ended, as it said."""
-        text = self.text or ""
-        for line in reversed(text.splitlines()):
-            try:
-                e = json.loads(line)["error"]
-                return {"code": e["code"], "text": e["message"], "next": e.get("fix", "")}
-            except (ValueError, KeyError, TypeError):
-                continue
-        return {"code": f"EXIT_{code}", "text": text.strip()[-2000:] or f"starling ended with code {code}"}
+        return _reason(self.text or "", code)
+
+
+def _reason(said: str, code: int) -> Dict[str, str]:
+    """Why starling ended with an exit code, by what it said on standard error."""
+    for line in reversed(said.splitlines()):
+        try:
+            e = json.loads(line)["error"]
+            return {"code": e["code"], "text": e["message"], "next": e.get("fix", "")}
+        except (ValueError, KeyError, TypeError):
+            continue
+    return {"code": f"EXIT_{code}", "text": said.strip()[-2000:] or f"starling ended with code {code}"}
+
+
+def _file(config: str, base: Path) -> str:
+    """A job file for a command, in the folder that its paths are relative to."""
+    with tempfile.NamedTemporaryFile("w", dir=base, prefix=".starling-", suffix=".yaml", delete=False) as f:
+        f.write(config)
+    return f.name
 
 
 def _name(config: str) -> str:

@@ -19,6 +19,8 @@ from .errors import NotSupported, StarlingError, Unreachable
 from .models import JobInfo, Metric, Plan, read
 
 ATTEMPTS = 4  # of a request that may be repeated
+SLICE = 5.0  # seconds without a byte, of a stream that is waited for until some moment, before it is asked for anew
+SLACK = 0.5  # seconds that it may take longer
 RECONNECTS = 8  # in a row, of a stream, without an event between them
 MAX_EVENT = 64 << 20  # bytes
 
@@ -60,7 +62,7 @@ class Server:
             time.sleep(max(retry, random.uniform(0, 0.2 * 2**attempt)))
         raise AssertionError("unreachable")
 
-    def plan(self, config: str, overrides: List[str]) -> Plan:
+    def plan(self, config: str, overrides: List[str], base: Path) -> Plan:
         return read(Plan, self.ask("POST", "/v1/plans", {"config": config, "set": overrides}))
 
     def submit(self, config: str, overrides: List[str], name: str, plan: str, key: str, base: Path) -> JobInfo:
@@ -83,13 +85,13 @@ class Server:
     def cancel(self, id: str) -> JobInfo:
         return read(JobInfo, self.ask("POST", f"/v1/jobs/{urllib.parse.quote(id, safe='')}/cancel"))
 
-    def updates(self, id: str) -> Iterator[Tuple[JobInfo, List[Metric]]]:
-        """What is new in a job, from its beginning on, until it is over. A connection that breaks is made anew, and the server
-        told what it need not send again."""
+    def updates(self, id: str, end: Optional[float] = None) -> Iterator[Tuple[JobInfo, List[Metric]]]:
+        """What is new in a job, from its beginning on, until it is over, or to a moment of time.monotonic. A connection that
+        breaks is made anew, and the server told what it need not send again."""
         at, failures = "0.0.0.", 0
-        while True:
+        while end is None or time.monotonic() < end:
             try:
-                for event_id, event, data in self._events(f"/v1/jobs/{urllib.parse.quote(id, safe='')}/events", at):
+                for event_id, event, data in self._events(f"/v1/jobs/{urllib.parse.quote(id, safe='')}/events", at, end):
                     at, failures = event_id or at, 0
                     if event not in ("update", "reset"):
                         continue
@@ -101,20 +103,32 @@ class Server:
                 error, _ = _problem(e)
                 if not error.retryable:
                     raise error from None
+            except _OutOfTime:
+                continue
             except (urllib.error.URLError, http.client.HTTPException, socket.timeout, ConnectionError):
                 pass
             failures += 1
             if failures > RECONNECTS:
                 raise Unreachable(f"{self.url} ended the stream of {id} {failures} times", code="UNREACHABLE", fix="see whether `starling web` runs there", retryable=True)
-            time.sleep(random.uniform(0, min(10.0, 0.1 * 2**failures)))
+            pause = random.uniform(0, min(10.0, 0.1 * 2**failures))
+            time.sleep(pause if end is None else max(0.0, min(pause, end - time.monotonic())))
 
-    def _events(self, path: str, last: str) -> Iterator[Tuple[str, str, Any]]:
-        """One connection of server-sent events: identifier, kind and data of each."""
+    def _events(self, path: str, last: str, end: Optional[float]) -> Iterator[Tuple[str, str, Any]]:
+        """One connection of server-sent events: identifier, kind and data of each. How long it may be silent is settled when it is
+        made: one that could be silent beyond the end is left for one that cannot."""
         r = self._request("GET", path, headers={"Accept": "text/event-stream", "Last-Event-ID": last})
-        with urllib.request.urlopen(r, timeout=max(self.timeout, 45)) as stream:  # a heartbeat comes every 15 seconds
+        patience = max(self.timeout, 45.0)  # a heartbeat comes every 15 seconds
+        if end is not None:
+            patience = min(SLICE, max(0.01, end - time.monotonic()))
+        with urllib.request.urlopen(r, timeout=patience) as stream:
             fields: Dict[str, str] = {}
             while True:
-                raw = stream.readline(MAX_EVENT + 1)
+                try:
+                    raw = stream.readline(MAX_EVENT + 1)
+                except socket.timeout:
+                    if end is None:
+                        raise
+                    raise _OutOfTime from None
                 if not raw or len(raw) > MAX_EVENT:
                     return
                 line = raw.decode().rstrip("\r\n")
@@ -122,6 +136,8 @@ class Server:
                     if "data" in fields:
                         yield fields.get("id", ""), fields.get("event", "message"), json.loads(fields["data"])
                     fields = {}
+                    if end is not None and time.monotonic() + patience > end + SLACK:
+                        raise _OutOfTime
                     continue
                 name, _, value = line.partition(":")
                 if name:
@@ -152,6 +168,10 @@ class Server:
             part.replace(path)
             out.append(path)
         return out
+
+
+class _OutOfTime(Exception):
+    """A stream was left because of how long it is waited for, not because it broke."""
 
 
 def _problem(e: urllib.error.HTTPError) -> Tuple[StarlingError, float]:

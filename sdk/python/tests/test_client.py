@@ -1,5 +1,6 @@
 """What needs no Starling: answers that break off or fail are made by a server of the test."""
 
+import asyncio
 import http.server
 import json
 import os
@@ -88,6 +89,51 @@ class RetryTest(unittest.TestCase):
         self.assertEqual((e.exception.code, e.exception.fix), ("NO_DATA", "bring it back"))
         self.assertIn("it is gone", str(e.exception))
 
+    def test_wait_ends_though_nothing_is_heard(self):
+        told = threading.Event()
+        self.addCleanup(told.set)
+
+        class Silent(Broken):
+            """Knows a job that is queued, and says no more than that it is alive."""
+
+            def do_GET(self):
+                self.send_response(200)
+                self.end_headers()
+                if not self.path.endswith("/events"):
+                    self.wfile.write(json.dumps({"id": "a", "state": "queued"}).encode())
+                    return
+                self.wfile.write(b": alive\n\n")
+                self.wfile.flush()
+                if not told.wait(30):
+                    self.wfile.write(event("1.0.0.", "update", "done", [1]).encode())
+
+        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Silent)
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        self.addCleanup(thread.join)
+        self.addCleanup(server.server_close)
+        self.addCleanup(server.shutdown)
+        self.addCleanup(told.set)
+        url = f"http://127.0.0.1:{server.server_port}"
+        with self.assertRaises(TimeoutError) as e:
+            starling.Client(url).job("a").wait(0.3)
+        self.assertIn("a is queued at step 0", str(e.exception))
+
+        async def waits():
+            return await (await starling.AsyncClient(url).job("a")).wait(0.3)
+
+        with self.assertRaises(TimeoutError):
+            asyncio.run(waits())
+
+    def test_wait_hears_all_in_its_time(self):
+        Broken.answers = [
+            (200, {}, json.dumps({"id": "a"})),
+            (200, {}, event("1.0.0.", "update", "running", [1])),
+            (200, {}, event("2.0.0.", "update", "done", [2])),
+        ]
+        job = self.client.job("a").wait(60)
+        self.assertEqual((job.info.state, [m.step for m in job.metrics()]), ("done", [1, 2]))
+
     def test_export(self):
         listed = {"files": [{"name": "config.json", "kind": "model"}, {"name": "adapter/x.json", "kind": "model"}, {"name": "report.html", "kind": "record"}]}
         Broken.answers = [(200, {}, json.dumps({"id": "a"})), (200, {}, json.dumps(listed)), (200, {}, "{}"), (200, {}, "[1]")]
@@ -106,10 +152,18 @@ class RetryTest(unittest.TestCase):
 
 
 PROGRAM = f"""#!{sys.executable}
-import json, os, sys
+import json, os, signal, sys
 args = sys.argv[1:]
-out = args[args.index("--dir") + 1]
 config = open(args[1]).read()
+if "--dry-run" in args:
+    if "broken" in config:
+        print(json.dumps({{"error": {{"code": "JOB_INVALID", "message": "it is broken", "fix": "mend it"}}}}), file=sys.stderr)
+        sys.exit(2)
+    print(json.dumps({{"id": "job-1", "name": "tiny", "steps": 5, "most_uzen": 3500000, "notes": [args[args.index("--set") + 1]]}}))
+    sys.exit(0)
+if "idle" in config:
+    signal.pause()
+out = args[args.index("--dir") + 1]
 os.makedirs(out)
 def write(name, *lines):
     with open(os.path.join(out, name), "a") as f:
@@ -119,7 +173,7 @@ write("metrics.jsonl", {{"kind": "round", "step": 0, "eval_loss": 5.0}}, {{"kind
 if "broken" in config:
     print(json.dumps({{"error": {{"code": "RUN_HALTED", "message": "it stopped", "fix": "start it"}}}}), file=sys.stderr)
     sys.exit(11)
-write("config.json", {{"set": args[args.index("--set") + 1]}})
+write("config.json", {{"set": args[args.index("--set") + 1], "plan": args[args.index("--plan") + 1] if "--plan" in args else ""}})
 write("summary.json", {{"name": "tiny", "rounds": 1, "steps": 1, "state_root": "ab"}})
 """
 
@@ -149,14 +203,37 @@ class LocalTest(unittest.TestCase):
         second = self.client.submit(self.job, 2)
         self.assertEqual((second.id, second.wait().info.state), ("tiny-2", "done"))
 
+    def test_plan(self):
+        plan = self.client.plan(self.job, 2)
+        self.assertEqual((plan.id, plan.steps, plan.cost, plan.notes), ("job-1", 5, 3.5, ["budget.max_cost=2"]))
+        job = self.client.submit(self.job, 2, plan=plan).wait()
+        self.assertEqual(json.loads((self.out / job.id / "config.json").read_text())["plan"], "job-1")
+        with self.assertRaises(starling.StarlingError) as e:
+            self.client.plan({"name": "tiny", "model": "broken"}, 2)
+        self.assertEqual((e.exception.code, e.exception.fix), ("JOB_INVALID", "mend it"))
+        self.assertEqual([p.name for p in self.job.parent.glob(".starling-*")], [])
+
+    def test_wait_ends_though_nothing_happens(self):
+        job = self.client.submit({"name": "idle"}, 2)
+        with self.assertRaises(TimeoutError):
+            job.wait(0.3)
+        job.cancel()
+
+    def test_asyncio(self):
+        async def train():
+            client = starling.AsyncClient(binary=str(self.job.parent / "starling"), folder=str(self.out))
+            plan = await client.plan(self.job, 2)
+            job = await (await client.submit(self.job, 2, plan=plan)).wait(60)
+            return plan.id, job.info.state, [p.name for p in await job.export(self.out / "copy")]
+
+        self.assertEqual(asyncio.run(train()), ("job-1", "done", ["config.json"]))
+
     def test_failure_has_the_program_s_reason(self):
         with self.assertRaises(starling.JobFailed) as e:
             self.client.train({"name": "tiny", "model": "broken"}, 2)
         self.assertEqual((e.exception.code, e.exception.fix), ("RUN_HALTED", "start it"))
 
     def test_refusals(self):
-        with self.assertRaises(starling.NotSupported):
-            self.client.plan(self.job)
         with self.assertRaises(starling.NotSupported):
             starling.Client(binary="no-such-program")
         with self.assertRaises(starling.StarlingError):
