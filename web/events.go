@@ -17,7 +17,7 @@ import (
 
 // Nothing is queued for the reader of a stream: each stream has a cursor into what is known, is woken when there is more, and
 // sends what lies between. A reader that is slow gets more at once, one that does not read loses its connection after
-// writePatience, and whoever makes the records never waits.
+// Limits.Write, and whoever makes the records never waits.
 
 // sink is where a stream goes: a connection that takes server-sent events, or a call of gRPC.
 type sink interface {
@@ -115,7 +115,7 @@ func (s *Server) open(w http.ResponseWriter) (sink, error) {
 
 // write sends bytes now, or fails when nobody takes them.
 func (st *stream) write(b []byte) error {
-	_ = st.rc.SetWriteDeadline(time.Now().Add(writePatience)) // a recorder has none
+	_ = st.rc.SetWriteDeadline(time.Now().Add(st.s.Limits.Write)) // a recorder has none
 	_, err := st.w.Write(b)
 	if err == nil {
 		err = st.rc.Flush()
@@ -171,6 +171,9 @@ func (s *Server) run(ctx context.Context, beat func() error, changed func() <-ch
 		}
 	}
 }
+
+// lastEvent is the header in which a reader that comes back says what it has.
+const lastEvent = "Last-Event-ID"
 
 // cursor is how much of a run a reader has. As the id of an event it survives a restart of the server.
 type cursor struct {
@@ -241,11 +244,11 @@ func (s *Server) jobEvents(r *http.Request, open func() (sink, error)) error {
 		return err
 	}
 	at, event := end(h), "update"
-	resumed, ok := parseCursor(r.Header.Get("Last-Event-ID"))
+	resumed, ok := parseCursor(r.Header.Get(lastEvent))
 	switch {
 	case ok && resumed.holds(h):
 		at = resumed
-	case r.Header.Get("Last-Event-ID") != "":
+	case r.Header.Get(lastEvent) != "":
 		event = "reset"
 	}
 	leave, err := s.enter()

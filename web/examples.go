@@ -130,7 +130,7 @@ func (s *Server) fileContent(w http.ResponseWriter, r *http.Request) error {
 	h.Set("Content-Disposition", "attachment; filename*=UTF-8''"+url.PathEscape(about.Filename))
 	h.Set("Cache-Control", "no-cache")
 	h.Set("ETag", `"`+about.ID+`"`)
-	http.ServeContent(lasting{w, http.NewResponseController(w)}, r, "", time.Unix(about.CreatedAt, 0), f)
+	http.ServeContent(lasting{w, http.NewResponseController(w), s.Limits.Write}, r, "", time.Unix(about.CreatedAt, 0), f)
 	return nil
 }
 

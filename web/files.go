@@ -27,7 +27,7 @@ func (s *Server) file(w http.ResponseWriter, r *http.Request) error {
 	h.Set("Content-Disposition", fmt.Sprintf("attachment; filename=%q", path.Base(about.Name)))
 	h.Set("Cache-Control", "no-cache")
 	h.Set("ETag", `"`+strconv.FormatInt(about.Modified.UnixNano(), 36)+"-"+strconv.FormatInt(about.Bytes, 36)+`"`)
-	http.ServeContent(lasting{w, http.NewResponseController(w)}, r, "", about.Modified, f)
+	http.ServeContent(lasting{w, http.NewResponseController(w), s.Limits.Write}, r, "", about.Modified, f)
 	return nil
 }
 
@@ -43,13 +43,14 @@ func contentType(name string) string {
 	return "application/octet-stream"
 }
 
-// lasting gives every write writePatience, so that a long file may take its time, and its reader may not stop.
+// lasting gives every write a time of its own, so that a long file may take its time, and its reader may not stop.
 type lasting struct {
 	http.ResponseWriter
-	rc *http.ResponseController
+	rc       *http.ResponseController
+	patience time.Duration
 }
 
 func (l lasting) Write(b []byte) (int, error) {
-	_ = l.rc.SetWriteDeadline(time.Now().Add(writePatience)) // a recorder has none
+	_ = l.rc.SetWriteDeadline(time.Now().Add(l.patience)) // a recorder has none
 	return l.ResponseWriter.Write(b)
 }

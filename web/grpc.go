@@ -155,10 +155,10 @@ func (s *Server) settle(ctx context.Context, name string, began time.Time, err *
 func (s *Server) call(ctx context.Context, m *method, decode func(any) error) (proto.Message, error) {
 	patience := m.route.patience
 	if patience == 0 {
-		patience = writePatience
+		patience = s.Limits.Write
 	}
 	rc, end := carrierOf(ctx).rc, time.Now().Add(patience)
-	_, _ = rc.SetReadDeadline(end), rc.SetWriteDeadline(end.Add(writePatience))
+	_, _ = rc.SetReadDeadline(end), rc.SetWriteDeadline(end.Add(s.Limits.Write))
 	ctx, cancel := context.WithDeadline(ctx, end)
 	defer cancel()
 	in := m.in.New()
@@ -256,7 +256,7 @@ func (c *caller) send(id, event string, data any) error {
 
 // beat implements sink: HTTP/2 finds out by itself whether the other side lives, and a silent stream has nothing to write.
 func (c *caller) beat() error {
-	return carrierOf(c.to.Context()).rc.SetWriteDeadline(time.Now().Add(writePatience))
+	return carrierOf(c.to.Context()).rc.SetWriteDeadline(time.Now().Add(c.s.Limits.Write))
 }
 
 // stream answers a call by the stream of its route.

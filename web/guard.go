@@ -142,7 +142,7 @@ func (s *Server) guard(next http.Handler) http.Handler {
 		h.Set("Cross-Origin-Resource-Policy", "same-origin")
 		h.Set("Cross-Origin-Opener-Policy", "same-origin")
 		h.Set("Content-Security-Policy", contentPolicy)
-		_ = http.NewResponseController(w).SetWriteDeadline(began.Add(writePatience)) // a recorder has none
+		_ = http.NewResponseController(w).SetWriteDeadline(began.Add(s.Limits.Write)) // a recorder has none
 		watched := &watchedWriter{ResponseWriter: w}
 		defer func() {
 			if p := recover(); p != nil && p != http.ErrAbortHandler {

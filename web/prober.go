@@ -42,7 +42,7 @@ func (p prober) Watch(in *grpc_health_v1.HealthCheckRequest, to grpc.ServerStrea
 	changed, done := p.s.follow("health "+in.Service, func(ctx context.Context) (string, error) { return p.status(ctx, in.Service).String(), nil })
 	defer done()
 	said := grpc_health_v1.HealthCheckResponse_UNKNOWN
-	beat := func() error { return rc.SetWriteDeadline(time.Now().Add(writePatience)) }
+	beat := func() error { return rc.SetWriteDeadline(time.Now().Add(p.s.Limits.Write)) }
 	p.s.run(ctx, beat, changed, func() error {
 		now := p.status(ctx, in.Service)
 		if now == said {

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"bytes"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -9,6 +10,7 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
+	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -25,7 +27,7 @@ type route struct {
 	body, answer any                     // a value of the type; nil: none
 	status       int                     // of an answer; 0: 200
 	place        func(answer any) string // of what the request made, for the header Location; nil: it made nothing
-	patience     time.Duration           // with a request that takes long to answer; 0: writePatience
+	patience     time.Duration           // with a request that takes long to answer; 0: Limits.Write
 	upload       bool                    // the body is a form with a file
 	handle       func(*Server, *http.Request) (any, error)
 	stream       func(*Server, http.ResponseWriter, *http.Request) error           // in place of handle
@@ -111,8 +113,12 @@ func (s *Server) route(r route) http.Handler {
 			most = maxUpload
 		}
 		q.Body = http.MaxBytesReader(w, q.Body, most)
+		rc := http.NewResponseController(w)
+		if err == nil && r.patience > 0 && !r.upload { // what takes long is the answer: the body comes as soon as any other
+			err = buffer(q)
+		}
 		if err == nil && r.patience > 0 {
-			rc, end := http.NewResponseController(w), time.Now().Add(r.patience)
+			end := time.Now().Add(r.patience)
 			_, _ = rc.SetReadDeadline(end), rc.SetWriteDeadline(end) // a recorder has none
 		}
 		if err == nil && r.stream != nil {
@@ -135,9 +141,25 @@ func (s *Server) route(r route) http.Handler {
 			}
 		}
 		if err != nil {
+			_ = rc.SetWriteDeadline(time.Now().Add(s.Limits.Write)) // what went before took its time
 			s.problem(w, q, err)
 		}
 	})
+}
+
+// buffer reads the body of a request.
+func buffer(r *http.Request) error {
+	text, err := io.ReadAll(r.Body)
+	r.Body = io.NopCloser(bytes.NewReader(text))
+	return late(err)
+}
+
+// late tells of a body that did not come in time, and leaves any other error of reading one.
+func late(err error) error {
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		return &Failure{Status: http.StatusRequestTimeout, Code: "BODY_LATE", Detail: "the body of the request did not come in time", Fix: "send it as soon as its header", Retry: time.Second}
+	}
+	return err
 }
 
 func badParam(name, value, want string) error {
@@ -222,7 +244,7 @@ func decode(r *http.Request, into any) error {
 		}
 	}
 	var large *http.MaxBytesError
-	if err != nil && !errors.As(err, &large) {
+	if err = late(err); err != nil && !errors.As(err, &large) && !errors.As(err, new(*Failure)) {
 		return fail(http.StatusBadRequest, "BODY_INVALID", "the body is not what is asked for: "+strings.TrimPrefix(err.Error(), "json: "), "see /openapi.json for its keys")
 	}
 	return err

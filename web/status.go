@@ -21,6 +21,7 @@ var codeOf = map[int]codes.Code{
 	http.StatusUnauthorized:          codes.Unauthenticated,
 	http.StatusForbidden:             codes.PermissionDenied,
 	http.StatusNotFound:              codes.NotFound,
+	http.StatusRequestTimeout:        codes.DeadlineExceeded,
 	http.StatusConflict:              codes.FailedPrecondition,
 	http.StatusRequestEntityTooLarge: codes.ResourceExhausted,
 	http.StatusMisdirectedRequest:    codes.PermissionDenied,

@@ -8,6 +8,7 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -109,6 +110,14 @@ type Config struct {
 	Poll      time.Duration // between looks at a source that somebody follows; 0: half a second
 	Heartbeat time.Duration // between comments on a silent stream; 0: 15 seconds
 	Streams   int           // that may be open at once; 0: 1000
+	Limits    Limits
+}
+
+// Limits are how long a client may take before its connection, or its request, ends. 0 is what is usual.
+type Limits struct {
+	Header time.Duration // to send the header of a request; 0: 5 seconds
+	Body   time.Duration // to send all of it, but an upload; 0: 20 seconds
+	Write  time.Duration // to take what is written to it; 0: 20 seconds
 }
 
 // Server answers requests. It is an http.Handler.
@@ -138,6 +147,7 @@ func New(c Config) *Server {
 	if c.Streams == 0 {
 		c.Streams = 1000
 	}
+	c.Limits = Limits{cmp.Or(c.Limits.Header, headerPatience), cmp.Or(c.Limits.Body, bodyPatience), cmp.Or(c.Limits.Write, writePatience)}
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
@@ -145,7 +155,7 @@ func New(c Config) *Server {
 	s := &Server{Config: c, started: time.Now(), feeds: map[string]*feed{}, quit: make(chan struct{})}
 	s.spec = sync.OnceValues(func() ([]byte, error) { return openAPI(routes, c.Version.Version) })
 	if c.Models != nil {
-		s.writer = openai.New(c.Models, openai.Config{Hosts: c.Hosts, Patience: writePatience})
+		s.writer = openai.New(c.Models, openai.Config{Hosts: c.Hosts, Patience: c.Limits.Write})
 	}
 	mux := http.NewServeMux()
 	for _, r := range routes {
@@ -184,9 +194,9 @@ const (
 // Serve answers on a listener until the context ends; streams end with it. It closes the listener.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	h := &http.Server{
-		Handler: s, ReadHeaderTimeout: headerPatience, ReadTimeout: bodyPatience, IdleTimeout: idlePatience, MaxHeaderBytes: maxHeader,
+		Handler: s, ReadHeaderTimeout: s.Limits.Header, ReadTimeout: s.Limits.Body, IdleTimeout: idlePatience, MaxHeaderBytes: maxHeader,
 		ErrorLog: slog.NewLogLogger(s.Log.Handler(), slog.LevelDebug), Protocols: new(http.Protocols),
-		HTTP2: &http.HTTP2Config{MaxConcurrentStreams: maxStreams, SendPingTimeout: pingAfter, PingTimeout: writePatience, WriteByteTimeout: writePatience},
+		HTTP2: &http.HTTP2Config{MaxConcurrentStreams: maxStreams, SendPingTimeout: pingAfter, PingTimeout: s.Limits.Write, WriteByteTimeout: s.Limits.Write},
 	}
 	h.Protocols.SetHTTP1(true)
 	h.Protocols.SetUnencryptedHTTP2(true) // for gRPC: a client that knows that it wants it says so with its first bytes
