@@ -114,6 +114,9 @@ func (d *describer) operation(r route) object {
 	if r.method == "POST" && (r.path == "/v1/jobs" || r.path == "/v1/fine_tuning/jobs") {
 		params = append(params, object{"name": "Idempotency-Key", "in": "header", "schema": object{"type": "string", "maxLength": maxKey}})
 	}
+	if r.path == "/v1/jobs/{id}/events" {
+		params = append(params, object{"name": lastEvent, "in": "header", "description": "the id of the last event that was had: the stream goes on behind it, or begins with a reset", "schema": object{"type": "string"}})
+	}
 	if params != nil {
 		op["parameters"] = params
 	}
