@@ -7,6 +7,7 @@ import (
 
 	rpcclient "github.com/cometbft/cometbft/rpc/client"
 	sdk "github.com/cosmos/cosmos-sdk/types"
+	"github.com/cosmos/cosmos-sdk/types/query"
 	authtypes "github.com/cosmos/cosmos-sdk/x/auth/types"
 	slashingtypes "github.com/cosmos/cosmos-sdk/x/slashing/types"
 )
@@ -105,6 +106,34 @@ func (c *Client) Signing(ctx context.Context, consensus string) (Signing, error)
 		s.JailedUntil = i.JailedUntil
 	}
 	return s, nil
+}
+
+// Missed is how many blocks of the window each validator did not sign, by the address of its votes in hexadecimal, and how many
+// blocks the window has.
+func (c *Client) Missed(ctx context.Context) (by map[string]int64, window int64, err error) {
+	q := slashingtypes.NewQueryClient(c.conn)
+	params, err := q.Params(ctx, &slashingtypes.QueryParamsRequest{})
+	if err != nil {
+		return nil, 0, known(err)
+	}
+	by = map[string]int64{}
+	for page := (&query.PageRequest{Limit: 100}); ; {
+		r, err := q.SigningInfos(ctx, &slashingtypes.QuerySigningInfosRequest{Pagination: page})
+		if err != nil {
+			return nil, 0, known(err)
+		}
+		for _, i := range r.Info {
+			address, err := sdk.ConsAddressFromBech32(i.Address)
+			if err != nil {
+				return nil, 0, fmt.Errorf("client: %w", err)
+			}
+			by[fmt.Sprintf("%X", address.Bytes())] = i.MissedBlocksCounter
+		}
+		if r.Pagination == nil || len(r.Pagination.NextKey) == 0 {
+			return by, params.Params.SignedBlocksWindow, nil
+		}
+		page = &query.PageRequest{Key: r.Pagination.NextKey, Limit: 100}
+	}
 }
 
 // At returns a client that reads the state after the block at a height. It is for queries only, and needs no Close.

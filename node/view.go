@@ -85,9 +85,14 @@ func (v *chainView) look(ctx context.Context) (api.Network, error) {
 	if err != nil {
 		return api.Network{}, err
 	}
-	n := api.Network{Address: v.address, ChainID: s.ChainID, Height: s.Height, Time: s.Time, CatchingUp: s.CatchingUp, Validators: []api.Validator{}, Participants: s.Participants, Orders: s.Orders, Runs: s.Runs}
+	n := api.Network{Address: v.address, ChainID: s.ChainID, Height: s.Height, Time: s.Time, CatchingUp: s.CatchingUp, Peers: head.Peers, Validators: []api.Validator{}, Participants: s.Participants, Orders: s.Orders, Runs: s.Runs}
+	missed, window, err := v.chain.At(head.Height).Missed(ctx)
+	if err != nil {
+		return api.Network{}, err
+	}
+	n.Window = window
 	for _, x := range s.Validators {
-		n.Validators = append(n.Validators, api.Validator(x))
+		n.Validators = append(n.Validators, api.Validator{Address: x.Address, Power: x.Power, Signed: x.Signed, Missed: missed[x.Address]})
 	}
 	return n, nil
 }

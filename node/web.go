@@ -12,6 +12,7 @@ import (
 	"github.com/starling-network/starling/client"
 	"github.com/starling-network/starling/client/api"
 	"github.com/starling-network/starling/compute/kernel"
+	"github.com/starling-network/starling/node/disk"
 	"github.com/starling-network/starling/node/runs"
 	"github.com/starling-network/starling/node/serve"
 	"github.com/starling-network/starling/node/tuning"
@@ -43,7 +44,7 @@ func ServeWeb(ctx context.Context, dir string, o WebOptions) error {
 	if err != nil {
 		return err
 	}
-	c := web.Config{Runs: lib}
+	c := web.Config{Runs: lib, Room: func() (int64, bool) { return disk.Free(dir) }}
 	if o.Network != "" {
 		chain, err := client.Connect(o.Network, client.KeyFromSeed([32]byte{})) // it signs nothing
 		if err != nil {
@@ -158,7 +159,9 @@ func openDashboard(ctx context.Context, opt TrainOptions, job string, w *watch) 
 	}
 	ctx, d.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	<-d.done
-	go func() { d.done <- o.serve(ctx, l, web.Config{Runs: lib, Network: d.view}) }()
+	go func() {
+		d.done <- o.serve(ctx, l, web.Config{Runs: lib, Network: d.view, Room: func() (int64, bool) { return disk.Free(opt.Dir) }})
+	}()
 	return d
 }
 

@@ -41,7 +41,7 @@ func (s *Server) workers(r *http.Request) (any, error) {
 
 func (s *Server) validators(r *http.Request) (any, error) {
 	n, err := s.overview(r)
-	return api.Validators{Height: n.Height, Validators: some(n.Validators)}, err
+	return api.Validators{Height: n.Height, Window: n.Window, Validators: some(n.Validators)}, err
 }
 
 const maxAddress = 128
@@ -96,8 +96,14 @@ const staleBlock = time.Minute
 func (s *Server) health(r *http.Request) (any, error) {
 	h := api.Health{Status: "ok", Uptime: time.Since(s.started).Seconds()}
 	h.Checks = append(h.Checks, s.runsCheck(r), api.HealthCheck{Name: "streams", OK: true, Text: fmt.Sprintf("%d of at most %d event streams are open", s.stats.streams.Load(), s.Streams)})
+	if s.Room != nil {
+		h.Checks = append(h.Checks, s.roomCheck())
+	}
 	if s.Network != nil {
 		h.Checks = append(h.Checks, s.networkCheck(r))
+		if n, err := s.overview(r); err == nil {
+			h.Checks = append(h.Checks, chainChecks(n, time.Now())...)
+		}
 	}
 	for _, c := range h.Checks {
 		if !c.OK {
@@ -113,6 +119,41 @@ func (s *Server) runsCheck(r *http.Request) api.HealthCheck {
 		return api.HealthCheck{Name: "runs", Text: "the runs cannot be read"}
 	}
 	return api.HealthCheck{Name: "runs", OK: true, Text: fmt.Sprintf("%d runs are known", len(jobs))}
+}
+
+// leastRoom is how much has to be free where runs are kept: less holds up the next checkpoint of a small model.
+const leastRoom = 1 << 30
+
+func (s *Server) roomCheck() api.HealthCheck {
+	n, ok := s.Room()
+	if !ok {
+		return api.HealthCheck{Name: "disk", OK: true, Text: "how much is free is not known here"}
+	}
+	return api.HealthCheck{Name: "disk", OK: n >= leastRoom, Text: fmt.Sprintf("%.1f GB are free where the runs are", float64(n)/1e9)}
+}
+
+// maxSkew is how far the clock of this machine may be behind the latest block.
+const maxSkew = 10 * time.Second
+
+// chainChecks looks at a network after its latest block.
+func chainChecks(n api.Network, now time.Time) []api.HealthCheck {
+	var power, signed int64
+	for _, v := range n.Validators {
+		power += v.Power
+		if v.Signed {
+			signed += v.Power
+		}
+	}
+	age := now.Sub(n.Time)
+	clock := api.HealthCheck{Name: "clock", OK: age >= -maxSkew, Text: fmt.Sprintf("the latest block was made %s ago by this machine's clock", max(age, 0).Round(time.Second))}
+	if !clock.OK {
+		clock.Text = fmt.Sprintf("this machine's clock is %s behind the latest block: set it, best by NTP", (-age).Round(time.Second))
+	}
+	return []api.HealthCheck{
+		{Name: "peers", OK: n.Peers > 0 || len(n.Validators) < 2, Text: fmt.Sprintf("the validator is connected to %d others", n.Peers)},
+		{Name: "votes", OK: 3*signed > 2*power, Text: fmt.Sprintf("%d of %d of the power signed the latest block", signed, power)},
+		clock,
+	}
 }
 
 func (s *Server) networkCheck(r *http.Request) api.HealthCheck {

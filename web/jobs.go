@@ -114,16 +114,18 @@ func (s *Server) metricsCSV(w http.ResponseWriter, r *http.Request) error {
 	}
 	var b bytes.Buffer
 	c := csv.NewWriter(&b)
-	_ = c.Write([]string{"kind", "round", "step", "tokens", "loss", "eval_loss", "learning_rate", "tokens_per_second", "seconds", "workers", "bytes_up", "bytes_down", "paid_uzen"})
+	_ = c.Write([]string{"kind", "round", "step", "tokens", "loss", "eval_loss", "learning_rate", "tokens_per_second", "seconds", "workers", "bytes_up", "bytes_down", "paid_uzen", "grad_norm", "agreement"})
 	text := func(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
+	perhaps := func(x *float64) string {
+		if x == nil {
+			return ""
+		}
+		return text(*x)
+	}
 	natural := func(n uint64) string { return strconv.FormatUint(n, 10) }
 	for _, m := range h.Metrics {
-		eval := ""
-		if m.EvalLoss != nil {
-			eval = text(*m.EvalLoss)
-		}
-		_ = c.Write([]string{m.Kind, natural(uint64(m.Round)), natural(uint64(m.Step)), natural(m.Tokens), text(m.Loss), eval, text(m.LearningRate), text(m.TokensPerSecond),
-			text(m.Seconds), strconv.Itoa(m.Workers), natural(m.BytesUp), natural(m.BytesDown), natural(m.PaidUzen)})
+		_ = c.Write([]string{m.Kind, natural(uint64(m.Round)), natural(uint64(m.Step)), natural(m.Tokens), text(m.Loss), perhaps(m.EvalLoss), text(m.LearningRate), text(m.TokensPerSecond),
+			text(m.Seconds), strconv.Itoa(m.Workers), natural(m.BytesUp), natural(m.BytesDown), natural(m.PaidUzen), perhaps(m.GradNorm), perhaps(m.Agreement)})
 	}
 	c.Flush() // to memory: it does not fail
 	return send(w, r, "text/csv; charset=utf-8", b.Bytes())
@@ -199,7 +201,7 @@ func (s *Server) members(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return api.Members{Members: Members(h), Rounds: len(h.Lineage)}, nil
+	return api.Members{Members: Members(h), Rounds: len(h.Lineage), Audited: audited(h)}, nil
 }
 
 // Members are those who took part in a run, as its receipts and signatures tell: in the order in which they first appear.
@@ -247,6 +249,44 @@ func Members(h *History) []api.Member {
 			m.Audits.Passed += int(count(passed))
 			m.Audits.Failed += int(count(failed))
 		}
+	}
+	return list
+}
+
+// audited are the audits of a run, as its receipts tell, by who did them and whose work it was: of a unit that more than one
+// worked on, who was paid for it, or whom the dispute that came of the audit is about.
+func audited(h *History) []api.Audited {
+	type unit struct {
+		round int
+		unit  uint32
+	}
+	type pair struct{ verifier, worker string }
+	by, list, index := map[unit]string{}, []api.Audited{}, map[pair]int{}
+	for _, x := range h.Receipts {
+		if at := (unit{x.Round, x.Unit}); x.Kind == "work" && (by[at] == "" || x.Amount > 0) {
+			by[at] = x.Who
+		}
+	}
+	for _, x := range h.Receipts {
+		if x.Kind != "audit" {
+			continue
+		}
+		p := pair{x.Who, by[unit{x.Round, x.Unit}]}
+		if n := x.Dispute; n != nil && *n >= 0 && *n < len(h.Disputes) {
+			p.worker = h.Disputes[*n].Worker
+		}
+		if p.worker == "" {
+			continue
+		}
+		i, ok := index[p]
+		if !ok {
+			i = len(list)
+			index[p] = i
+			list = append(list, api.Audited{Verifier: p.verifier, Worker: p.worker})
+		}
+		_, failed := verdictOf(x)
+		list[i].Audits++
+		list[i].Failed += int(count(failed))
 	}
 	return list
 }

@@ -111,6 +111,8 @@ type Config struct {
 	Heartbeat time.Duration // between comments on a silent stream; 0: 15 seconds
 	Streams   int           // that may be open at once; 0: 1000
 	Limits    Limits
+
+	Room func() (bytes int64, ok bool) // that is free where runs are kept, not ok if that is not known; nil: it is not looked at
 }
 
 // Limits are how long a client may take before its connection, or its request, ends. 0 is what is usual.

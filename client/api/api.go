@@ -101,6 +101,8 @@ type Metric struct {
 	Seconds         float64   `json:"seconds,omitempty"`    // of the round
 	PaidUzen        uint64    `json:"paid_uzen,omitempty"`  // so far, with the fee
 	Time            time.Time `json:"time,omitzero"`        // of a round: when its checkpoint was recorded; not of a simulation
+	GradNorm        *float64  `json:"grad_norm,omitempty"`  // Euclidean norm of the gradient before clipping, the mean over the workers that tell it
+	Agreement       *float64  `json:"agreement,omitempty"`  // of a round: mean cosine of the workers' updates with what they were combined to, where all are at hand
 }
 
 // Metrics are the series of a run, thinned for drawing.
@@ -241,8 +243,17 @@ type Member struct {
 
 // Members are all of a job.
 type Members struct {
-	Members []Member `json:"members"`
-	Rounds  int      `json:"rounds"` // checkpoints that might have been signed
+	Members []Member  `json:"members"`
+	Rounds  int       `json:"rounds"` // checkpoints that might have been signed
+	Audited []Audited `json:"audited"`
+}
+
+// Audited is how often a verifier computed work of a worker again, and what came of it.
+type Audited struct {
+	Verifier string `json:"verifier"`
+	Worker   string `json:"worker"`
+	Audits   int    `json:"audits"`
+	Failed   int    `json:"failed"` // that found a fault
 }
 
 // Log is a part of the log of a run.

@@ -8,7 +8,9 @@ type Network struct {
 	ChainID      string        `json:"chain_id"`
 	Height       int64         `json:"height"`
 	Time         time.Time     `json:"block_time"`
-	CatchingUp   bool          `json:"catching_up"` // the validator is behind the others
+	CatchingUp   bool          `json:"catching_up"`   // the validator is behind the others
+	Peers        int           `json:"peers"`         // processes of the chain that the validator is connected to
+	Window       int64         `json:"window_blocks"` // latest blocks over which missed ones are counted
 	Validators   []Validator   `json:"validators"`
 	Participants []Participant `json:"participants"`
 	Orders       []Order       `json:"orders"` // that wait
@@ -19,12 +21,14 @@ type Network struct {
 type Validator struct {
 	Address string `json:"address"` // of its votes: hexadecimal
 	Power   int64  `json:"power"`
-	Signed  bool   `json:"signed"` // its vote is in the commit of the block
+	Signed  bool   `json:"signed"`        // its vote is in the commit of the block
+	Missed  int64  `json:"missed_blocks"` // of the window, that it did not sign
 }
 
 // Validators are all of a network.
 type Validators struct {
 	Height     int64       `json:"height"`
+	Window     int64       `json:"window_blocks"` // latest blocks over which missed ones are counted
 	Validators []Validator `json:"validators"`
 }
 

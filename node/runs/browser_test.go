@@ -14,6 +14,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -77,7 +78,7 @@ func serve(t *testing.T, dir, address string) (at string, stop func()) {
 type hamlet struct{}
 
 func (hamlet) Overview(context.Context) (api.Network, error) {
-	return api.Network{Address: "http://validator", ChainID: "hamlet-1", Height: 7, Validators: []api.Validator{{Address: strings.Repeat("AB", 20), Power: 5, Signed: true}, {Address: strings.Repeat("CD", 20), Power: 5}},
+	return api.Network{Address: "http://validator", ChainID: "hamlet-1", Height: 7, Validators: []api.Validator{{Address: strings.Repeat("AB", 20), Power: 5, Signed: true}, {Address: strings.Repeat("CD", 20), Power: 5, Missed: 60}}, Window: 100,
 		Participants: []api.Participant{{ID: "starling1aaaaaaaaaaaaaaaaaaaaaaaa", Roles: []string{"worker"}, Offers: true, Price: 1e9, Stake: 1e8, Jobs: []string{"job-1"}, Device: "linux/amd64"}, {ID: "starling1bbbbbbbbbbbbbbbbb", Roles: []string{}, Jailed: true, Jobs: []string{}}},
 		Orders:       []api.Order{{Job: "job-2", Why: "no_worker_fits", Budget: 5e6}}, Runs: []api.NetworkRun{{Job: "job-1", Phase: "train", Round: 2, Rounds: 9, Workers: 3, Verifiers: 1, Budget: 5e6, Paid: 1e6}}}, nil
 }
@@ -136,7 +137,7 @@ func TestEveryPage(t *testing.T) {
 	task := map[string]any{"chromium": chromium, "shots": shots}
 	var pages []map[string]string
 	for path := range want {
-		pages = append(pages, map[string]string{"name": path, "url": "http://" + address + "/" + path})
+		pages = append(pages, map[string]string{"name": path, "url": "http://" + address + "/" + path, "saves": map[string]string{"simulator": "Loss against time"}[path]})
 	}
 	task["pages"] = pages
 	all := drive(t, task, nil)
@@ -153,6 +154,9 @@ func TestEveryPage(t *testing.T) {
 		}
 	}
 	for _, p := range all {
+		if p.Name == "simulator" && !slices.Equal(p.Downloads, []string{"sweep-loss-against-time.csv", "sweep-loss-against-time.svg", "sweep-loss-against-time.png"}) {
+			t.Errorf("the front of a sweep is saved as %q", p.Downloads)
+		}
 		missing := strings.HasPrefix(p.Name, "jobs/nobody") // its 404 is an error of the console
 		if len(p.Errors) > 0 && !missing || len(p.Outside) > 0 || len(p.Violations) > 0 || !strings.Contains(p.Text, want[p.Name]) {
 			t.Errorf("%s, %s: errors %q, outside %q, violations %q, text %.300q", p.Name, p.Theme, p.Errors, p.Outside, p.Violations, p.Text)

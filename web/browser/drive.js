@@ -1,7 +1,7 @@
 // Drives the dashboard in Chromium, and says what it saw as one line of JSON on standard output:
-//   node drive.js '{"chromium": PATH, "pages": [{"name", "url"}], "themes": ["light"], "shots": DIR}'
-// Of every page and theme: errors of the console, requests that leave the server, what axe-core finds, and the time of the
-// first paint. With "reconnect": {"url", "shows"} it opens a page, says "now", waits for a line on standard input, and then
+//   node drive.js '{"chromium": PATH, "pages": [{"name", "url", "saves"}], "themes": ["light"], "shots": DIR}'
+// Of every page and theme: errors of the console, requests that leave the server, what axe-core finds, the time of the first
+// paint, and the files that the figure called "saves" is saved as. With "reconnect": {"url", "shows"} it opens a page, says "now", waits for a line on standard input, and then
 // for the page to be live again and to show a text. With "keys": {"url", "next", "goes"} it uses a page by the keyboard alone.
 // It waits for what is to be seen, never for a time; patience only ends what would never come.
 
@@ -23,7 +23,17 @@ async function open(context, url) {
 
 const ready = page => page.waitForFunction(() => document.getElementById('main')?.dataset.ready);
 
-async function look(context, theme, { name, url }) {
+// save presses the buttons that save a figure, and says under which names it came.
+async function save(page, title = '') {
+  const names = [];
+  for (const kind of ['CSV', 'SVG', 'PNG']) {
+    const [saved] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: `${kind}: ${title}` }).click({ force: true })]);
+    names.push(saved.suggestedFilename());
+  }
+  return names;
+}
+
+async function look(context, theme, { name, url, saves }) {
   const page = await context.newPage(), one = { name, theme, errors: [], outside: [], violations: [] };
   page.setDefaultTimeout(patience);
   page.on('console', m => { if (m.type() === 'error') one.errors.push(m.text()); });
@@ -42,6 +52,7 @@ async function look(context, theme, { name, url }) {
     const found = await page.evaluate(() => axe.run(document, { resultTypes: ['violations'] }));
     one.violations = found.violations.map(v => `${v.id}: ${v.help}: ${v.nodes.slice(0, 3).map(n => n.target.join(' ')).join('; ')}`);
   }
+  if (saves) one.downloads = await save(page, saves);
   if (task.shots) await page.screenshot({ path: `${task.shots}/${name.replace(/[^a-z0-9]+/gi, '-').slice(0, 60)}-${theme}.png`, fullPage: true });
   await page.close();
   return one;
@@ -67,10 +78,7 @@ async function reconnect({ url, shows }) {
     if (points !== n) throw new Error(points + ' points');
     return performance.now() - began;
   });
-  for (const kind of ['CSV', 'SVG', 'PNG']) {
-    const [saved] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: 'as ' + kind }).click({ force: true })]);
-    one.downloads.push(saved.suggestedFilename());
-  }
+  one.downloads = await save(page);
   await page.close();
   return one;
 }

@@ -62,8 +62,11 @@ export function chart(options) {
   const svg = h('svg.chart', { tabindex: 0, role: 'img' });
   const tip = h('div.tip', { 'aria-hidden': 'true', hidden: true });
   const spoken = h('div.visually-hidden', { 'aria-live': 'polite' });
-  const tools = h('div.tools', {},
-    ['CSV', 'SVG', 'PNG'].map(kind => h('button', { type: 'button', 'aria-label': `${kind}: ${o.title} as ${kind}`, onclick: () => save(kind) }, kind)));
+  const tools = saving(o.title, {
+    name: () => o.name ?? o.title,
+    rows: () => [['series', o.xLabel, 'value'], ...o.series.flatMap(s => s.x.map((x, i) => [s.label, x, s.y[i]]))],
+    picture: () => picture(svg, { title: o.title + (o.unit ? `, ${o.unit}` : ''), width, height: scale.height, legend: scale.list }),
+  });
   const figure = h('figure.figure', {},
     h('figcaption', {}, h('h2', {}, o.title), o.unit && h('span.soft.small', {}, o.unit === 'bytes' || o.unit === 'seconds' ? '' : o.unit), tools), legend,
     h('div.plot', {}, svg, tip), spoken);
@@ -175,44 +178,6 @@ export function chart(options) {
   });
   svg.addEventListener('blur', () => { hover = -1; if (scale) cross(); });
 
-  function save(kind) {
-    const name = (o.name ?? o.title).toLowerCase().replace(/[^a-z0-9]+/g, '-');
-    if (kind === 'CSV') {
-      const rows = [['series', o.xLabel, 'value']];
-      for (const s of o.series) s.x.forEach((x, i) => rows.push([s.label, x, s.y[i]]));
-      return download(name + '.csv', new Blob([rows.map(r => r.map(field).join(',')).join('\n') + '\n'], { type: 'text/csv' }));
-    }
-    const text = picture();
-    if (kind === 'SVG') return download(name + '.svg', new Blob([text], { type: 'image/svg+xml' }));
-    const image = new Image(), url = URL.createObjectURL(new Blob([text], { type: 'image/svg+xml' }));
-    image.onload = () => {
-      const canvas = Object.assign(document.createElement('canvas'), { width: width * 2, height: (scale.height + 34) * 2 });
-      const c = canvas.getContext('2d');
-      c.drawImage(image, 0, 0, canvas.width, canvas.height);
-      URL.revokeObjectURL(url);
-      canvas.toBlob(b => download(name + '.png', b), 'image/png');
-    };
-    image.src = url;
-  }
-
-  // The chart by itself: the styles that it has here are written into it.
-  function picture() {
-    const copy = svg.cloneNode(true), from = svg.querySelectorAll('*'), to = copy.querySelectorAll('*');
-    from.forEach((e, i) => {
-      const style = getComputedStyle(e);
-      for (const p of ['fill', 'stroke', 'stroke-width', 'stroke-dasharray', 'opacity', 'font-size', 'font-family']) to[i].setAttribute(p, style.getPropertyValue(p));
-    });
-    copy.querySelector('.cross')?.remove();
-    const style = getComputedStyle(document.body);
-    const out = h('svg', { xmlns: 'http://www.w3.org/2000/svg', viewBox: `0 -34 ${width} ${scale.height + 34}`, width, height: scale.height + 34 },
-      h('rect', { x: 0, y: -34, width, height: scale.height + 34, fill: style.getPropertyValue('--card') }),
-      h('text', { x: 12, y: -12, 'font-size': 14, 'font-family': 'sans-serif', 'font-weight': 600, fill: style.color }, o.title + (o.unit ? `, ${o.unit}` : '')),
-      scale.list.length > 1 && scale.list.map((s, i) => h('text', { x: width - 12 - 120 * (scale.list.length - 1 - i), y: -12, 'text-anchor': 'end', 'font-size': 12, 'font-family': 'sans-serif',
-        fill: style.getPropertyValue('--' + s.color) }, s.label)),
-      ...copy.childNodes);
-    return new XMLSerializer().serializeToString(out);
-  }
-
   new ResizeObserver(entries => {
     const w = Math.round(entries[0].contentRect.width);
     if (w > 0 && w !== width) { width = w; draw(); }
@@ -220,6 +185,43 @@ export function chart(options) {
   figure.update = next => { o = { ...o, ...next }; draw(); };
   draw();
   return figure;
+}
+
+// Buttons that save a figure as CSV, SVG and PNG: name() of the file, rows() of its values, the first their heads, and picture().
+export function saving(title, { name, rows, picture }) {
+  function save(kind) {
+    const file = name().toLowerCase().replace(/[^a-z0-9]+/g, '-');
+    if (kind === 'CSV') return download(file + '.csv', new Blob([rows().map(r => r.map(field).join(',')).join('\n') + '\n'], { type: 'text/csv' }));
+    const { text, width, height } = picture();
+    if (kind === 'SVG') return download(file + '.svg', new Blob([text], { type: 'image/svg+xml' }));
+    const image = new Image(), url = URL.createObjectURL(new Blob([text], { type: 'image/svg+xml' }));
+    image.onload = () => {
+      const canvas = Object.assign(document.createElement('canvas'), { width: width * 2, height: height * 2 });
+      canvas.getContext('2d').drawImage(image, 0, 0, canvas.width, canvas.height);
+      URL.revokeObjectURL(url);
+      canvas.toBlob(b => download(file + '.png', b), 'image/png');
+    };
+    image.src = url;
+  }
+  return h('div.tools', {}, ['CSV', 'SVG', 'PNG'].map(kind => h('button', { type: 'button', 'aria-label': `${kind}: ${title} as ${kind}`, onclick: () => save(kind) }, kind)));
+}
+
+// A drawing by itself, below its title and a legend of {label, color}: the styles that it has here are written into it.
+export function picture(svg, { title, width, height, legend = [] }) {
+  const copy = svg.cloneNode(true), from = svg.querySelectorAll('*'), to = copy.querySelectorAll('*'), head = 34;
+  from.forEach((e, i) => {
+    const style = getComputedStyle(e);
+    for (const p of ['fill', 'stroke', 'stroke-width', 'stroke-dasharray', 'opacity', 'font-size', 'font-family']) to[i].setAttribute(p, style.getPropertyValue(p));
+  });
+  copy.querySelector('.cross')?.remove();
+  const style = getComputedStyle(document.body);
+  const out = h('svg', { xmlns: 'http://www.w3.org/2000/svg', viewBox: `0 ${-head} ${width} ${height + head}`, width, height: height + head },
+    h('rect', { x: 0, y: -head, width, height: height + head, fill: style.getPropertyValue('--card') }),
+    h('text', { x: 12, y: -12, 'font-size': 14, 'font-family': 'sans-serif', 'font-weight': 600, fill: style.color }, title),
+    legend.length > 1 && legend.map((s, i) => h('text', { x: width - 12 - 120 * (legend.length - 1 - i), y: -12, 'text-anchor': 'end', 'font-size': 12, 'font-family': 'sans-serif',
+      fill: style.getPropertyValue('--' + s.color) }, s.label)),
+    ...copy.childNodes);
+  return { text: new XMLSerializer().serializeToString(out), width, height: height + head };
 }
 
 const field = v => /[",\n]/.test(v) ? `"${String(v).replaceAll('"', '""')}"` : v;

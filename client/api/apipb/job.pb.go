@@ -725,7 +725,11 @@ type Metric struct {
 	// So far, with the fee.
 	PaidUzen uint64 `protobuf:"varint,13,opt,name=paid_uzen,json=paidUzen,proto3" json:"paid_uzen,omitempty"`
 	// Of a round: when its checkpoint was recorded; not of a simulation.
-	Time          *timestamppb.Timestamp `protobuf:"bytes,14,opt,name=time,proto3" json:"time,omitempty"`
+	Time *timestamppb.Timestamp `protobuf:"bytes,14,opt,name=time,proto3" json:"time,omitempty"`
+	// Euclidean norm of the gradient before clipping, the mean over the workers that tell it.
+	GradNorm *float64 `protobuf:"fixed64,15,opt,name=grad_norm,json=gradNorm,proto3,oneof" json:"grad_norm,omitempty"`
+	// Of a round: mean cosine of the workers' updates with what they were combined to, where all are at hand.
+	Agreement     *float64 `protobuf:"fixed64,16,opt,name=agreement,proto3,oneof" json:"agreement,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -856,6 +860,20 @@ func (x *Metric) GetTime() *timestamppb.Timestamp {
 		return x.Time
 	}
 	return nil
+}
+
+func (x *Metric) GetGradNorm() float64 {
+	if x != nil && x.GradNorm != nil {
+		return *x.GradNorm
+	}
+	return 0
+}
+
+func (x *Metric) GetAgreement() float64 {
+	if x != nil && x.Agreement != nil {
+		return *x.Agreement
+	}
+	return 0
 }
 
 // Metrics are the series of a run, thinned for drawing.
@@ -2048,7 +2066,8 @@ type Members struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
 	Members []*Member              `protobuf:"bytes,1,rep,name=members,proto3" json:"members,omitempty"`
 	// Checkpoints that might have been signed.
-	Rounds        int64 `protobuf:"varint,2,opt,name=rounds,proto3" json:"rounds,omitempty"`
+	Rounds        int64      `protobuf:"varint,2,opt,name=rounds,proto3" json:"rounds,omitempty"`
+	Audited       []*Audited `protobuf:"bytes,3,rep,name=audited,proto3" json:"audited,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2097,6 +2116,83 @@ func (x *Members) GetRounds() int64 {
 	return 0
 }
 
+func (x *Members) GetAudited() []*Audited {
+	if x != nil {
+		return x.Audited
+	}
+	return nil
+}
+
+// Audited is how often a verifier computed work of a worker again, and what came of it.
+type Audited struct {
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	Verifier string                 `protobuf:"bytes,1,opt,name=verifier,proto3" json:"verifier,omitempty"`
+	Worker   string                 `protobuf:"bytes,2,opt,name=worker,proto3" json:"worker,omitempty"`
+	Audits   int64                  `protobuf:"varint,3,opt,name=audits,proto3" json:"audits,omitempty"`
+	// That found a fault.
+	Failed        int64 `protobuf:"varint,4,opt,name=failed,proto3" json:"failed,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Audited) Reset() {
+	*x = Audited{}
+	mi := &file_starling_v1_job_proto_msgTypes[22]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Audited) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Audited) ProtoMessage() {}
+
+func (x *Audited) ProtoReflect() protoreflect.Message {
+	mi := &file_starling_v1_job_proto_msgTypes[22]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Audited.ProtoReflect.Descriptor instead.
+func (*Audited) Descriptor() ([]byte, []int) {
+	return file_starling_v1_job_proto_rawDescGZIP(), []int{22}
+}
+
+func (x *Audited) GetVerifier() string {
+	if x != nil {
+		return x.Verifier
+	}
+	return ""
+}
+
+func (x *Audited) GetWorker() string {
+	if x != nil {
+		return x.Worker
+	}
+	return ""
+}
+
+func (x *Audited) GetAudits() int64 {
+	if x != nil {
+		return x.Audits
+	}
+	return 0
+}
+
+func (x *Audited) GetFailed() int64 {
+	if x != nil {
+		return x.Failed
+	}
+	return 0
+}
+
 // Log is a part of the log of a run.
 type Log struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2112,7 +2208,7 @@ type Log struct {
 
 func (x *Log) Reset() {
 	*x = Log{}
-	mi := &file_starling_v1_job_proto_msgTypes[22]
+	mi := &file_starling_v1_job_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2124,7 +2220,7 @@ func (x *Log) String() string {
 func (*Log) ProtoMessage() {}
 
 func (x *Log) ProtoReflect() protoreflect.Message {
-	mi := &file_starling_v1_job_proto_msgTypes[22]
+	mi := &file_starling_v1_job_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2137,7 +2233,7 @@ func (x *Log) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Log.ProtoReflect.Descriptor instead.
 func (*Log) Descriptor() ([]byte, []int) {
-	return file_starling_v1_job_proto_rawDescGZIP(), []int{22}
+	return file_starling_v1_job_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Log) GetLines() []string {
@@ -2184,7 +2280,7 @@ type Cost struct {
 
 func (x *Cost) Reset() {
 	*x = Cost{}
-	mi := &file_starling_v1_job_proto_msgTypes[23]
+	mi := &file_starling_v1_job_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2196,7 +2292,7 @@ func (x *Cost) String() string {
 func (*Cost) ProtoMessage() {}
 
 func (x *Cost) ProtoReflect() protoreflect.Message {
-	mi := &file_starling_v1_job_proto_msgTypes[23]
+	mi := &file_starling_v1_job_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2209,7 +2305,7 @@ func (x *Cost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cost.ProtoReflect.Descriptor instead.
 func (*Cost) Descriptor() ([]byte, []int) {
-	return file_starling_v1_job_proto_rawDescGZIP(), []int{23}
+	return file_starling_v1_job_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Cost) GetBudgetUzen() uint64 {
@@ -2292,7 +2388,7 @@ type Plan struct {
 
 func (x *Plan) Reset() {
 	*x = Plan{}
-	mi := &file_starling_v1_job_proto_msgTypes[24]
+	mi := &file_starling_v1_job_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2304,7 +2400,7 @@ func (x *Plan) String() string {
 func (*Plan) ProtoMessage() {}
 
 func (x *Plan) ProtoReflect() protoreflect.Message {
-	mi := &file_starling_v1_job_proto_msgTypes[24]
+	mi := &file_starling_v1_job_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2317,7 +2413,7 @@ func (x *Plan) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Plan.ProtoReflect.Descriptor instead.
 func (*Plan) Descriptor() ([]byte, []int) {
-	return file_starling_v1_job_proto_rawDescGZIP(), []int{24}
+	return file_starling_v1_job_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Plan) GetId() string {
@@ -2470,7 +2566,7 @@ type Placement struct {
 
 func (x *Placement) Reset() {
 	*x = Placement{}
-	mi := &file_starling_v1_job_proto_msgTypes[25]
+	mi := &file_starling_v1_job_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2482,7 +2578,7 @@ func (x *Placement) String() string {
 func (*Placement) ProtoMessage() {}
 
 func (x *Placement) ProtoReflect() protoreflect.Message {
-	mi := &file_starling_v1_job_proto_msgTypes[25]
+	mi := &file_starling_v1_job_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2495,7 +2591,7 @@ func (x *Placement) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Placement.ProtoReflect.Descriptor instead.
 func (*Placement) Descriptor() ([]byte, []int) {
-	return file_starling_v1_job_proto_rawDescGZIP(), []int{25}
+	return file_starling_v1_job_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Placement) GetWorkers() int64 {
@@ -2546,7 +2642,7 @@ type Rejection struct {
 
 func (x *Rejection) Reset() {
 	*x = Rejection{}
-	mi := &file_starling_v1_job_proto_msgTypes[26]
+	mi := &file_starling_v1_job_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2558,7 +2654,7 @@ func (x *Rejection) String() string {
 func (*Rejection) ProtoMessage() {}
 
 func (x *Rejection) ProtoReflect() protoreflect.Message {
-	mi := &file_starling_v1_job_proto_msgTypes[26]
+	mi := &file_starling_v1_job_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2571,7 +2667,7 @@ func (x *Rejection) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Rejection.ProtoReflect.Descriptor instead.
 func (*Rejection) Descriptor() ([]byte, []int) {
-	return file_starling_v1_job_proto_rawDescGZIP(), []int{26}
+	return file_starling_v1_job_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Rejection) GetId() string {
@@ -2619,7 +2715,7 @@ type Model struct {
 
 func (x *Model) Reset() {
 	*x = Model{}
-	mi := &file_starling_v1_job_proto_msgTypes[27]
+	mi := &file_starling_v1_job_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2631,7 +2727,7 @@ func (x *Model) String() string {
 func (*Model) ProtoMessage() {}
 
 func (x *Model) ProtoReflect() protoreflect.Message {
-	mi := &file_starling_v1_job_proto_msgTypes[27]
+	mi := &file_starling_v1_job_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2644,7 +2740,7 @@ func (x *Model) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Model.ProtoReflect.Descriptor instead.
 func (*Model) Descriptor() ([]byte, []int) {
-	return file_starling_v1_job_proto_rawDescGZIP(), []int{27}
+	return file_starling_v1_job_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Model) GetId() string {
@@ -2739,7 +2835,7 @@ type File struct {
 
 func (x *File) Reset() {
 	*x = File{}
-	mi := &file_starling_v1_job_proto_msgTypes[28]
+	mi := &file_starling_v1_job_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2751,7 +2847,7 @@ func (x *File) String() string {
 func (*File) ProtoMessage() {}
 
 func (x *File) ProtoReflect() protoreflect.Message {
-	mi := &file_starling_v1_job_proto_msgTypes[28]
+	mi := &file_starling_v1_job_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2764,7 +2860,7 @@ func (x *File) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use File.ProtoReflect.Descriptor instead.
 func (*File) Descriptor() ([]byte, []int) {
-	return file_starling_v1_job_proto_rawDescGZIP(), []int{28}
+	return file_starling_v1_job_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *File) GetName() string {
@@ -2805,7 +2901,7 @@ type Files struct {
 
 func (x *Files) Reset() {
 	*x = Files{}
-	mi := &file_starling_v1_job_proto_msgTypes[29]
+	mi := &file_starling_v1_job_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2817,7 +2913,7 @@ func (x *Files) String() string {
 func (*Files) ProtoMessage() {}
 
 func (x *Files) ProtoReflect() protoreflect.Message {
-	mi := &file_starling_v1_job_proto_msgTypes[29]
+	mi := &file_starling_v1_job_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2830,7 +2926,7 @@ func (x *Files) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Files.ProtoReflect.Descriptor instead.
 func (*Files) Descriptor() ([]byte, []int) {
-	return file_starling_v1_job_proto_rawDescGZIP(), []int{29}
+	return file_starling_v1_job_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Files) GetFiles() []*File {
@@ -2854,7 +2950,7 @@ type Models struct {
 
 func (x *Models) Reset() {
 	*x = Models{}
-	mi := &file_starling_v1_job_proto_msgTypes[30]
+	mi := &file_starling_v1_job_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2866,7 +2962,7 @@ func (x *Models) String() string {
 func (*Models) ProtoMessage() {}
 
 func (x *Models) ProtoReflect() protoreflect.Message {
-	mi := &file_starling_v1_job_proto_msgTypes[30]
+	mi := &file_starling_v1_job_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2879,7 +2975,7 @@ func (x *Models) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Models.ProtoReflect.Descriptor instead.
 func (*Models) Descriptor() ([]byte, []int) {
-	return file_starling_v1_job_proto_rawDescGZIP(), []int{30}
+	return file_starling_v1_job_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Models) GetModels() []*Model {
@@ -2918,7 +3014,7 @@ type OpenAIModel struct {
 
 func (x *OpenAIModel) Reset() {
 	*x = OpenAIModel{}
-	mi := &file_starling_v1_job_proto_msgTypes[31]
+	mi := &file_starling_v1_job_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2930,7 +3026,7 @@ func (x *OpenAIModel) String() string {
 func (*OpenAIModel) ProtoMessage() {}
 
 func (x *OpenAIModel) ProtoReflect() protoreflect.Message {
-	mi := &file_starling_v1_job_proto_msgTypes[31]
+	mi := &file_starling_v1_job_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2943,7 +3039,7 @@ func (x *OpenAIModel) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OpenAIModel.ProtoReflect.Descriptor instead.
 func (*OpenAIModel) Descriptor() ([]byte, []int) {
-	return file_starling_v1_job_proto_rawDescGZIP(), []int{31}
+	return file_starling_v1_job_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *OpenAIModel) GetId() string {
@@ -2991,7 +3087,7 @@ type Update struct {
 
 func (x *Update) Reset() {
 	*x = Update{}
-	mi := &file_starling_v1_job_proto_msgTypes[32]
+	mi := &file_starling_v1_job_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3003,7 +3099,7 @@ func (x *Update) String() string {
 func (*Update) ProtoMessage() {}
 
 func (x *Update) ProtoReflect() protoreflect.Message {
-	mi := &file_starling_v1_job_proto_msgTypes[32]
+	mi := &file_starling_v1_job_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3016,7 +3112,7 @@ func (x *Update) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Update.ProtoReflect.Descriptor instead.
 func (*Update) Descriptor() ([]byte, []int) {
-	return file_starling_v1_job_proto_rawDescGZIP(), []int{32}
+	return file_starling_v1_job_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *Update) GetJob() *Job {
@@ -3133,7 +3229,7 @@ const file_starling_v1_job_proto_rawDesc = "" +
 	"\aJobList\x12$\n" +
 	"\x04jobs\x18\x01 \x03(\v2\x10.starling.v1.JobR\x04jobs\x12\x19\n" +
 	"\bhas_more\x18\x02 \x01(\bR\ahasMore\x12\x14\n" +
-	"\x05after\x18\x03 \x01(\tR\x05after\"\xae\x03\n" +
+	"\x05after\x18\x03 \x01(\tR\x05after\"\x8f\x04\n" +
 	"\x06Metric\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x14\n" +
 	"\x05round\x18\x02 \x01(\rR\x05round\x12\x12\n" +
@@ -3150,9 +3246,15 @@ const file_starling_v1_job_proto_rawDesc = "" +
 	"\aworkers\x18\v \x01(\x03R\aworkers\x12\x18\n" +
 	"\aseconds\x18\f \x01(\x01R\aseconds\x12\x1b\n" +
 	"\tpaid_uzen\x18\r \x01(\x04R\bpaidUzen\x12.\n" +
-	"\x04time\x18\x0e \x01(\v2\x1a.google.protobuf.TimestampR\x04timeB\f\n" +
+	"\x04time\x18\x0e \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12 \n" +
+	"\tgrad_norm\x18\x0f \x01(\x01H\x01R\bgradNorm\x88\x01\x01\x12!\n" +
+	"\tagreement\x18\x10 \x01(\x01H\x02R\tagreement\x88\x01\x01B\f\n" +
 	"\n" +
-	"_eval_loss\"s\n" +
+	"_eval_lossB\f\n" +
+	"\n" +
+	"_grad_normB\f\n" +
+	"\n" +
+	"_agreement\"s\n" +
 	"\aMetrics\x12\x14\n" +
 	"\x05steps\x18\x01 \x01(\x03R\x05steps\x12%\n" +
 	"\x04axis\x18\x02 \x01(\v2\x11.starling.v1.AxisR\x04axis\x12+\n" +
@@ -3261,10 +3363,16 @@ const file_starling_v1_job_proto_rawDesc = "" +
 	"\x06signed\x18\b \x01(\x03R\x06signed\x120\n" +
 	"\x06audits\x18\t \x01(\v2\x18.starling.v1.AuditCountsR\x06audits\x12\x14\n" +
 	"\x05zeros\x18\n" +
-	" \x03(\tR\x05zeros\"P\n" +
+	" \x03(\tR\x05zeros\"\x80\x01\n" +
 	"\aMembers\x12-\n" +
 	"\amembers\x18\x01 \x03(\v2\x13.starling.v1.MemberR\amembers\x12\x16\n" +
-	"\x06rounds\x18\x02 \x01(\x03R\x06rounds\"S\n" +
+	"\x06rounds\x18\x02 \x01(\x03R\x06rounds\x12.\n" +
+	"\aaudited\x18\x03 \x03(\v2\x14.starling.v1.AuditedR\aaudited\"m\n" +
+	"\aAudited\x12\x1a\n" +
+	"\bverifier\x18\x01 \x01(\tR\bverifier\x12\x16\n" +
+	"\x06worker\x18\x02 \x01(\tR\x06worker\x12\x16\n" +
+	"\x06audits\x18\x03 \x01(\x03R\x06audits\x12\x16\n" +
+	"\x06failed\x18\x04 \x01(\x03R\x06failed\"S\n" +
 	"\x03Log\x12\x14\n" +
 	"\x05lines\x18\x01 \x03(\tR\x05lines\x12\x12\n" +
 	"\x04from\x18\x02 \x01(\x03R\x04from\x12\x0e\n" +
@@ -3369,7 +3477,7 @@ func file_starling_v1_job_proto_rawDescGZIP() []byte {
 	return file_starling_v1_job_proto_rawDescData
 }
 
-var file_starling_v1_job_proto_msgTypes = make([]protoimpl.MessageInfo, 33)
+var file_starling_v1_job_proto_msgTypes = make([]protoimpl.MessageInfo, 34)
 var file_starling_v1_job_proto_goTypes = []any{
 	(*Job)(nil),                   // 0: starling.v1.Job
 	(*Reason)(nil),                // 1: starling.v1.Reason
@@ -3393,28 +3501,29 @@ var file_starling_v1_job_proto_goTypes = []any{
 	(*Samples)(nil),               // 19: starling.v1.Samples
 	(*Member)(nil),                // 20: starling.v1.Member
 	(*Members)(nil),               // 21: starling.v1.Members
-	(*Log)(nil),                   // 22: starling.v1.Log
-	(*Cost)(nil),                  // 23: starling.v1.Cost
-	(*Plan)(nil),                  // 24: starling.v1.Plan
-	(*Placement)(nil),             // 25: starling.v1.Placement
-	(*Rejection)(nil),             // 26: starling.v1.Rejection
-	(*Model)(nil),                 // 27: starling.v1.Model
-	(*File)(nil),                  // 28: starling.v1.File
-	(*Files)(nil),                 // 29: starling.v1.Files
-	(*Models)(nil),                // 30: starling.v1.Models
-	(*OpenAIModel)(nil),           // 31: starling.v1.OpenAIModel
-	(*Update)(nil),                // 32: starling.v1.Update
-	(*timestamppb.Timestamp)(nil), // 33: google.protobuf.Timestamp
+	(*Audited)(nil),               // 22: starling.v1.Audited
+	(*Log)(nil),                   // 23: starling.v1.Log
+	(*Cost)(nil),                  // 24: starling.v1.Cost
+	(*Plan)(nil),                  // 25: starling.v1.Plan
+	(*Placement)(nil),             // 26: starling.v1.Placement
+	(*Rejection)(nil),             // 27: starling.v1.Rejection
+	(*Model)(nil),                 // 28: starling.v1.Model
+	(*File)(nil),                  // 29: starling.v1.File
+	(*Files)(nil),                 // 30: starling.v1.Files
+	(*Models)(nil),                // 31: starling.v1.Models
+	(*OpenAIModel)(nil),           // 32: starling.v1.OpenAIModel
+	(*Update)(nil),                // 33: starling.v1.Update
+	(*timestamppb.Timestamp)(nil), // 34: google.protobuf.Timestamp
 }
 var file_starling_v1_job_proto_depIdxs = []int32{
 	1,  // 0: starling.v1.Job.reason:type_name -> starling.v1.Reason
 	3,  // 1: starling.v1.Job.audits:type_name -> starling.v1.AuditCounts
-	33, // 2: starling.v1.Job.started:type_name -> google.protobuf.Timestamp
-	33, // 3: starling.v1.Job.updated:type_name -> google.protobuf.Timestamp
+	34, // 2: starling.v1.Job.started:type_name -> google.protobuf.Timestamp
+	34, // 3: starling.v1.Job.updated:type_name -> google.protobuf.Timestamp
 	2,  // 4: starling.v1.Job.facts:type_name -> starling.v1.Fact
 	4,  // 5: starling.v1.Job.parties:type_name -> starling.v1.Party
 	0,  // 6: starling.v1.JobList.jobs:type_name -> starling.v1.Job
-	33, // 7: starling.v1.Metric.time:type_name -> google.protobuf.Timestamp
+	34, // 7: starling.v1.Metric.time:type_name -> google.protobuf.Timestamp
 	8,  // 8: starling.v1.Metrics.axis:type_name -> starling.v1.Axis
 	9,  // 9: starling.v1.Metrics.series:type_name -> starling.v1.Series
 	11, // 10: starling.v1.Checkpoint.signers:type_name -> starling.v1.Signer
@@ -3425,25 +3534,26 @@ var file_starling_v1_job_proto_depIdxs = []int32{
 	18, // 15: starling.v1.Samples.samples:type_name -> starling.v1.Sample
 	3,  // 16: starling.v1.Member.audits:type_name -> starling.v1.AuditCounts
 	20, // 17: starling.v1.Members.members:type_name -> starling.v1.Member
-	2,  // 18: starling.v1.Plan.facts:type_name -> starling.v1.Fact
-	25, // 19: starling.v1.Plan.placement:type_name -> starling.v1.Placement
-	26, // 20: starling.v1.Plan.rejections:type_name -> starling.v1.Rejection
-	2,  // 21: starling.v1.Model.facts:type_name -> starling.v1.Fact
-	28, // 22: starling.v1.Model.files:type_name -> starling.v1.File
-	20, // 23: starling.v1.Model.contributors:type_name -> starling.v1.Member
-	33, // 24: starling.v1.File.modified:type_name -> google.protobuf.Timestamp
-	28, // 25: starling.v1.Files.files:type_name -> starling.v1.File
-	27, // 26: starling.v1.Models.models:type_name -> starling.v1.Model
-	31, // 27: starling.v1.Models.data:type_name -> starling.v1.OpenAIModel
-	0,  // 28: starling.v1.Update.job:type_name -> starling.v1.Job
-	6,  // 29: starling.v1.Update.metrics:type_name -> starling.v1.Metric
-	10, // 30: starling.v1.Update.checkpoints:type_name -> starling.v1.Checkpoint
-	18, // 31: starling.v1.Update.samples:type_name -> starling.v1.Sample
-	32, // [32:32] is the sub-list for method output_type
-	32, // [32:32] is the sub-list for method input_type
-	32, // [32:32] is the sub-list for extension type_name
-	32, // [32:32] is the sub-list for extension extendee
-	0,  // [0:32] is the sub-list for field type_name
+	22, // 18: starling.v1.Members.audited:type_name -> starling.v1.Audited
+	2,  // 19: starling.v1.Plan.facts:type_name -> starling.v1.Fact
+	26, // 20: starling.v1.Plan.placement:type_name -> starling.v1.Placement
+	27, // 21: starling.v1.Plan.rejections:type_name -> starling.v1.Rejection
+	2,  // 22: starling.v1.Model.facts:type_name -> starling.v1.Fact
+	29, // 23: starling.v1.Model.files:type_name -> starling.v1.File
+	20, // 24: starling.v1.Model.contributors:type_name -> starling.v1.Member
+	34, // 25: starling.v1.File.modified:type_name -> google.protobuf.Timestamp
+	29, // 26: starling.v1.Files.files:type_name -> starling.v1.File
+	28, // 27: starling.v1.Models.models:type_name -> starling.v1.Model
+	32, // 28: starling.v1.Models.data:type_name -> starling.v1.OpenAIModel
+	0,  // 29: starling.v1.Update.job:type_name -> starling.v1.Job
+	6,  // 30: starling.v1.Update.metrics:type_name -> starling.v1.Metric
+	10, // 31: starling.v1.Update.checkpoints:type_name -> starling.v1.Checkpoint
+	18, // 32: starling.v1.Update.samples:type_name -> starling.v1.Sample
+	33, // [33:33] is the sub-list for method output_type
+	33, // [33:33] is the sub-list for method input_type
+	33, // [33:33] is the sub-list for extension type_name
+	33, // [33:33] is the sub-list for extension extendee
+	0,  // [0:33] is the sub-list for field type_name
 }
 
 func init() { file_starling_v1_job_proto_init() }
@@ -3454,14 +3564,14 @@ func file_starling_v1_job_proto_init() {
 	file_starling_v1_job_proto_msgTypes[0].OneofWrappers = []any{}
 	file_starling_v1_job_proto_msgTypes[6].OneofWrappers = []any{}
 	file_starling_v1_job_proto_msgTypes[13].OneofWrappers = []any{}
-	file_starling_v1_job_proto_msgTypes[27].OneofWrappers = []any{}
+	file_starling_v1_job_proto_msgTypes[28].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_starling_v1_job_proto_rawDesc), len(file_starling_v1_job_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   33,
+			NumMessages:   34,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

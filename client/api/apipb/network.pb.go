@@ -37,7 +37,11 @@ type Network struct {
 	// That wait.
 	Orders []*Order `protobuf:"bytes,8,rep,name=orders,proto3" json:"orders,omitempty"`
 	// That are not over.
-	Runs          []*NetworkRun `protobuf:"bytes,9,rep,name=runs,proto3" json:"runs,omitempty"`
+	Runs []*NetworkRun `protobuf:"bytes,9,rep,name=runs,proto3" json:"runs,omitempty"`
+	// Processes of the chain that the validator is connected to.
+	Peers int64 `protobuf:"varint,10,opt,name=peers,proto3" json:"peers,omitempty"`
+	// Latest blocks over which missed ones are counted.
+	WindowBlocks  int64 `protobuf:"varint,11,opt,name=window_blocks,json=windowBlocks,proto3" json:"window_blocks,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -135,6 +139,20 @@ func (x *Network) GetRuns() []*NetworkRun {
 	return nil
 }
 
+func (x *Network) GetPeers() int64 {
+	if x != nil {
+		return x.Peers
+	}
+	return 0
+}
+
+func (x *Network) GetWindowBlocks() int64 {
+	if x != nil {
+		return x.WindowBlocks
+	}
+	return 0
+}
+
 // Validator is one of those who vote.
 type Validator struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -142,7 +160,9 @@ type Validator struct {
 	Address string `protobuf:"bytes,1,opt,name=address,proto3" json:"address,omitempty"`
 	Power   int64  `protobuf:"varint,2,opt,name=power,proto3" json:"power,omitempty"`
 	// Its vote is in the commit of the block.
-	Signed        bool `protobuf:"varint,3,opt,name=signed,proto3" json:"signed,omitempty"`
+	Signed bool `protobuf:"varint,3,opt,name=signed,proto3" json:"signed,omitempty"`
+	// Of the window, that it did not sign.
+	MissedBlocks  int64 `protobuf:"varint,4,opt,name=missed_blocks,json=missedBlocks,proto3" json:"missed_blocks,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -198,11 +218,20 @@ func (x *Validator) GetSigned() bool {
 	return false
 }
 
+func (x *Validator) GetMissedBlocks() int64 {
+	if x != nil {
+		return x.MissedBlocks
+	}
+	return 0
+}
+
 // Validators are all of a network.
 type Validators struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Height        int64                  `protobuf:"varint,1,opt,name=height,proto3" json:"height,omitempty"`
-	Validators    []*Validator           `protobuf:"bytes,2,rep,name=validators,proto3" json:"validators,omitempty"`
+	state      protoimpl.MessageState `protogen:"open.v1"`
+	Height     int64                  `protobuf:"varint,1,opt,name=height,proto3" json:"height,omitempty"`
+	Validators []*Validator           `protobuf:"bytes,2,rep,name=validators,proto3" json:"validators,omitempty"`
+	// Latest blocks over which missed ones are counted.
+	WindowBlocks  int64 `protobuf:"varint,3,opt,name=window_blocks,json=windowBlocks,proto3" json:"window_blocks,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -249,6 +278,13 @@ func (x *Validators) GetValidators() []*Validator {
 		return x.Validators
 	}
 	return nil
+}
+
+func (x *Validators) GetWindowBlocks() int64 {
+	if x != nil {
+		return x.WindowBlocks
+	}
+	return 0
 }
 
 // Participant is somebody who works for a network.
@@ -1050,7 +1086,7 @@ var File_starling_v1_network_proto protoreflect.FileDescriptor
 
 const file_starling_v1_network_proto_rawDesc = "" +
 	"\n" +
-	"\x19starling/v1/network.proto\x12\vstarling.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\x81\x03\n" +
+	"\x19starling/v1/network.proto\x12\vstarling.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xbc\x03\n" +
 	"\aNetwork\x12\x18\n" +
 	"\aaddress\x18\x01 \x01(\tR\aaddress\x12\x19\n" +
 	"\bchain_id\x18\x02 \x01(\tR\achainId\x12\x16\n" +
@@ -1064,17 +1100,22 @@ const file_starling_v1_network_proto_rawDesc = "" +
 	"validators\x12<\n" +
 	"\fparticipants\x18\a \x03(\v2\x18.starling.v1.ParticipantR\fparticipants\x12*\n" +
 	"\x06orders\x18\b \x03(\v2\x12.starling.v1.OrderR\x06orders\x12+\n" +
-	"\x04runs\x18\t \x03(\v2\x17.starling.v1.NetworkRunR\x04runs\"S\n" +
+	"\x04runs\x18\t \x03(\v2\x17.starling.v1.NetworkRunR\x04runs\x12\x14\n" +
+	"\x05peers\x18\n" +
+	" \x01(\x03R\x05peers\x12#\n" +
+	"\rwindow_blocks\x18\v \x01(\x03R\fwindowBlocks\"x\n" +
 	"\tValidator\x12\x18\n" +
 	"\aaddress\x18\x01 \x01(\tR\aaddress\x12\x14\n" +
 	"\x05power\x18\x02 \x01(\x03R\x05power\x12\x16\n" +
-	"\x06signed\x18\x03 \x01(\bR\x06signed\"\\\n" +
+	"\x06signed\x18\x03 \x01(\bR\x06signed\x12#\n" +
+	"\rmissed_blocks\x18\x04 \x01(\x03R\fmissedBlocks\"\x81\x01\n" +
 	"\n" +
 	"Validators\x12\x16\n" +
 	"\x06height\x18\x01 \x01(\x03R\x06height\x126\n" +
 	"\n" +
 	"validators\x18\x02 \x03(\v2\x16.starling.v1.ValidatorR\n" +
-	"validators\"\xee\x01\n" +
+	"validators\x12#\n" +
+	"\rwindow_blocks\x18\x03 \x01(\x03R\fwindowBlocks\"\xee\x01\n" +
 	"\vParticipant\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x14\n" +
 	"\x05roles\x18\x02 \x03(\tR\x05roles\x12\x14\n" +

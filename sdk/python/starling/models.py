@@ -36,6 +36,10 @@ class Metric:
     paid_uzen: int = 0
     time: str = ""
     """When the checkpoint of a round was recorded: RFC 3339."""
+    grad_norm: Optional[float] = None
+    """Of the gradient before clipping, the mean over the workers that tell it."""
+    agreement: Optional[float] = None
+    """Of a round: the mean cosine of the workers' updates with what they were combined to."""
 
 
 @dataclass(frozen=True)

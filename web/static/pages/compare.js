@@ -4,7 +4,9 @@ import { h, fill, count, loss, zen, bytes, duration, table, empty, link, card, c
 import { all, get } from '../api.js';
 import { chart, mapping, axes, colors } from '../chart.js';
 
-const names = [['eval_loss', 'Eval loss'], ['loss', 'Training loss'], ['learning_rate', 'Learning rate'], ['tokens_per_second', 'Throughput'], ['round_seconds', 'Time of a round'], ['bytes_down', 'Received in a round'], ['cost', 'Cost so far'], ['signatures', 'Signatures'], ['rejected', 'Work not paid']];
+const names = [['eval_loss', 'Eval loss'], ['perplexity', 'Perplexity on held-out data'], ['loss', 'Training loss'], ['grad_norm', 'Gradient norm'], ['agreement', 'Agreement between workers'], ['learning_rate', 'Learning rate'], ['tokens_per_second', 'Throughput'], ['round_seconds', 'Time of a round'], ['workers', 'Active workers'], ['bytes_up', 'Sent in a round'], ['bytes_down', 'Received in a round'],
+  ['audits_passed', 'Audits passed'], ['audits_failed', 'Audits that found a fault'], ['cost', 'Cost so far'], ['earned', 'Earned in a round'], ['signatures', 'Signatures'], ['rejected', 'Work not paid']];
+const whole = new Set(['workers', 'audits_passed', 'audits_failed', 'signatures', 'rejected']);
 const most = 8;
 
 export async function compare({ root, query, signal, go }) {
@@ -19,17 +21,17 @@ export async function compare({ root, query, signal, go }) {
   let figure;
 
   async function draw() {
-    const details = await Promise.all(chosen.map(async id => ({ job: await get('/v1/jobs/' + encodeURIComponent(id), signal), metrics: await get(`/v1/jobs/${encodeURIComponent(id)}/metrics?points=1000&series=${view.metric}`, signal) })));
+    const details = await Promise.all(chosen.map(async id => ({ job: await get('/v1/jobs/' + encodeURIComponent(id), signal), metrics: await get(`/v1/jobs/${encodeURIComponent(id)}/metrics?points=1000&series=${view.metric === 'perplexity' ? 'eval_loss' : view.metric}`, signal) })));
     const [xLabel, xUnit] = axes[view.x];
     const series = details.map(({ job, metrics }) => {
       const s = metrics.series[0] ?? { step: [], value: [] }, to = mapping(metrics.axis, view.x);
-      return { label: job.name === job.id ? job.id : `${job.name} (${job.id})`, color: color(job.id), x: view.x === 'step' ? s.step : s.step.map(to), y: s.value, dots: true };
+      return { label: job.name === job.id ? job.id : `${job.name} (${job.id})`, color: color(job.id), x: view.x === 'step' ? s.step : s.step.map(to), y: view.metric === 'perplexity' ? s.value.map(Math.exp) : s.value, dots: true };
     });
-    const title = names.find(n => n[0] === view.metric)?.[1] ?? view.metric, unit = details[0]?.metrics.series[0]?.unit ?? '';
-    const options = { title, unit, series, xLabel, xUnit, log: view.log, weight: view.weight, height: 380, legend: true, name: 'compare ' + title };
+    const title = names.find(n => n[0] === view.metric)?.[1] ?? view.metric, unit = view.metric === 'perplexity' ? '' : details[0]?.metrics.series[0]?.unit ?? '';
+    const options = { title, unit, series, xLabel, xUnit, log: view.log, whole: whole.has(view.metric), weight: view.weight, height: 380, legend: true, name: 'compare ' + title };
     if (figure) figure.update(options); else fill(area, figure = chart(options));
     const rows = [['State', d => chip(d.job.state)], ['Eval loss', d => loss(d.job.eval_loss)], ['Inner steps', d => count(d.job.step)], ['Tokens', d => count(d.job.tokens)], ['Time', d => duration(d.job.seconds)], ['Workers', d => count(d.job.workers)],
-      ['Sent', d => bytes(d.job.bytes_up)], ['Received', d => bytes(d.job.bytes_down)], ['Cost, ZEN', d => zen(d.job.paid_uzen + d.job.fee_uzen)], ['Slashed, ZEN', d => zen(d.job.slashed_uzen)], ['Audits with a fault', d => count(d.job.audits.failed)],
+      ['Sent', d => bytes(d.job.bytes_up)], ['Received', d => bytes(d.job.bytes_down)], ['Cost, ZEN', d => zen(d.job.paid_uzen + d.job.fee_uzen)], ['Earned, ZEN', d => zen(d.job.paid_uzen)], ['Audits', d => count(d.job.audits.drawn)], ['Slashed, ZEN', d => zen(d.job.slashed_uzen)], ['Audits with a fault', d => count(d.job.audits.failed)],
       ['State root', d => h('code', {}, (d.job.state_root ?? '–').slice(0, 16))],
       ...[...new Set(details.flatMap(d => (d.job.facts ?? []).map(f => f.name)))].map(name => [name, d => d.job.facts?.find(f => f.name === name)?.value ?? '–'])];
     const value = (row, d) => { const v = row[1](d); return v instanceof Node ? v.textContent : String(v); };

@@ -121,11 +121,11 @@ export async function detail({ root, params: [id, at = 'overview'], query, signa
         list.length > 0 && h('p.soft.small', {}, `Drawn from ${count(Math.max(...data.series.map(s => s.count)))} values, thinned to what can be seen. Drag over a part of the loss to look closer.`));
     },
     async workers() {
-      const [{ members, rounds: n }, { disputes: list }] = await Promise.all([get(base + '/workers', signal), get(base + '/disputes', signal)]);
+      const [{ members, rounds: n, audited }, { disputes: list }] = await Promise.all([get(base + '/workers', signal), get(base + '/disputes', signal)]);
       if (job.parties) return fill(body, parties(job));
       if (!members.length) return fill(body, h('section.card', {}, empty('Nobody has signed or earned anything yet.')));
       const most = Math.max(...members.filter(m => m.role !== 'consumer' && m.role !== 'pool').map(m => m.uzen), 1);
-      fill(body, card('Who works for it', h('p.lead', {}, 'Circles grow with the units that were done. A dashed line is an audit of the work of all; a red one ended in a verdict.'), map(members, list)),
+      fill(body, card('Who works for it', h('p.lead', {}, 'Circles grow with the units that were done. A dashed line joins a verifier with whose work it computed again, the thicker the oftener; a red one ended in a verdict.'), map(members, audited, list)),
         card('Who earned what', table('Members', [
           { head: 'Member', cell: m => link('/workers/' + encodeURIComponent(m.id), short(m.id, 14, 6)) }, { head: 'Role', cell: m => m.role || 'member' },
           { head: 'Units', number: true, cell: m => count(m.units) }, { head: 'Audits', number: true, cell: m => m.audits.drawn ? `${m.audits.passed} of ${m.audits.drawn}` : '–' },

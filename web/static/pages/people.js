@@ -57,6 +57,7 @@ export async function validators({ root, signal }) {
   fill(root, h('div.head', {}, h('h1', {}, 'Validators')), h('p.lead', {}, 'Who votes on blocks, and whether its vote is in the latest one. With a third of the power away the chain stands still.'),
     h('div.tiles', {}, tile('Height', count(v.height)), tile('Validators', count(v.validators.length)), tile('Power', count(power)), tile('Signed', power ? (100 * signed / power).toFixed(0) + ' %' : '–', 'of the power', signed * 3 < power * 2 ? 'bad' : '')),
     card('Who votes', table('Validators', [{ head: 'Address of its votes', cell: x => copyable(x.address, 24, 8) }, { head: 'Power', number: true, cell: x => count(x.power) }, { head: 'Share', wide: true, cell: x => [(100 * x.power / power).toFixed(1) + ' %', meter(x.power / power, 'share of the power')] },
+      { head: `Missed of ${count(v.window_blocks)} blocks`, number: true, cell: x => x.missed_blocks ? h('span' + (2 * x.missed_blocks > v.window_blocks ? '.bad' : ''), {}, count(x.missed_blocks)) : '0' },
       { head: 'Latest block', cell: x => chip(x.signed ? 'signed' : 'missed', x.signed ? 'good' : 'bad') }], v.validators)),
     card('One of your own', h('p.lead', {}, 'What it missed, its peers and whether it is jailed:'), h('code.command', {}, 'starling validator status HOME')));
 }

@@ -77,17 +77,21 @@ export function disputes(list, job) {
   });
 }
 
-// The members of a run: the consumer in the middle, workers around it, verifiers outside.
-export function map(members, disputes) {
+// The members of a run: the consumer in the middle, workers around it, verifiers outside. A line is drawn where something
+// happened: to who worked for the consumer, and between who computed again and whose work it was.
+export function map(members, audited, disputes) {
   const workers = members.filter(m => m.role === 'worker'), verifiers = members.filter(m => m.role === 'verifier');
   const width = 760, height = 360, cx = width / 2, cy = height / 2, units = Math.max(...workers.map(m => m.units), 1);
   const at = (i, n, rx, ry, turn) => { const a = (i + turn) / n * 2 * Math.PI - Math.PI / 2; return [cx + rx * Math.cos(a), cy + ry * Math.sin(a)]; };
   const place = new Map();
   workers.forEach((m, i) => place.set(m.id, at(i, workers.length, 150, 98, 0)));
   verifiers.forEach((m, i) => place.set(m.id, at(i, verifiers.length, 300, 130, 0.62)));
-  const faults = disputes.filter(d => d.verdict === 'worker_lied').map(d => [d.challenger, d.worker]);
-  const edges = workers.map(m => h('line.edge', { x1: cx, y1: cy, x2: place.get(m.id)[0], y2: place.get(m.id)[1] }))
-    .concat(verifiers.flatMap(v => workers.map(w => line(place.get(v.id), place.get(w.id), faults.some(([c, a]) => c === v.id && a === w.id) ? 'audit.fault' : 'audit'))));
+  const faults = disputes.filter(d => d.verdict === 'worker_lied').map(d => ({ verifier: d.challenger, worker: d.worker }));
+  const lied = a => faults.some(f => f.verifier === a.verifier && f.worker === a.worker), most = Math.max(...audited.map(a => a.audits), 1);
+  const checks = audited.concat(faults.filter(f => !audited.some(a => a.verifier === f.verifier && a.worker === f.worker)));
+  const edges = workers.filter(m => m.units).map(m => line([cx, cy], place.get(m.id)))
+    .concat(checks.filter(a => place.has(a.verifier) && place.has(a.worker)).map(a => line(place.get(a.verifier), place.get(a.worker), lied(a) ? '.audit.fault' : '.audit', 1 + 3 * (a.audits ?? 0) / most,
+      a.audits ? `${plural(a.audits, 'audit')}${a.failed ? `, ${count(a.failed)} found a fault` : ''}` : 'a dispute')));
   return h('svg.map', { viewBox: `0 0 ${width} ${height}`, role: 'img', 'aria-label': `${plural(workers.length, 'worker')} and ${plural(verifiers.length, 'verifier')}${faults.length ? `; ${plural(new Set(faults.map(f => f[1])).size, 'worker')} was found wrong` : ''}` },
     edges, h('circle.fill-g', { cx, cy, r: 11 }), h('text', { x: cx, y: cy + 26, 'text-anchor': 'middle' }, 'consumer'),
     workers.concat(verifiers).map(m => {
@@ -96,4 +100,4 @@ export function map(members, disputes) {
         h('text.soft', { x, y: below ? y + r + 28 : y - r - 5, 'text-anchor': 'middle' }, m.slashed_uzen ? 'slashed' : m.role === 'worker' ? plural(m.units, 'unit') : plural(m.audits.drawn, 'audit')));
     }));
 }
-const line = ([x1, y1], [x2, y2], kind) => h('line.edge.' + kind, { x1, y1, x2, y2 });
+const line = ([x1, y1], [x2, y2], kind = '', width, says) => h('line.edge' + kind, { x1, y1, x2, y2, 'stroke-width': width }, says && h('title', { svg: true }, says));
