@@ -35,10 +35,11 @@ type collector struct {
 	store     *blob.Disk
 	eval      *program.Exec
 	log       *slog.Logger
-	generator *Generator                     // of samples, made with the first
-	board     *tracking.Board                // of TensorBoard, if the job asks for one
-	moved     func() (sent, received uint64) // bytes of all workers so far
-	took      func(dispute.Game) float64     // milliseconds of the referee for the leaf of a dispute, 0 if not known
+	generator *Generator                                      // of samples, made with the first
+	board     *tracking.Board                                 // of TensorBoard, if the job asks for one
+	moved     func() (sent, received uint64)                  // bytes of all workers so far
+	took      func(dispute.Game) float64                      // milliseconds of the referee for the leaf of a dispute, 0 if not known
+	updates   func(context.Context, blob.CID) ([]byte, error) // those at hand without fetching; nil: what the store keeps
 
 	lines    []Line // complete lines of the lineage
 	torn     bool   // the files hold more than the lines: writing them failed half-way
@@ -72,6 +73,9 @@ func newCollector(with collector, h home.Home) (*collector, error) {
 		return nil, err
 	}
 	c.host, c.store, c.seen, c.marks = host, store, map[string]bool{}, map[uint32]mark{}
+	if c.updates == nil {
+		c.updates = store.Get
+	}
 	if c.eval, err = program.Compile(b.Eval, 1); err != nil {
 		return nil, errors.Join(err, host.Close())
 	}
@@ -86,7 +90,7 @@ func newCollector(with collector, h home.Home) (*collector, error) {
 	}
 	c.progress = Progress{
 		Job: b.JobID(), Step: c.mark.step, Steps: int(b.Spec.Rounds * b.Spec.Steps), Round: len(c.lines), Rounds: int(b.Spec.Rounds),
-		Loss: math.NaN(), EvalLoss: math.NaN(), LearningRate: math.NaN(), TokensPerSecond: math.NaN(),
+		Loss: math.NaN(), EvalLoss: math.NaN(), LearningRate: math.NaN(), GradNorm: math.NaN(), TokensPerSecond: math.NaN(),
 		Target: int(b.Spec.Units), BudgetUzen: uint64(c.opt.Job.Budget.MaxCost), Phase: "starting",
 	}
 	return c, nil
@@ -98,6 +102,17 @@ func (n *embedded) traffic() (sent, received uint64) {
 		sent, received = sent+s, received+r
 	}
 	return sent, received
+}
+
+// stored returns a blob that a party has.
+func (n *embedded) stored(ctx context.Context, id blob.CID) (b []byte, err error) {
+	err = blob.ErrNotFound
+	for _, p := range n.parties {
+		if b, err = p.store.Get(ctx, id); err == nil {
+			return b, nil
+		}
+	}
+	return nil, err
 }
 
 // next is the first round that is not collected: 0, the checkpoint before training, when none is.
@@ -248,7 +263,7 @@ func (c *collector) show(phase string) {
 // is the latest round.
 func (c *collector) collect(ctx context.Context, round, latest uint32) error {
 	if round == 0 {
-		return c.record(ctx, round, c.b.Genesis, nil, nil)
+		return c.record(ctx, round, c.b.Genesis, heard{}, nil)
 	}
 	if err := c.current(ctx); err != nil {
 		return err
@@ -274,7 +289,7 @@ func (c *collector) collect(ctx context.Context, round, latest uint32) error {
 		return err
 	}
 	line := newLine(entry)
-	if err := c.record(ctx, round, next, c.losses(ctx, entry, holders), &line); err != nil {
+	if err := c.record(ctx, round, next, c.hear(ctx, entry, holders), &line); err != nil {
 		return err
 	}
 	return c.prune(ctx, c.keep()+int(window(c.opt.Job)))
@@ -347,8 +362,8 @@ func (c *collector) rewind(ctx context.Context, round uint32) error {
 
 // record measures a checkpoint, unless it is nil, and appends what is known about its round to the files, the line of the lineage last: without
 // it the rest is dropped when a later call, or process, tries again.
-func (c *collector) record(ctx context.Context, round uint32, ckpt *train.Checkpoint, losses []float64, line *Line) error {
-	metrics, after, err := c.measure(ctx, round, ckpt, losses)
+func (c *collector) record(ctx context.Context, round uint32, ckpt *train.Checkpoint, units heard, line *Line) error {
+	metrics, after, err := c.measure(ctx, round, ckpt, units)
 	if err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/starling-network/starling/client/api"
@@ -11,43 +12,89 @@ import (
 	"github.com/starling-network/starling/compute/program"
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
+	"github.com/starling-network/starling/exchange/codec"
+	"github.com/starling-network/starling/exchange/outer"
+	"github.com/starling-network/starling/exchange/screen"
 	"github.com/starling-network/starling/network/blob"
 	"github.com/starling-network/starling/protocol/run"
 )
 
-// losses returns the mean training loss of every inner step of a round, over the units whose log can be had; nil if
-// none can. Logs are for people: a missing one does not hold the run up.
-func (c *collector) losses(ctx context.Context, e run.Entry, holders []string) []float64 {
-	return meanLosses(c.b.Spec, e, func(cid string) ([]byte, error) { return c.unitLog(ctx, cid, holders) }, func(unit int, err error) {
-		c.log.Warn("no log of a unit", "round", e.Attestation.Checkpoint.Round, "unit", unit, "err", err)
-	})
+// heard is what the units of a round say of it, as means over those that say it. All of it is for people: what is missing does
+// not hold the run up.
+type heard struct {
+	losses    []float64 // training loss of every inner step; nil if there is no log
+	norms     []float64 // norm of the gradient of every inner step, NaN where no unit tells; nil if there is no log
+	agreement *float64  // nil unless every update is at hand
 }
 
-func meanLosses(spec *train.Spec, e run.Entry, get func(cid string) ([]byte, error), missing func(unit int, err error)) []float64 {
-	sum := make([]float64, spec.Steps)
-	n := 0.0
+// hear reads the logs of the units of an attested round, and their updates as far as they are at hand.
+func (c *collector) hear(ctx context.Context, e run.Entry, holders []string) heard {
+	h := meanLogs(c.b.Spec, e, func(cid string) ([]byte, error) { return c.unitLog(ctx, cid, holders) }, func(unit int, err error) {
+		c.log.Warn("no log of a unit", "round", e.Attestation.Checkpoint.Round, "unit", unit, "err", err)
+	})
+	h.agreement = c.b.agreement(e, func(id blob.CID) ([]byte, error) { return c.updates(ctx, id) })
+	return h
+}
+
+func meanLogs(spec *train.Spec, e run.Entry, get func(cid string) ([]byte, error), missing func(unit int, err error)) (h heard) {
+	type sum struct{ value, n float64 }
+	losses, norms := make([]sum, spec.Steps), make([]sum, spec.Steps)
+	found := false
 	for unit, cid := range e.Logs {
-		var losses []float32
+		var l, g []float32
 		text, err := get(cid)
 		if err == nil {
-			losses, err = train.DecodeLog(text, e.Attestation.Checkpoint.Round-1, uint32(unit), spec.Steps)
+			l, g, err = train.DecodeLog(text, e.Attestation.Checkpoint.Round-1, uint32(unit), spec.Steps)
 		}
 		if err != nil {
 			missing(unit, err)
 			continue
 		}
-		n++
-		for i, l := range losses {
-			sum[i] += float64(l)
+		found = true
+		for i, x := range l {
+			losses[i] = sum{losses[i].value + float64(x), losses[i].n + 1}
+		}
+		for i, x := range g {
+			if x >= 0 && x <= math.MaxFloat32 {
+				norms[i] = sum{norms[i].value + float64(x), norms[i].n + 1}
+			}
 		}
 	}
-	if n == 0 {
+	if !found {
+		return heard{}
+	}
+	for i := range losses {
+		h.losses, h.norms = append(h.losses, losses[i].value/losses[i].n), append(h.norms, norms[i].value/norms[i].n)
+	}
+	return h
+}
+
+// agreement is the mean cosine of the updates of an attested round with what they were combined to; nil if one of them cannot be
+// had, or is in slices.
+func (b *Blueprint) agreement(e run.Entry, get func(blob.CID) ([]byte, error)) *float64 {
+	base := &train.Checkpoint{Round: e.Attestation.Checkpoint.Round - 1, Params: b.Genesis.Params}
+	deltas := make([][]*tensor.Tensor, len(e.Attestation.Updates))
+	for unit, cid := range e.Attestation.Updates {
+		id, err := blob.Parse(cid)
+		if err != nil {
+			return nil
+		}
+		update, err := get(id)
+		if err != nil {
+			return nil
+		}
+		if _, deltas[unit], err = codec.Unpack(update, outer.Expect(b.Spec, base, uint32(unit))); err != nil {
+			return nil
+		}
+	}
+	combined, err := outer.Combine(b.Spec, deltas)
+	if err != nil {
 		return nil
 	}
-	for i := range sum {
-		sum[i] /= n
+	if mean, ok := screen.Agreement(deltas, combined); ok {
+		return &mean
 	}
-	return sum
+	return nil
 }
 
 func (c *collector) unitLog(ctx context.Context, cid string, holders []string) ([]byte, error) {
@@ -66,9 +113,9 @@ func (c *collector) unitLog(ctx context.Context, cid string, holders []string) (
 
 // measure evaluates a checkpoint, if one is due, and returns the metrics of its round, the one of the whole round last, and
 // what the next round is measured from.
-func (c *collector) measure(ctx context.Context, round uint32, ckpt *train.Checkpoint, losses []float64) ([]Metric, mark, error) {
+func (c *collector) measure(ctx context.Context, round uint32, ckpt *train.Checkpoint, units heard) ([]Metric, mark, error) {
 	after := mark{at: time.Now(), step: int(round * c.b.Spec.Steps)}
-	ms, err := c.b.metrics(c.eval, round, ckpt, losses, c.progress.Workers)
+	ms, err := c.b.metrics(c.eval, round, ckpt, units, c.progress.Workers)
 	if err != nil {
 		return nil, after, err
 	}
@@ -93,13 +140,13 @@ func (b *Blueprint) tokens(steps int) uint64 {
 
 // metrics of the inner steps of a round and, last, of the round, as far as they follow from the job and what was computed. A
 // checkpoint that is nil is not evaluated.
-func (b *Blueprint) metrics(eval *program.Exec, round uint32, ckpt *train.Checkpoint, losses []float64, workers int) (ms []Metric, err error) {
+func (b *Blueprint) metrics(eval *program.Exec, round uint32, ckpt *train.Checkpoint, units heard, workers int) (ms []Metric, err error) {
 	spec := b.Spec
 	total := spec.Rounds * spec.Steps
-	for i, l := range losses {
+	for i, l := range units.losses {
 		at := (round-1)*spec.Steps + uint32(i)
 		ms = append(ms, Metric{Kind: "step", Round: round, Step: at + 1, Loss: l, Tokens: b.tokens(int(at) + 1),
-			LearningRate: float64(spec.Rate.At(at, total)), Workers: workers})
+			LearningRate: float64(spec.Rate.At(at, total)), Workers: workers, GradNorm: meanOf(units.norms[i])})
 	}
 	step := round * spec.Steps
 	m := Metric{Kind: "round", Round: round, Step: step, Tokens: b.tokens(int(step)), Workers: workers}
@@ -112,7 +159,8 @@ func (b *Blueprint) metrics(eval *program.Exec, round uint32, ckpt *train.Checkp
 		}
 	}
 	if round > 0 {
-		m.Loss, m.LearningRate = mean(losses), float64(spec.Rate.At(step-1, total))
+		m.Loss, m.LearningRate = mean(units.losses), float64(spec.Rate.At(step-1, total))
+		m.GradNorm, m.Agreement = meanOf(units.norms...), units.agreement
 	}
 	return append(ms, m), nil
 }
@@ -121,7 +169,10 @@ func (c *collector) advanceProgress(m Metric) {
 	p := &c.progress
 	p.Step, p.Round, p.PaidUzen = int(m.Step), int(m.Round), m.PaidUzen
 	if m.Round > 0 {
-		p.Loss, p.LearningRate, p.TokensPerSecond = m.Loss, m.LearningRate, m.TokensPerSecond
+		p.Loss, p.LearningRate, p.GradNorm, p.TokensPerSecond = m.Loss, m.LearningRate, math.NaN(), m.TokensPerSecond
+		if m.GradNorm != nil {
+			p.GradNorm = *m.GradNorm
+		}
 	}
 	if m.EvalLoss != nil {
 		p.EvalLoss = *m.EvalLoss
@@ -139,6 +190,16 @@ func mean(x []float64) float64 {
 		sum += v
 	}
 	return sum / float64(max(1, len(x)))
+}
+
+// meanOf is the mean of what there is; nil if there is nothing.
+func meanOf(x ...float64) *float64 {
+	x = slices.DeleteFunc(slices.Clone(x), math.IsNaN)
+	if len(x) == 0 {
+		return nil
+	}
+	m := mean(x)
+	return &m
 }
 
 // evaluate returns the mean loss over the held-out windows; nil when nothing is held out.

@@ -228,7 +228,7 @@ func (o *observer) measure(ctx context.Context, e *ending, w *sim.World) (worked
 	if err != nil {
 		return 0, err
 	}
-	if e.metrics, err = e.Blueprint.metrics(eval, 0, e.Genesis, nil, o.workers); err != nil {
+	if e.metrics, err = e.Blueprint.metrics(eval, 0, e.Genesis, heard{}, o.workers); err != nil {
 		return 0, err
 	}
 	before := o.began
@@ -244,14 +244,15 @@ func (o *observer) measure(ctx context.Context, e *ending, w *sim.World) (worked
 		for _, id := range entry.Workers {
 			worked += w.Machine(w.Name(id)).Unit
 		}
-		losses := meanLosses(e.Spec, entry, func(cid string) ([]byte, error) {
+		units := meanLogs(e.Spec, entry, func(cid string) ([]byte, error) {
 			id, err := blob.Parse(cid)
 			if err != nil {
 				return nil, err
 			}
 			return w.Blob(ctx, id)
 		}, func(int, error) {})
-		ms, err := e.Blueprint.metrics(eval, uint32(i+1), ckpt, losses, o.workers)
+		units.agreement = e.agreement(entry, func(id blob.CID) ([]byte, error) { return w.Blob(ctx, id) })
+		ms, err := e.Blueprint.metrics(eval, uint32(i+1), ckpt, units, o.workers)
 		if err != nil {
 			return 0, err
 		}

@@ -43,6 +43,7 @@ func testSimulated(t *testing.T, j *job.Job, trained *Summary) {
 			if s.StateRoot != trained.StateRoot || s.FinalEvalLoss != trained.FinalEvalLoss || s.Rounds != trained.Rounds {
 				t.Errorf("%d rounds end in %v at %v, the run's %d in %v at %v", s.Rounds, s.StateRoot, s.FinalEvalLoss, trained.Rounds, trained.StateRoot, trained.FinalEvalLoss)
 			}
+			checkTold(t, s.ending.metrics)
 			for _, p := range s.Parties {
 				if liar := opt.Acts[p.Name] != nil; liar != (p.SlashedUzen > 0) {
 					t.Errorf("%+v, liar: %v", p, liar)

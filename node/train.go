@@ -45,6 +45,7 @@ type Progress struct {
 	Phase           string
 	Loss, EvalLoss  float64
 	LearningRate    float64
+	GradNorm        float64 // before clipping, the mean over the latest round; NaN: nobody tells
 	TokensPerSecond float64
 	Workers, Target int
 	PaidUzen        uint64

@@ -101,6 +101,11 @@ func TestTrainVerifyAndLiar(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
+	metrics, err := (&OutDir{Path: honest}).readMetrics()
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkTold(t, metrics)
 	if _, err := os.Stat(filepath.Join(honest, dirNetwork)); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the embedded network was left behind: %v", err)
 	}
@@ -121,6 +126,21 @@ func TestTrainVerifyAndLiar(t *testing.T) {
 			t.Errorf("training over a finished run: %v", err)
 		}
 	})
+}
+
+// checkTold checks that the metrics of a run say the norm of the gradient of every step and round, and how far the updates of every
+// round agree.
+func checkTold(t *testing.T, metrics []Metric) {
+	t.Helper()
+	if len(metrics) == 0 {
+		t.Error("there are no metrics")
+	}
+	for _, m := range metrics {
+		trained, round := m.Round > 0, m.Round > 0 && m.Kind == "round"
+		if trained != (m.GradNorm != nil) || trained && !(*m.GradNorm > 0) || round != (m.Agreement != nil) || round && !(*m.Agreement > 0 && *m.Agreement <= 1) {
+			t.Errorf("%s %d of round %d: gradient norm %v, agreement %v", m.Kind, m.Step, m.Round, m.GradNorm, m.Agreement)
+		}
+	}
 }
 
 func testVerify(t *testing.T, dir string, s *Summary) {

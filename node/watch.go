@@ -107,6 +107,7 @@ func (w *watch) follow(next func(Progress)) func(Progress) {
 		{"starling_job_rounds", "Attested rounds of the job.", func(p Progress) float64 { return float64(p.Round) }},
 		{"starling_job_loss", "Mean training loss of the latest round, in nats a token.", func(p Progress) float64 { return p.Loss }},
 		{"starling_job_eval_loss", "Latest loss on held-out data, in nats a token.", func(p Progress) float64 { return p.EvalLoss }},
+		{"starling_job_grad_norm", "Norm of the gradient before clipping, the mean over the inner steps of the latest round.", func(p Progress) float64 { return p.GradNorm }},
 		{"starling_job_tokens_per_second", "Tokens trained a second in the latest round.", func(p Progress) float64 { return p.TokensPerSecond }},
 		{"starling_job_workers", "Active workers of the job.", func(p Progress) float64 { return float64(p.Workers) }},
 		{"starling_job_paid_uzen", "Paid for the job so far, fee included.", func(p Progress) float64 { return float64(p.PaidUzen) }},
@@ -118,7 +119,7 @@ func (w *watch) follow(next func(Progress)) func(Progress) {
 			return g.of(w.train)
 		})
 	}
-	w.train = Progress{Loss: math.NaN(), EvalLoss: math.NaN(), TokensPerSecond: math.NaN()}
+	w.train = Progress{Loss: math.NaN(), EvalLoss: math.NaN(), GradNorm: math.NaN(), TokensPerSecond: math.NaN()}
 	return func(p Progress) {
 		w.mu.Lock()
 		w.train = p

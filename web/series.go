@@ -21,15 +21,19 @@ type quantity struct {
 
 func positive(x float64) (float64, bool) { return x, x > 0 }
 
+func perhaps(x *float64) (float64, bool) {
+	if x == nil {
+		return 0, false
+	}
+	return *x, true
+}
+
 // quantities are the series of metrics, in the order in which they are shown.
 var quantities = []quantity{
 	{"loss", "Training loss", "nats a token", "step", func(m api.Metric) (float64, bool) { return m.Loss, true }},
-	{"eval_loss", "Eval loss", "nats a token", "round", func(m api.Metric) (float64, bool) {
-		if m.EvalLoss == nil {
-			return 0, false
-		}
-		return *m.EvalLoss, true
-	}},
+	{"eval_loss", "Eval loss", "nats a token", "round", func(m api.Metric) (float64, bool) { return perhaps(m.EvalLoss) }},
+	{"grad_norm", "Gradient norm before clipping", "", "step", func(m api.Metric) (float64, bool) { return perhaps(m.GradNorm) }},
+	{"agreement", "Mean cosine with the combined update", "", "round", func(m api.Metric) (float64, bool) { return perhaps(m.Agreement) }},
 	{"learning_rate", "Learning rate", "", "step", func(m api.Metric) (float64, bool) { return positive(m.LearningRate) }},
 	{"tokens_per_second", "Throughput", "tokens a second", "round", func(m api.Metric) (float64, bool) { return positive(m.TokensPerSecond) }},
 	{"round_seconds", "Time of a round", "seconds", "round", func(m api.Metric) (float64, bool) { return positive(m.Seconds) }},

@@ -139,10 +139,10 @@ func example(rounds int) *History {
 	for round := 1; round <= rounds; round++ {
 		for i := range 10 {
 			step := 10*(round-1) + i + 1
-			h.Metrics = append(h.Metrics, api.Metric{Kind: "step", Round: uint32(round), Step: uint32(step), Loss: 2 + 3/math.Sqrt(float64(step)), LearningRate: 1e-3, Tokens: uint64(100 * step), Workers: 4})
+			h.Metrics = append(h.Metrics, api.Metric{Kind: "step", Round: uint32(round), Step: uint32(step), Loss: 2 + 3/math.Sqrt(float64(step)), LearningRate: 1e-3, Tokens: uint64(100 * step), Workers: 4, GradNorm: ptr(0.5)})
 		}
 		h.Metrics = append(h.Metrics, api.Metric{Kind: "round", Round: uint32(round), Step: uint32(10 * round), EvalLoss: ptr(2 + 1/float64(round)), Tokens: uint64(1000 * round),
-			Seconds: 2, BytesUp: 7, BytesDown: 9, Workers: 4, PaidUzen: uint64(5 * round), TokensPerSecond: 500})
+			Seconds: 2, BytesUp: 7, BytesDown: 9, Workers: 4, PaidUzen: uint64(5 * round), TokensPerSecond: 500, GradNorm: ptr(0.5), Agreement: ptr(0.9)})
 		h.Lineage = append(h.Lineage, api.Checkpoint{Round: round, StateRoot: fmt.Sprintf("%064x", round*7919), Checkpoint: "bafy", Updates: []string{"a"}, Signers: []api.Signer{{ID: "ann", PublicKey: []byte{1}, Signature: []byte{2}}, {ID: "bob", PublicKey: []byte{3}, Signature: []byte{4}}}})
 		h.Receipts = append(h.Receipts,
 			api.Receipt{Seq: uint64(2 * round), Round: round, Who: "ann", Role: "worker", Kind: "work", Amount: 5, Reason: "verified", Why: "the work is verified", Arithmetic: []string{"5"}},
@@ -322,6 +322,9 @@ func TestSeriesLookLikeTheRun(t *testing.T) {
 	}
 	if e := names["eval_loss"]; e.Count != 10_001 || e.Value[0] != 5.5 {
 		t.Errorf("%d", e.Count)
+	}
+	if g, a := names["grad_norm"], names["agreement"]; g.Count != 100_000 || g.Of != "step" || a.Count != 10_000 || a.Value[0] != 0.9 {
+		t.Errorf("%d gradient norms of every %s, %d agreements", g.Count, g.Of, a.Count)
 	}
 	if r := names["rejected"]; r.Value[0] != 1 {
 		t.Errorf("%v", r.Value[:3])

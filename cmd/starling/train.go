@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"os"
 	"strings"
 	"time"
@@ -146,7 +145,7 @@ func (c *cli) runTrain(ctx context.Context, path string, f trainFlags) error {
 func update(p node.Progress) terminal.Update {
 	return terminal.Update{
 		Job: p.Job, Step: p.Step, MaxSteps: p.Steps, Round: p.Round, Rounds: p.Rounds, Loss: p.Loss, EvalLoss: p.EvalLoss,
-		LearningRate: p.LearningRate, GradNorm: math.NaN(), TokensPerSecond: p.TokensPerSecond, Workers: p.Workers, WorkersTarget: p.Target,
+		LearningRate: p.LearningRate, GradNorm: p.GradNorm, TokensPerSecond: p.TokensPerSecond, Workers: p.Workers, WorkersTarget: p.Target,
 		CostUzen: p.PaidUzen, BudgetUzen: p.BudgetUzen, Left: p.Left, HasLeft: p.Left > 0, Phase: p.Phase,
 	}
 }

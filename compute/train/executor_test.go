@@ -65,7 +65,7 @@ func TestRunOnAnExecutor(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !slices.Equal(got.Segments, want.Segments) || !slices.Equal(got.Losses, want.Losses) ||
+	if !slices.Equal(got.Segments, want.Segments) || !slices.Equal(got.Losses, want.Losses) || got.Norms != nil ||
 		!slices.Equal(train.Roots(got.Delta), train.Roots(want.Delta)) || !slices.Equal(train.Roots(got.End), train.Roots(want.End)) {
 		t.Error("the same arithmetic came to another result")
 	}

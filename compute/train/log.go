@@ -8,37 +8,49 @@ import (
 	"github.com/starling-network/starling/canon"
 )
 
-// Log is what a worker tells people about a unit: the training loss of every inner step. Nothing is decided by it.
+// Log is what a worker tells people about a unit: the training loss and the norm of the gradient of every inner step. Nothing
+// is decided by it, and nobody checks it.
 type Log struct {
 	Round  uint32 `cbor:"1,keyasint"`
 	Unit   uint32 `cbor:"2,keyasint"`
-	Losses []byte `cbor:"3,keyasint"` // little-endian float32
+	Losses []byte `cbor:"3,keyasint"`           // little-endian float32
+	Norms  []byte `cbor:"4,keyasint,omitempty"` // the same; none where the arithmetic does not tell them
 }
 
-// EncodeLog returns the bytes of a log.
-func EncodeLog(round, unit uint32, losses []float32) []byte {
-	l := Log{Round: round, Unit: unit}
-	for _, x := range losses {
-		l.Losses = binary.LittleEndian.AppendUint32(l.Losses, math.Float32bits(x))
+// EncodeLog returns the bytes of a log. norms has as many elements as losses, or none.
+func EncodeLog(round, unit uint32, losses, norms []float32) []byte {
+	return canon.MustMarshal(Log{Round: round, Unit: unit, Losses: littleEndian(losses), Norms: littleEndian(norms)})
+}
+
+func littleEndian(list []float32) (b []byte) {
+	for _, x := range list {
+		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(x))
 	}
-	return canon.MustMarshal(l)
+	return b
 }
 
-// DecodeLog returns the losses of a log of so many inner steps. All of them are numbers.
-func DecodeLog(b []byte, round, unit, steps uint32) ([]float32, error) {
+// DecodeLog returns the losses and the norms of the gradients of a log of so many inner steps. All losses are numbers. norms is
+// nil if the log has none; what is in it may be anything, as a gradient may that overflows where its loss does not.
+func DecodeLog(b []byte, round, unit, steps uint32) (losses, norms []float32, err error) {
 	var l Log
 	if err := canon.Unmarshal(b, &l); err != nil {
-		return nil, fmt.Errorf("train: log: %w", err)
+		return nil, nil, fmt.Errorf("train: log: %w", err)
 	}
-	if l.Round != round || l.Unit != unit || len(l.Losses) != 4*int(steps) {
-		return nil, fmt.Errorf("train: log of %d steps of unit %d of round %d, want %d of %d of %d", len(l.Losses)/4, l.Unit, l.Round, steps, unit, round)
+	if l.Round != round || l.Unit != unit || len(l.Losses) != 4*int(steps) || len(l.Norms) != 0 && len(l.Norms) != len(l.Losses) {
+		return nil, nil, fmt.Errorf("train: log of %d losses and %d norms of unit %d of round %d, want %d of %d of %d", len(l.Losses)/4, len(l.Norms)/4, l.Unit, l.Round, steps, unit, round)
 	}
-	out := make([]float32, steps)
-	for i := range out {
-		out[i] = math.Float32frombits(binary.LittleEndian.Uint32(l.Losses[4*i:]))
-		if x := float64(out[i]); math.IsNaN(x) || math.IsInf(x, 0) {
-			return nil, fmt.Errorf("train: log: the loss of step %d is %v", i, x)
+	losses, norms = floats(l.Losses), floats(l.Norms)
+	for i, x := range losses {
+		if !finite(x) {
+			return nil, nil, fmt.Errorf("train: log: the loss of step %d is %v", i, x)
 		}
 	}
-	return out, nil
+	return losses, norms, nil
+}
+
+func floats(b []byte) (list []float32) {
+	for ; len(b) >= 4; b = b[4:] {
+		list = append(list, math.Float32frombits(binary.LittleEndian.Uint32(b)))
+	}
+	return list
 }

@@ -111,7 +111,7 @@ func (s *Session) Advance() (loss float32, err error) {
 // skip makes a session that begins at a root stand where it stood after some progress.
 func (s *Session) skip(p *Progress, start canon.Digest) error {
 	state, spec := s.Tensors(), s.task.Spec
-	whole := p.Step < spec.Steps && len(p.Losses) == int(p.Step) && len(p.Segments) == 1+int(p.Step/spec.Segment) && len(p.State) == len(state)
+	whole := p.Step < spec.Steps && len(p.Losses) == int(p.Step) && len(p.Norms) == int(p.Step) && len(p.Segments) == 1+int(p.Step/spec.Segment) && len(p.State) == len(state)
 	if !whole || p.Segments[0] != start {
 		return s.failed("resuming", ErrProgress)
 	}
@@ -179,6 +179,7 @@ type Result struct {
 	Segments []canon.Digest   // inner state roots at the start, at every segment boundary and at the end
 	Delta    []*tensor.Tensor // of a finished unit: base minus end, per parameter: the pseudo-gradient of DiLoCo (Douillard et al. 2023, algorithm 1)
 	Losses   []float32        // of every inner step
+	Norms    []float32        // of the gradient of every inner step, Euclidean, before it is clipped; nil: of an Executor, which does not tell
 	End      []*tensor.Tensor // the state reached, in the order in which StateRoot takes it
 	Diverged *DivergedError   // the update is not finite; nil: it is
 }
@@ -208,6 +209,7 @@ type Progress struct {
 	Step     uint32           // inner steps done
 	Segments []canon.Digest   // as in a Result, so far
 	Losses   []float32        // of the steps done
+	Norms    []float32        // of their gradients, as in a Result
 	State    []*tensor.Tensor // in the order in which StateRoot takes it; valid until the next step
 }
 
@@ -250,7 +252,7 @@ func (t *Task) execute(base *Checkpoint, unit, segment uint32, from *Progress, o
 		if err := s.skip(from, r.Segments[0]); err != nil {
 			return nil, err
 		}
-		r.Segments, r.Losses = slices.Clone(from.Segments), slices.Clone(from.Losses)
+		r.Segments, r.Losses, r.Norms = slices.Clone(from.Segments), slices.Clone(from.Losses), slices.Clone(from.Norms)
 	}
 	if err := s.continueTo(t.Spec.StepsTo(segment), r, observe); err != nil {
 		return nil, err
@@ -266,13 +268,16 @@ func (s *Session) continueTo(end uint32, r *Result, observe func(Progress) error
 			return err
 		}
 		r.Losses = append(r.Losses, loss)
+		if s.on == nil {
+			r.Norms = append(r.Norms, s.out["grad_norm"].F32()[0])
+		}
 		if s.step%s.task.Spec.Segment == 0 || s.step == s.task.Spec.Steps {
 			if err := s.fetch(); err != nil {
 				return err
 			}
 			r.Segments = append(r.Segments, s.Root())
 		}
-		if err := observe(Progress{s.step, r.Segments, r.Losses, s.Tensors()}); err != nil {
+		if err := observe(Progress{s.step, r.Segments, r.Losses, r.Norms, s.Tensors()}); err != nil {
 			return err
 		}
 	}

@@ -77,7 +77,7 @@ func TestUnitIsAPureFunction(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !slices.Equal(first.Segments, again.Segments) || !slices.Equal(first.Losses, again.Losses) {
+	if !slices.Equal(first.Segments, again.Segments) || !slices.Equal(first.Losses, again.Losses) || !slices.Equal(first.Norms, again.Norms) {
 		t.Error("the same unit gave other bits")
 	}
 	if first.Segments[0] != other.Segments[0] || first.Segments[1] == other.Segments[1] {
@@ -88,6 +88,30 @@ func TestUnitIsAPureFunction(t *testing.T) {
 	}
 	if n := int(task.Spec.Segments()) + 1; len(first.Segments) != n || n != 4 {
 		t.Errorf("%d segment roots, want %d", len(first.Segments), n)
+	}
+}
+
+// The norm of a step is that of its gradient before it is clipped: the first moment after one step has the gradient that was
+// clipped to one, times what the moment does not keep.
+func TestNorms(t *testing.T) {
+	task, base := newTask(t, tiny, 1)
+	var moment float64
+	r, err := task.Resume(base, 1, nil, func(p train.Progress) error {
+		if p.Step == 1 {
+			for _, m := range p.State[len(base.Params) : 2*len(base.Params)] {
+				for _, x := range m.F32() {
+					moment += float64(x) * float64(x)
+				}
+			}
+		}
+		return nil
+	})
+	if err != nil || len(r.Norms) != int(task.Spec.Steps) {
+		t.Fatalf("%d norms of %d steps: %v", len(r.Norms), task.Spec.Steps, err)
+	}
+	first := float64(r.Norms[0])
+	if got, want := math.Sqrt(moment)/(1-0.9), min(first, 1); first <= 0 || math.Abs(got-want) > 1e-4*want {
+		t.Errorf("the gradient that was taken up has norm %v, the step says %v", got, first)
 	}
 }
 
@@ -104,7 +128,7 @@ func TestRunTo(t *testing.T) {
 			t.Fatal(err)
 		}
 		steps := task.Spec.StepsTo(k)
-		if !slices.Equal(part.Segments, whole.Segments[:k+1]) || !slices.Equal(part.Losses, whole.Losses[:steps]) || part.Delta != nil {
+		if !slices.Equal(part.Segments, whole.Segments[:k+1]) || !slices.Equal(part.Losses, whole.Losses[:steps]) || !slices.Equal(part.Norms, whole.Norms[:steps]) || part.Delta != nil {
 			t.Errorf("to segment %d: %d steps, %d roots", k, len(part.Losses), len(part.Segments))
 		}
 		if train.StateRoot(steps, train.Roots(part.End)) != whole.Segments[k] {
@@ -247,7 +271,7 @@ func TestResume(t *testing.T) {
 	task, base := newTask(t, tiny, 1)
 	var all []train.Progress
 	keep := func(p train.Progress) error {
-		p.Segments, p.Losses = slices.Clone(p.Segments), slices.Clone(p.Losses)
+		p.Segments, p.Losses, p.Norms = slices.Clone(p.Segments), slices.Clone(p.Losses), slices.Clone(p.Norms)
 		for i, x := range p.State {
 			p.State[i] = x.Clone()
 		}
@@ -264,7 +288,7 @@ func TestResume(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !slices.Equal(got.Segments, want.Segments) || !slices.Equal(got.Losses, want.Losses) || !slices.Equal(train.Roots(got.Delta), train.Roots(want.Delta)) {
+		if !slices.Equal(got.Segments, want.Segments) || !slices.Equal(got.Losses, want.Losses) || !slices.Equal(got.Norms, want.Norms) || !slices.Equal(train.Roots(got.Delta), train.Roots(want.Delta)) {
 			t.Errorf("from step %d on: another result", p.Step)
 		}
 	}
@@ -352,29 +376,33 @@ func TestSpecIsChecked(t *testing.T) {
 }
 
 func TestLog(t *testing.T) {
-	losses := []float32{2.5, 1.25, 1}
-	b := train.EncodeLog(3, 1, losses)
-	if got, err := train.DecodeLog(b, 3, 1, 3); err != nil || !slices.Equal(got, losses) {
-		t.Fatalf("%v, %v", got, err)
+	losses, norms := []float32{2.5, 1.25, 1}, []float32{0.5, float32(math.Inf(1)), 0.25}
+	b := train.EncodeLog(3, 1, losses, norms)
+	if l, n, err := train.DecodeLog(b, 3, 1, 3); err != nil || !slices.Equal(l, losses) || !slices.Equal(n, norms) {
+		t.Fatalf("%v, %v, %v", l, n, err)
 	}
-	for name, err := range map[string]error{
-		"another unit":   second(train.DecodeLog(b, 3, 2, 3)),
-		"another length": second(train.DecodeLog(b, 3, 1, 4)),
-		"cut off":        second(train.DecodeLog(b[:len(b)-1], 3, 1, 3)),
-		"not a number":   second(train.DecodeLog(train.EncodeLog(3, 1, []float32{float32(math.NaN())}), 3, 1, 1)),
-	} {
-		if err == nil {
+	if l, n, err := train.DecodeLog(train.EncodeLog(3, 1, losses, nil), 3, 1, 3); err != nil || !slices.Equal(l, losses) || n != nil {
+		t.Fatalf("without norms: %v, %v, %v", l, n, err)
+	}
+	refused := func(name string, b []byte, unit, steps uint32) {
+		t.Helper()
+		if _, _, err := train.DecodeLog(b, 3, unit, steps); err == nil {
 			t.Errorf("%s was accepted", name)
 		}
 	}
+	refused("another unit", b, 2, 3)
+	refused("another length", b, 1, 4)
+	refused("cut off", b[:len(b)-1], 1, 3)
+	refused("a loss that is no number", train.EncodeLog(3, 1, []float32{float32(math.NaN())}, nil), 1, 1)
+	refused("norms of other steps", train.EncodeLog(3, 1, losses, norms[:2]), 1, 3)
 }
 
-func second[T any](_ T, err error) error { return err }
-
 func FuzzDecodeLog(f *testing.F) {
-	f.Add(train.EncodeLog(0, 0, []float32{1, 2}))
+	f.Add(train.EncodeLog(0, 0, []float32{1, 2}, nil))
+	f.Add(train.EncodeLog(0, 0, []float32{1, 2}, []float32{3, 4}))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		if losses, err := train.DecodeLog(b, 0, 0, 2); err == nil && len(losses) != 2 {
+		losses, norms, err := train.DecodeLog(b, 0, 0, 2)
+		if err == nil && (len(losses) != 2 || len(norms) != 2 && norms != nil) {
 			t.Fatal("accepted another number of steps")
 		}
 	})

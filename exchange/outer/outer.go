@@ -99,8 +99,9 @@ func Expect(s *train.Spec, base *train.Checkpoint, unit uint32) codec.Expect {
 	return codec.Expect{Round: base.Round, Unit: unit, Codec: s.Exchange.Codec, Shapes: shapes}
 }
 
-// Advance returns the checkpoint after base. deltas holds the unpacked update of every unit, in unit order.
-func Advance(s *train.Spec, base *train.Checkpoint, deltas [][]*tensor.Tensor) (*train.Checkpoint, error) {
+// Combine returns what the rule of a specification makes of the updates of a round: one tensor for each parameter, which the
+// outer optimizer takes for a gradient. deltas holds the unpacked update of every unit, in unit order.
+func Combine(s *train.Spec, deltas [][]*tensor.Tensor) ([]*tensor.Tensor, error) {
 	if len(deltas) != int(s.Units) {
 		return nil, fmt.Errorf("%w: %d of %d", ErrRound, len(deltas), s.Units)
 	}
@@ -110,14 +111,25 @@ func Advance(s *train.Spec, base *train.Checkpoint, deltas [][]*tensor.Tensor) (
 	}
 	updates := make([]aggregate.Update, len(deltas))
 	for i, d := range deltas {
-		if len(d) != len(base.Params) {
-			return nil, fmt.Errorf("%w: unit %d has %d tensors of %d", ErrRound, i, len(d), len(base.Params))
-		}
 		updates[i] = aggregate.Update{Unit: uint32(i), Weight: 1, Tensors: d}
 	}
 	combined, err := aggregate.Combine(rule, updates)
 	if err != nil {
 		return nil, fmt.Errorf("outer: %w", err)
+	}
+	return combined, nil
+}
+
+// Advance returns the checkpoint after base. deltas are as in Combine.
+func Advance(s *train.Spec, base *train.Checkpoint, deltas [][]*tensor.Tensor) (*train.Checkpoint, error) {
+	for i, d := range deltas {
+		if len(d) != len(base.Params) {
+			return nil, fmt.Errorf("%w: unit %d has %d tensors of %d", ErrRound, i, len(d), len(base.Params))
+		}
+	}
+	combined, err := Combine(s, deltas)
+	if err != nil {
+		return nil, err
 	}
 	optimizer, err := Of(s.Exchange)
 	if err != nil {

@@ -289,6 +289,27 @@ func Compare(update, exact []*tensor.Tensor) Likeness {
 	return Likeness{Distance: math.Sqrt(apart / ee), Cosine: ue / math.Sqrt(float64(uu*ee))}
 }
 
+// Agreement is the mean cosine of the updates of a round, each given as its tensors, with what they were combined to, of the
+// same shapes: 1 where all point the same way, about 1/sqrt(n) for a mean of n that have nothing to do with each other. Updates of
+// length zero, and those that are not finite, have no direction and are left out; with none that has one, or nothing that they
+// were combined to, ok is false.
+func Agreement(updates [][]*tensor.Tensor, combined []*tensor.Tensor) (mean float64, ok bool) {
+	cc := dot(combined, combined)
+	if !(cc > 0 && cc <= math.MaxFloat64) {
+		return 0, false
+	}
+	sum, n := 0.0, 0
+	for _, u := range updates {
+		if uu := dot(u, u); uu > 0 && uu <= math.MaxFloat64 {
+			sum, n = sum+dot(u, combined)/(math.Sqrt(uu)*math.Sqrt(cc)), n+1
+		}
+	}
+	if n == 0 {
+		return 0, false
+	}
+	return sum / float64(n), true
+}
+
 // PPM returns both in parts per million: the distance rounded up and at most the largest number, the cosine rounded down and
 // at least zero.
 func (l Likeness) PPM() (distance, cosine uint32) {

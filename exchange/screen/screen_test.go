@@ -214,3 +214,64 @@ func TestLoss(t *testing.T) {
 		}
 	}
 }
+
+// sumOf is the sum of updates, as a mean of them but for its length.
+func sumOf(updates [][]*tensor.Tensor) []*tensor.Tensor {
+	out := copyOf(updates[0], 0)
+	for _, u := range updates[1:] {
+		for i, t := range u {
+			for j, x := range t.F32() {
+				out[i].F32()[j] += x
+			}
+		}
+	}
+	return out
+}
+
+// Updates agree by the angle that they have with their mean: those with as much noise as direction at sqrt((1+1/n)/2), those that
+// are noise at 1/sqrt(n), and it does not matter how long they are.
+func TestAgreement(t *testing.T) {
+	near := func(what string, got float64, ok bool, want, within float64) {
+		t.Helper()
+		if !ok || math.Abs(got-want) > within {
+			t.Errorf("%s: %v %v, want %v", what, got, ok, want)
+		}
+	}
+	for _, n := range []int{1, 2, 8} {
+		u := crowd(n, 3)
+		got, ok := Agreement(u, sumOf(u))
+		near("half noise", got, ok, math.Sqrt((1+1/float64(n))/2), 0.02)
+		again, _ := Agreement(append([][]*tensor.Tensor{copyOf(u[0], 0)}, u[1:]...), sumOf(u))
+		long := sumOf(u)
+		scale(u[0], 1<<40)
+		scale(long, 1<<20)
+		longer, _ := Agreement(u, long)
+		if got != again || math.Abs(got-longer) > 1e-12 {
+			t.Errorf("%d updates: %v, %v again, %v at other lengths", n, got, again, longer)
+		}
+	}
+	var noise [][]*tensor.Tensor
+	for seed := range uint64(9) {
+		noise = append(noise, crowd(1, seed)[0])
+	}
+	got, ok := Agreement(noise, sumOf(noise))
+	near("noise", got, ok, 1.0/3, 0.02)
+
+	u := crowd(3, 5)
+	same := [][]*tensor.Tensor{u[0], copyOf(u[0], 0), copyOf(u[0], 0), copyOf(u[0], 0)}
+	scale(same[2], 0)
+	same[3][0].F32()[0] = float32(math.NaN())
+	got, ok = Agreement(same, u[0])
+	near("the same, zeros and no numbers", got, ok, 1, 1e-12)
+	scale(same[1], -1)
+	got, ok = Agreement(same[:2], u[0])
+	near("against each other", got, ok, 0, 1e-12)
+	for what, combined := range map[string][]*tensor.Tensor{"zeros": same[2], "no numbers": same[3]} {
+		if got, ok := Agreement(u, combined); ok {
+			t.Errorf("with %s: %v", what, got)
+		}
+	}
+	if got, ok := Agreement(same[2:], u[0]); ok {
+		t.Errorf("of none with a direction: %v", got)
+	}
+}

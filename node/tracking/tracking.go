@@ -48,11 +48,17 @@ func scalars(m api.Metric) (all []scalar) {
 	if m.Kind == "step" {
 		add("train/loss", m.Loss)
 		add("train/learning_rate", m.LearningRate)
+		if m.GradNorm != nil {
+			add("train/grad_norm", *m.GradNorm)
+		}
 		return all
 	}
 	if m.EvalLoss != nil {
 		add("eval/loss", *m.EvalLoss)
 		add("eval/perplexity", math.Exp(*m.EvalLoss))
+	}
+	if m.Agreement != nil {
+		add("run/agreement", *m.Agreement)
 	}
 	add("train/tokens", float64(m.Tokens))
 	add("run/workers", float64(m.Workers))
@@ -70,14 +76,10 @@ func scalars(m api.Metric) (all []scalar) {
 func CSV(w io.Writer, metrics []api.Metric) error {
 	out := csv.NewWriter(w)
 	_ = out.Write([]string{"kind", "round", "step", "loss", "eval_loss", "learning_rate", "tokens", "tokens_per_second", // Error tells
-		"bytes_up", "bytes_down", "workers", "seconds", "paid_uzen"})
+		"bytes_up", "bytes_down", "workers", "seconds", "paid_uzen", "grad_norm", "agreement"})
 	for _, m := range metrics {
-		eval := ""
-		if m.EvalLoss != nil {
-			eval = number(*m.EvalLoss)
-		}
-		_ = out.Write([]string{m.Kind, fmt.Sprint(m.Round), fmt.Sprint(m.Step), number(m.Loss), eval, number(m.LearningRate), fmt.Sprint(m.Tokens),
-			number(m.TokensPerSecond), fmt.Sprint(m.BytesUp), fmt.Sprint(m.BytesDown), fmt.Sprint(m.Workers), number(m.Seconds), fmt.Sprint(m.PaidUzen)})
+		_ = out.Write([]string{m.Kind, fmt.Sprint(m.Round), fmt.Sprint(m.Step), number(m.Loss), perhaps(m.EvalLoss), number(m.LearningRate), fmt.Sprint(m.Tokens),
+			number(m.TokensPerSecond), fmt.Sprint(m.BytesUp), fmt.Sprint(m.BytesDown), fmt.Sprint(m.Workers), number(m.Seconds), fmt.Sprint(m.PaidUzen), perhaps(m.GradNorm), perhaps(m.Agreement)})
 	}
 	out.Flush()
 	return out.Error()
@@ -85,7 +87,14 @@ func CSV(w io.Writer, metrics []api.Metric) error {
 
 func number(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
 
-// TrainerState writes what the Trainer of Hugging Face's transformers leaves behind: log_history has the loss of every step,
+func perhaps(x *float64) string {
+	if x == nil {
+		return ""
+	}
+	return number(*x)
+}
+
+// TrainerState writes what the Trainer of Hugging Face's transformers leaves behind: log_history has the loss and the norm of the gradient of every step,
 // and every measured eval loss.
 func TrainerState(w io.Writer, metrics []api.Metric) error {
 	type entry map[string]any
@@ -102,7 +111,11 @@ func TrainerState(w io.Writer, metrics []api.Metric) error {
 	for _, m := range metrics {
 		state.GlobalStep, state.Tokens = max(state.GlobalStep, int(m.Step)), max(state.Tokens, m.Tokens)
 		if m.Kind == "step" {
-			state.History = append(state.History, entry{"step": m.Step, "loss": m.Loss, "learning_rate": m.LearningRate})
+			e := entry{"step": m.Step, "loss": m.Loss, "learning_rate": m.LearningRate}
+			if m.GradNorm != nil {
+				e["grad_norm"] = *m.GradNorm
+			}
+			state.History = append(state.History, e)
 		}
 		if m.EvalLoss != nil {
 			state.History = append(state.History, entry{"step": m.Step, "eval_loss": *m.EvalLoss})

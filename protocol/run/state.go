@@ -227,7 +227,7 @@ type Commitment struct {
 	UpdateCID string         `cbor:"3,keyasint"`           // of the compressed update, as it will be served; empty if there is none
 	Bytes     uint64         `cbor:"4,keyasint"`           // size of the compressed update
 	Loss      int64          `cbor:"5,keyasint"`           // mean training loss of the unit, in millionths
-	Log       string         `cbor:"6,keyasint"`           // CID of the losses of its inner steps; for people, nothing is decided by it
+	Log       string         `cbor:"6,keyasint"`           // CID of the losses and gradient norms of its inner steps; for people, nothing is decided by it
 	Hidden    canon.Digest   `cbor:"7,keyasint"`           // audit.Hide of the right Segments, which differ if a fault is planted; zero once that is shown
 	Carried   Carried        `cbor:"8,keyasint,omitzero"`  // what the unit hands on to itself in the next round
 }

@@ -37,6 +37,7 @@ type draft struct {
 	Step     uint32         `cbor:"4,keyasint"`
 	Segments []canon.Digest `cbor:"5,keyasint,omitempty"` // the first says which checkpoint the unit starts from
 	Losses   []byte         `cbor:"6,keyasint,omitempty"` // float32, little-endian
+	Norms    []byte         `cbor:"8,keyasint,omitempty"` // the same
 	Sum      canon.Digest   `cbor:"7,keyasint"`           // of this with a zero in place of Sum, and of the state
 }
 
@@ -51,7 +52,7 @@ func (d draft) sum(state canon.Digest) canon.Digest {
 
 // write writes the progress of a unit.
 func (d draft) write(w io.Writer, p train.Progress) error {
-	d.Step, d.Segments, d.Losses = p.Step, p.Segments, tensor.FromF32(p.Losses, len(p.Losses)).Bytes()
+	d.Step, d.Segments, d.Losses, d.Norms = p.Step, p.Segments, tensor.FromF32(p.Losses, len(p.Losses)).Bytes(), tensor.FromF32(p.Norms, len(p.Norms)).Bytes()
 	d.Sum = d.sum(train.StateRoot(p.Step, train.Roots(p.State)))
 	head := canon.MustMarshal(d)
 	b := bufio.NewWriterSize(w, 1<<20)
@@ -85,12 +86,10 @@ func (d draft) read(r io.Reader, params []*tensor.Tensor) (*train.Progress, erro
 	if err := canon.Unmarshal(head, &got); err != nil {
 		return nil, err
 	}
-	if got.Spec != d.Spec || got.Round != d.Round || got.Unit != d.Unit || len(got.Losses) != 4*int(got.Step) {
+	if got.Spec != d.Spec || got.Round != d.Round || got.Unit != d.Unit || len(got.Losses) != 4*int(got.Step) || len(got.Norms) != len(got.Losses) {
 		return nil, fmt.Errorf("engine: a draft of another unit")
 	}
-	losses := tensor.New(tensor.Make(tensor.Float32, int(got.Step)))
-	copy(losses.Bytes(), got.Losses)
-	p := &train.Progress{Step: got.Step, Segments: got.Segments, Losses: losses.F32()}
+	p := &train.Progress{Step: got.Step, Segments: got.Segments, Losses: floats(got.Losses), Norms: floats(got.Norms)}
 	for range 3 { // parameters and two moments
 		for _, like := range params {
 			t := tensor.New(like.Shape)
@@ -104,6 +103,13 @@ func (d draft) read(r io.Reader, params []*tensor.Tensor) (*train.Progress, erro
 		return nil, fmt.Errorf("engine: a damaged draft")
 	}
 	return p, nil
+}
+
+// floats are those of little-endian bytes.
+func floats(b []byte) []float32 {
+	t := tensor.New(tensor.Make(tensor.Float32, len(b)/4))
+	copy(t.Bytes(), b)
+	return t.F32()
 }
 
 // run computes a unit, from its draft if there is one.

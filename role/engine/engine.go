@@ -120,7 +120,7 @@ type Work struct {
 	Commit run.Commitment   // as it is right; what it hides is up to the role
 	Update []byte           // compressed, as it is served; of a job with slices, the index of the pieces
 	Pieces [][]byte         // of the update, one for each slice
-	Log    []byte           // losses, for people
+	Log    []byte           // losses and norms of gradients, for people
 	Handed [][]byte         // blobs of the state that it hands on
 	End    []*tensor.Tensor // the state at the end, for the seal; three times the size of the model
 }
@@ -151,7 +151,7 @@ func (e *Engine) NewWork(name run.Checkpoint, unit uint32, r *train.Result) (*Wo
 		return nil, err
 	}
 	base := name
-	log := train.EncodeLog(base.Round, unit, r.Losses)
+	log := train.EncodeLog(base.Round, unit, r.Losses, r.Norms)
 	w := &Work{Commit: run.Commitment{Segments: r.Segments, Log: blob.Of(log).String()}, Log: log, End: r.End}
 	if r.Diverged != nil {
 		return w, nil

@@ -7,11 +7,13 @@ import { disputes, receipts, lineage, map } from './record.js';
 
 const charts = [
   ['Loss', 'nats a token', [['loss', 'a', 'training'], ['eval_loss', 'b', 'eval']]],
+  ['Gradient norm', 'before clipping, the mean over the workers that tell it', [['grad_norm', 'i']]],
   ['Learning rate', '', [['learning_rate', 'a']]],
   ['Throughput', 'tokens a second', [['tokens_per_second', 'd']]],
   ['Time of a round', 'seconds', [['round_seconds', 'g']]],
   ['Bytes of a round', 'bytes', [['bytes_up', 'a', 'sent'], ['bytes_down', 'b', 'received']]],
   ['Active workers', '', [['workers', 'd']]],
+  ['Agreement between workers', 'mean cosine of their updates with the combined one', [['agreement', 'c']]],
   ['Signatures under a checkpoint', '', [['signatures', 'c']]],
   ['Audits', 'of the units of a round', [['audits_passed', 'i', 'same bits'], ['audits_failed', 'e', 'a fault found']]],
   ['Work that was not paid', 'receipts of zero', [['rejected', 'e']]],
