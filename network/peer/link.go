@@ -10,6 +10,7 @@ import (
 
 	"github.com/libp2p/go-libp2p/core/network"
 	"github.com/starling-network/starling/network/blob"
+	"github.com/starling-network/starling/network/tally"
 	"golang.org/x/time/rate"
 )
 
@@ -31,6 +32,7 @@ type Link struct {
 	Download  float64       // bytes a second that it delivers while it is asked for bulk; 0: not known
 	Sent      uint64        // bytes of bulk, framing included
 	Received  uint64
+	Delivered tally.Reading // what it gave since it was last remembered, for the reports on chain
 }
 
 // Peers returns what is known about the peers that bulk or control messages went to or came from, sorted by peer.
@@ -66,6 +68,7 @@ type link struct {
 	pace      *pace
 	roundTrip time.Duration
 	download  meter
+	delivered tally.Peer // of the host's line
 }
 
 // maxLinks bounds what is remembered; those without a connection go first.
@@ -101,7 +104,7 @@ func (l *link) snapshot() Link {
 	defer l.mu.Unlock()
 	return Link{
 		Peer: l.peer, RoundTrip: l.roundTrip, Shortest: l.pace.base(), Pace: l.pace.rate, Download: l.download.rate,
-		Sent: l.sent.Load(), Received: l.received.Load(),
+		Sent: l.sent.Load(), Received: l.received.Load(), Delivered: l.host.line.Read(&l.delivered),
 	}
 }
 
@@ -118,8 +121,10 @@ func (l *link) waits(begins bool) {
 	defer l.mu.Unlock()
 	if begins {
 		l.download.begin(time.Now())
+		l.host.line.Begin(&l.delivered, time.Since(l.host.began))
 	} else {
 		l.download.end(time.Now())
+		l.host.line.End(&l.delivered, time.Since(l.host.began), l.pace.base())
 	}
 }
 
@@ -128,6 +133,7 @@ func (l *link) came(n int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.download.add(n, time.Now())
+	l.host.line.Add(&l.delivered, n)
 }
 
 // await returns when the pace allows n more bytes to the peer.

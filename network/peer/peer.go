@@ -24,6 +24,7 @@ import (
 	"github.com/multiformats/go-multiaddr"
 	"github.com/starling-network/starling/network/blob"
 	"github.com/starling-network/starling/network/ipfs"
+	"github.com/starling-network/starling/network/tally"
 )
 
 // ID is the identity of a peer: the digest of its public key.
@@ -65,6 +66,8 @@ type Host struct {
 	dialing  sync.Mutex // while it dials somebody back
 	sent     atomic.Uint64
 	received atomic.Uint64
+	began    time.Time
+	line     tally.Line // over which peers deliver
 
 	mu      sync.Mutex
 	hostile map[ID]bool                // peers that served false bytes: not asked again
@@ -124,6 +127,7 @@ func New(config Config) (*Host, error) {
 		flights: map[blob.CID]chan struct{}{},
 		streams: map[ID]chan struct{}{},
 		links:   map[ID]*link{},
+		began:   time.Now(),
 	}
 	h.bitswap = ipfs.Serve(endpoint, config.Store, config.Serve)
 	endpoint.SetStreamHandler(Protocol, h.serve)
