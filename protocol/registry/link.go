@@ -6,31 +6,33 @@ import (
 	"slices"
 )
 
-// Link is what one participant measured of another in an epoch: what it fetched from it, how long that took, and how far
+// Link is what one participant measured of another in an epoch: what it fetched from it, how fast that came, and how far
 // away it is.
 type Link struct {
 	Bytes  uint64 `cbor:"1,keyasint"`
-	Millis uint64 `cbor:"2,keyasint"` // that the transfers took
-	RTT    uint32 `cbor:"3,keyasint"` // milliseconds of a round trip, the last reported; 0: not measured
+	Millis uint64 `cbor:"2,keyasint"`           // that the timed bytes took; in a report 0: not measured
+	RTT    uint32 `cbor:"3,keyasint"`           // milliseconds of a round trip, the last reported; 0: not measured
+	Timed  uint64 `cbor:"4,keyasint,omitempty"` // bytes of which it is known how long they took; a report does not say it
 }
 
 // Limits of a report.
 const (
-	maxReport = 1 << 50 // bytes, and milliseconds
-	maxRTT    = 60_000
+	MaxReport = 1 << 50 // bytes, and milliseconds
+	MaxRTT    = 60_000
 )
 
-// Report adds what was measured since the last report. No more bytes count than the epoch has room for, which is what the
-// reported one committed to serve; the rest is dropped.
+// Report adds what was measured since the last report: bytes, and, unless that is 0, the time that they took. No more bytes
+// count than the epoch has room for, which is what the reported one committed to serve; the rest is dropped.
 func (l Link) Report(more Link, room uint64) (Link, error) {
-	if more.Bytes > maxReport || more.Millis > maxReport || more.RTT > maxRTT || more.Bytes > 0 && more.Millis == 0 {
+	if more.Bytes > MaxReport || more.Millis > MaxReport || more.RTT > MaxRTT {
 		return l, fmt.Errorf("%w: %d bytes in %d ms, %d ms away", ErrReport, more.Bytes, more.Millis, more.RTT)
 	}
-	if more.Bytes > 0 {
-		counted := min(more.Bytes, room)
+	counted := min(more.Bytes, room)
+	l.Bytes += counted
+	if counted > 0 && more.Millis > 0 {
 		high, low := bits.Mul64(more.Millis, counted)
 		took, _ := bits.Div64(high, low, more.Bytes) // counted is at most more.Bytes
-		l.Bytes += counted
+		l.Timed += counted
 		l.Millis += max(1, took)
 	}
 	if more.RTT > 0 {
@@ -39,12 +41,12 @@ func (l Link) Report(more Link, room uint64) (Link, error) {
 	return l, nil
 }
 
-// Rate is the measured speed in kbit/s; 0 if nothing was fetched.
+// Rate is the measured speed in kbit/s, at least 1; 0 if none was measured.
 func (l Link) Rate() uint64 {
-	if l.Millis == 0 {
+	if l.Timed == 0 || l.Millis == 0 {
 		return 0
 	}
-	return l.Bytes * 8 / l.Millis
+	return max(1, l.Timed*8/l.Millis)
 }
 
 // Median of values that are not zero: of an even number the lower of the two in the middle; 0 of none.
@@ -57,9 +59,61 @@ func Median[T uint32 | uint64](values []T) T {
 	return known[(len(known)-1)/2]
 }
 
-// Throttled reports whether what the peers of a participant measured in an epoch, in kbit/s, shows that it gives less than
-// half of the upload that it promised. Too few peers show nothing, and half of them must agree: one cannot accuse alone.
-func (p Participant) Throttled(params Params, measured []uint64) bool {
-	known := slices.DeleteFunc(slices.Clone(measured), func(v uint64) bool { return v == 0 })
-	return p.Tier != NoTier && uint32(len(known)) >= params.Witnesses && Median(known) < p.Hardware.Upload/2
+// Measured is the link of one participant to another.
+type Measured struct {
+	Of, By string // accounts: who was measured, and who says so
+	Link
+}
+
+// Speed is what one peer of a participant measured of it, and the most that it measured of anybody else; both in kbit/s.
+type Speed struct{ Rate, Best uint64 }
+
+// Speeds gathers the measured speeds of everybody, in the order of the links.
+func Speeds(links []Measured) map[string][]Speed {
+	type top struct {
+		of           string // who is the fastest
+		first, other uint64 // its rate, and that of the next
+	}
+	tops := map[string]top{} // by who measured
+	for _, l := range links {
+		switch t, rate := tops[l.By], l.Rate(); {
+		case rate > t.first:
+			tops[l.By] = top{l.Of, rate, t.first}
+		case rate > t.other:
+			t.other = rate
+			tops[l.By] = t
+		}
+	}
+	speeds := map[string][]Speed{}
+	for _, l := range links {
+		if l.Rate() == 0 {
+			continue
+		}
+		t := tops[l.By]
+		best := t.first
+		if t.of == l.Of {
+			best = t.other
+		}
+		speeds[l.Of] = append(speeds[l.Of], Speed{l.Rate(), best})
+	}
+	return speeds
+}
+
+// Throttled reports whether what the peers of a participant measured in an epoch shows that it gives less than half of the
+// upload that it promised. They fetch from it at the same time, so each may expect its part of that half, and whoever got
+// less from it, and not from others, finds it slow: who got no more from anybody cannot tell whose line is slow. More than
+// half of at least Params.Witnesses must find so: one cannot accuse alone.
+func (p Participant) Throttled(params Params, speeds []Speed) bool {
+	n := uint64(len(speeds))
+	if p.Tier == NoTier || n == 0 || n < uint64(params.Witnesses) {
+		return false
+	}
+	part := (p.Hardware.Upload/2 + n - 1) / n // kbit/s
+	slow := uint64(0)
+	for _, s := range speeds {
+		if s.Rate < part && s.Best >= part {
+			slow++
+		}
+	}
+	return 2*slow > n
 }

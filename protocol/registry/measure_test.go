@@ -234,24 +234,85 @@ func TestReports(t *testing.T) {
 	if l.Bytes != 1500 || l.Millis != 12 || l.Rate() != 1000 || l.RTT != 40 {
 		t.Errorf("%+v, %d kbit/s", l, l.Rate())
 	}
-	for _, bad := range []Link{{Bytes: 1}, {Bytes: maxReport + 1, Millis: 1}, {RTT: maxRTT + 1}} {
+	if l, err = l.Report(Link{Bytes: 500}, 500); err != nil || l.Bytes != 2000 || l.Rate() != 1000 {
+		t.Errorf("bytes that were not timed change the speed: %+v, %v", l, err)
+	}
+	if full, err := l.Report(Link{Bytes: 500, Millis: 1 << 40}, 0); err != nil || full != l {
+		t.Errorf("beyond what was committed: %+v, %v", full, err)
+	}
+	if slow, err := (Link{}).Report(Link{Bytes: 1000, Millis: 1 << 40}, 1000); err != nil || slow.Rate() != 1 {
+		t.Errorf("so slow that it counts for not measured: %+v, %v", slow, err)
+	}
+	for _, bad := range []Link{{Millis: MaxReport + 1}, {Bytes: MaxReport + 1, Millis: 1}, {RTT: MaxRTT + 1}} {
 		if _, err := l.Report(bad, 1<<60); !errors.Is(err, ErrReport) {
 			t.Errorf("%+v: %v", bad, err)
 		}
 	}
+}
+
+// measured is a link with a speed in kbit/s.
+func measured(of, by string, rate uint64) Measured {
+	return Measured{of, by, Link{Bytes: rate * 125, Timed: rate * 125, Millis: 1000}}
+}
+
+func TestSpeeds(t *testing.T) {
+	got := Speeds([]Measured{measured("a", "x", 50), measured("b", "x", 90), measured("c", "x", 70), measured("a", "y", 20), {"b", "y", Link{Bytes: 1000}}})
+	if want := "map[a:[{50 90} {20 0}] b:[{90 70}] c:[{70 90}]]"; fmt.Sprint(got) != want {
+		t.Errorf("%v, want %s", got, want)
+	}
+}
+
+// Three in four who measure share an upload of 1000 kbit/s, of which half must be there: 125 for each.
+func TestThrottled(t *testing.T) {
 	p := Participant{Tier: Bronze, Hardware: Hardware{Upload: 1000}}
 	params := Params{Witnesses: 3}
-	for _, c := range []struct {
-		measured []uint64
-		want     bool
-	}{{[]uint64{100, 100}, false}, {[]uint64{100, 100, 0}, false}, {[]uint64{100, 900, 900}, false}, {[]uint64{100, 499, 900}, true}, {[]uint64{100, 500, 900}, false}} {
-		if got := p.Throttled(params, c.measured); got != c.want {
-			t.Errorf("%v: %v", c.measured, got)
+	slow, fast, blind := Speed{124, 500}, Speed{125, 500}, Speed{100, 100}
+	for name, c := range map[string]struct {
+		speeds []Speed
+		want   bool
+	}{
+		"nobody measured it":                  {nil, false},
+		"too few":                             {[]Speed{slow, slow}, false},
+		"all":                                 {[]Speed{slow, slow, slow, slow}, true},
+		"most":                                {[]Speed{slow, fast, slow, slow}, true},
+		"one accuses":                         {[]Speed{{1, 1 << 40}, fast, fast, fast}, false},
+		"half accuse":                         {[]Speed{{1, 1 << 40}, {1, 1 << 40}, fast, fast}, false},
+		"it shares what it promised":          {[]Speed{fast, fast, fast, fast}, false},
+		"everything is slow for who measures": {[]Speed{blind, blind, slow, slow}, false},
+		"one defends it":                      {[]Speed{slow, slow, slow, {1 << 40, 500}}, true},
+	} {
+		if got := p.Throttled(params, c.speeds); got != c.want {
+			t.Errorf("%s: %v", name, got)
 		}
 	}
-	if (Participant{Hardware: Hardware{Upload: 1000}}).Throttled(params, []uint64{1, 1, 1}) {
+	if (Participant{Hardware: Hardware{Upload: 1000}}).Throttled(params, []Speed{slow, slow, slow, slow}) {
 		t.Error("who commits to nothing has promised nothing")
 	}
+	if (Participant{Tier: Bronze, Hardware: Hardware{Upload: 1 << 63}}).Throttled(params, []Speed{{1 << 62, 1 << 63}, {1 << 62, 1 << 63}, {1 << 62, 1 << 63}}) {
+		t.Error("a part of an upload overflows")
+	}
+}
+
+// Whatever half of those who measured a participant say, it is not found slow if the others got their part.
+func FuzzThrottled(f *testing.F) {
+	f.Add(uint64(5000), uint8(3), []byte{0, 255, 1})
+	f.Fuzz(func(t *testing.T, upload uint64, honest uint8, lies []byte) {
+		upload %= 1 << 40
+		lies = lies[:min(len(lies), int(honest))]
+		part := upload/2/max(1, uint64(len(lies))+uint64(honest)) + 1
+		var links []Measured
+		for i, lie := range lies {
+			by := fmt.Sprint("liar ", i)
+			links = append(links, measured("a", by, 1+uint64(lie)), measured("b", by, 1<<40))
+		}
+		for i := range honest {
+			links = append(links, measured("a", fmt.Sprint(i), part), measured("b", fmt.Sprint(i), 2*part))
+		}
+		p := Participant{Tier: Bronze, Hardware: Hardware{Upload: upload}}
+		if p.Throttled(Params{Witnesses: 1}, Speeds(links)["a"]) {
+			t.Fatalf("%d who lie and %d who do not find a peer slow", len(lies), honest)
+		}
+	})
 }
 
 func TestClusters(t *testing.T) {

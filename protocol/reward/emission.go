@@ -61,7 +61,7 @@ type Effort struct {
 	Uptime *registry.Uptime // nil: it committed to no tier
 	Flops  uint64           // of work that was verified and paid
 	Bytes  uint64           // that peers say they got from it, no more than it had to serve
-	Speeds []uint64         // kbit/s that each of them measured
+	Speeds []registry.Speed // that each of them measured
 }
 
 // Epoch is what settling an epoch needs to know.

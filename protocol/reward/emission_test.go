@@ -30,7 +30,7 @@ func efforts() Epoch {
 
 func TestSettleEpoch(t *testing.T) {
 	e := efforts()
-	e.Efforts[2].Speeds = []uint64{400}
+	e.Efforts[2].Speeds = []registry.Speed{{Rate: 400, Best: 500}}
 	got := map[string]uint64{}
 	s := SettleEpoch(e)
 	for i, r := range s.Receipts {
@@ -113,7 +113,7 @@ func FuzzSettleEpoch(f *testing.F) {
 				ID: fmt.Sprint("p", i), Stake: r.Uint64() >> r.IntN(64), Tier: registry.Tier(r.IntN(5)), Rate: r.Uint64() >> r.IntN(64), Jailed: r.IntN(5) == 0,
 				Hardware: registry.Hardware{Kind: registry.Kind(r.IntN(3)), Memory: r.Uint64N(1 << 18), Upload: r.Uint64N(1 << 20)},
 			}
-			effort := Effort{Participant: p, Flops: r.Uint64() >> r.IntN(64), Bytes: r.Uint64() >> r.IntN(64), Speeds: []uint64{r.Uint64N(1 << 20)}}
+			effort := Effort{Participant: p, Flops: r.Uint64() >> r.IntN(64), Bytes: r.Uint64() >> r.IntN(64), Speeds: []registry.Speed{{Rate: r.Uint64N(1 << 20), Best: r.Uint64N(1 << 20)}}}
 			if p.Tier != registry.NoTier {
 				effort.Uptime = &registry.Uptime{From: r.Int64N(400), Beats: r.Uint32N(12), Missed: r.Uint32N(4)}
 			}

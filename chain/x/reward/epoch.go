@@ -67,22 +67,16 @@ func (k *Keeper) settle(ctx context.Context, number int64, params registry.Param
 	)
 }
 
-// link is what one participant measured of another.
-type link struct {
-	of, by string
-	registry.Link
-}
-
-func (k *Keeper) measured(ctx context.Context) (all []link, err error) {
+func (k *Keeper) measured(ctx context.Context) (all []registry.Measured, err error) {
 	err = k.links.Walk(ctx, nil, func(key collections.Pair[string, string], l registry.Link) (bool, error) {
-		all = append(all, link{key.K1(), key.K2(), l})
+		all = append(all, registry.Measured{Of: key.K1(), By: key.K2(), Link: l})
 		return false, nil
 	})
 	return all, err
 }
 
 // efforts gathers what everybody did who committed, worked, served or was measured, in order of account.
-func (k *Keeper) efforts(ctx context.Context, links []link) ([]reward.Effort, error) {
+func (k *Keeper) efforts(ctx context.Context, links []registry.Measured) ([]reward.Effort, error) {
 	uptimes, err := k.registry.Uptimes(ctx)
 	if err != nil {
 		return nil, err
@@ -105,10 +99,11 @@ func (k *Keeper) efforts(ctx context.Context, links []link) ([]reward.Effort, er
 		return nil, err
 	}
 	for _, l := range links {
-		f := of(l.of)
-		f.Bytes += l.Bytes
-		f.Speeds = append(f.Speeds, l.Rate())
-		of(l.by)
+		of(l.Of).Bytes += l.Bytes
+		of(l.By)
+	}
+	for id, speeds := range registry.Speeds(links) { // into a map: the order does not matter
+		of(id).Speeds = speeds
 	}
 	var all []reward.Effort
 	for _, id := range slices.Sorted(maps.Keys(found)) {
@@ -156,15 +151,15 @@ const maxGrouped = 1024
 
 // group finds how far everybody is from who measured it, and who is close to whom: a pair is as far apart as the further of
 // the two measured.
-func group(efforts []reward.Effort, links []link, params registry.Params) (map[string]uint32, map[string]string) {
+func group(efforts []reward.Effort, links []registry.Measured, params registry.Params) (map[string]uint32, map[string]string) {
 	latency := map[string]uint32{}
 	measured, rtt := map[string][]uint32{}, map[registry.Pair]uint32{}
 	for _, l := range links {
 		if l.RTT == 0 {
 			continue
 		}
-		measured[l.of] = append(measured[l.of], l.RTT)
-		pair := registry.PairOf(l.of, l.by)
+		measured[l.Of] = append(measured[l.Of], l.RTT)
+		pair := registry.PairOf(l.Of, l.By)
 		rtt[pair] = max(rtt[pair], l.RTT)
 	}
 	for id, all := range measured { // into a map: the order does not matter
