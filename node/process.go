@@ -46,9 +46,10 @@ type process struct {
 	torch    *torch.Options // nil: it has no PyTorch
 	say      func(string)   // to the owner; may be nil
 
-	party  *party.Party           // once the job is here
-	keeper atomic.Pointer[keeper] // from then on
-	steps  *torch.Executor        // nil: the kernels take all steps
+	party  *party.Party              // once the job is here
+	keeper atomic.Pointer[keeper]    // from then on
+	state  atomic.Pointer[run.State] // of the run after the latest block that was seen; nil: none yet
+	steps  *torch.Executor           // nil: the kernels take all steps
 }
 
 // reply is what came of an action.
@@ -138,6 +139,7 @@ func (p *process) observe(ctx context.Context, height int64) (*role.Block, error
 	if err != nil || b == nil {
 		return nil, err
 	}
+	p.state.Store(&b.Run)
 	if p.party == nil {
 		err = p.open(ctx, b.Run)
 	}

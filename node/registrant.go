@@ -11,6 +11,7 @@ import (
 	"github.com/starling-network/starling/protocol/registry"
 	"github.com/starling-network/starling/role"
 	"github.com/starling-network/starling/role/registrant"
+	"github.com/starling-network/starling/role/reporter"
 )
 
 // registration is what a service owes the registry beside its runs. Its step function is told of blocks and of what came of
@@ -18,6 +19,7 @@ import (
 type registration struct {
 	*service
 	step  *registrant.Registrant
+	about *reporter.Reporter // the members of its runs
 	ended chan settled
 	last  client.Block
 	pace  time.Duration // between the last two blocks
@@ -32,7 +34,8 @@ type settled struct {
 
 func newRegistration(s *service) *registration {
 	return &registration{
-		service: s, step: registrant.New(s.chain.Address(), s.Measure && !s.Verifies), ended: make(chan settled),
+		service: s, step: registrant.New(s.chain.Address(), s.Measure && !s.Verifies), about: reporter.New(s.chain.Address(), reporter.Least),
+		ended: make(chan settled),
 	}
 }
 
@@ -70,7 +73,11 @@ func (r *registration) block(ctx context.Context, b client.Block) {
 	}
 	r.mu.Lock()
 	v.Busy = len(r.runs) > 0 || r.drains || r.pace == 0
+	runs := r.states()
 	r.mu.Unlock()
+	if r.about.Due(b.Height, v.Params.EpochBlocks, runs) {
+		r.report(ctx, runs)
+	}
 	longest := min(gaugeTime, time.Duration(v.Params.MeasureBlocks)*r.pace/8)
 	for _, a := range r.step.Block(v) {
 		r.working.Go(func() {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/starling-network/starling/network/blob"
+	"github.com/starling-network/starling/network/tally"
 )
 
 // Link is how a machine is connected.
@@ -45,6 +46,8 @@ func (w *World) transfer(from, to *process, bytes int) error {
 	begin := max(from.sending, w.clock.now)
 	sent := begin + over(bytes, from.link.Up)
 	from.sending = sent
+	line, peer := to.line, to.deliveredBy(from)
+	line.Begin(peer, w.clock.now)
 	if err := w.clock.sleep(begin - w.clock.now); err != nil {
 		return err
 	}
@@ -55,7 +58,21 @@ func (w *World) transfer(from, to *process, bytes int) error {
 	} else {
 		to.usage.Received += uint64(bytes)
 	}
-	return w.clock.sleep(max(sent, to.receiving) - w.clock.now + from.link.delay(w.random, 0))
+	late := from.link.delay(w.random, 0)
+	if err := w.clock.sleep(max(sent, to.receiving) - w.clock.now); err != nil {
+		return err
+	}
+	line.Add(peer, bytes)
+	line.End(peer, w.clock.now, 0)
+	return w.clock.sleep(late)
+}
+
+// deliveredBy is the measurement of what another party delivers.
+func (p *process) deliveredBy(from *process) *tally.Peer {
+	if p.delivered[from.name] == nil {
+		p.delivered[from.name] = &tally.Peer{}
+	}
+	return p.delivered[from.name]
 }
 
 // fetch gets a blob from the own store or from the first holder that has it, and keeps it.

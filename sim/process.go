@@ -13,12 +13,14 @@ import (
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/client"
 	"github.com/starling-network/starling/network/blob"
+	"github.com/starling-network/starling/network/tally"
 	"github.com/starling-network/starling/protocol/run"
 	"github.com/starling-network/starling/role"
 	"github.com/starling-network/starling/role/adversary"
 	"github.com/starling-network/starling/role/engine"
 	"github.com/starling-network/starling/role/party"
 	"github.com/starling-network/starling/role/registrant"
+	"github.com/starling-network/starling/role/reporter"
 	"github.com/starling-network/starling/role/verifier"
 	"github.com/starling-network/starling/role/worker"
 )
@@ -55,6 +57,9 @@ type process struct {
 	departed bool // nothing was left to do in the run
 
 	registrant *registrant.Registrant        // nil: until the first block after its start
+	reporter   *reporter.Reporter            // since its start
+	line       *tally.Line                   // and what came over it since then
+	delivered  map[string]*tally.Peer        // by name
 	drains     bool                          // it takes on nothing new
 	stops      map[string]context.CancelFunc // of the actions under way
 	routines   []*routine
@@ -78,7 +83,8 @@ func address(name string) string { return "/sim/" + name }
 // boot forgets all that a process has in memory.
 func (p *process) boot() {
 	p.synced, p.party, p.opening, p.departed, p.stops = false, nil, false, false, map[string]context.CancelFunc{}
-	p.registrant = nil
+	p.registrant, p.reporter = nil, reporter.New(p.key.Address(), leastReport)
+	p.line, p.delivered = &tally.Line{Any: true}, map[string]*tally.Peer{}
 	p.busy, p.waiting = false, nil
 	p.ctx, p.cancel = context.WithCancel(context.Background())
 	switch p.role {
@@ -134,6 +140,9 @@ func (p *process) block(height int64) {
 	b, err := p.chain.Observe(p.ctx, height)
 	if err != nil {
 		p.world.fail(fmt.Errorf("sim: %s cannot follow the chain: %w", p.name, err))
+	}
+	if b != nil && p.world.config.Registers {
+		p.spawn(func(ctx context.Context) { p.world.must(p.report(ctx, height, b.Run)) })
 	}
 	if id := p.key.Address(); b != nil && p.departed && !p.drains && !b.Run.Gone(id) {
 		p.boot() // it is taken in again

@@ -10,8 +10,11 @@ import (
 	"github.com/starling-network/starling/client"
 	"github.com/starling-network/starling/compute/gauge"
 	"github.com/starling-network/starling/protocol/registry"
+	"github.com/starling-network/starling/protocol/run"
 	"github.com/starling-network/starling/role"
+	"github.com/starling-network/starling/role/adversary"
 	"github.com/starling-network/starling/role/registrant"
+	"github.com/starling-network/starling/role/reporter"
 )
 
 // register does after a block what the participant owes the registry.
@@ -59,3 +62,37 @@ func (p *process) gaugeSteps() uint32 {
 
 // processorRate is what a machine that is not measured computes, in operations a second.
 const processorRate = 1_000_000_000
+
+// leastReport is how many bytes of a peer are worth a report: the models of a simulation are small.
+const leastReport = 1 << 10
+
+// report says on the chain what the participant measured of the others in its run.
+func (p *process) report(ctx context.Context, height int64, s run.State) error {
+	params, err := p.chain.RegistryParams(ctx)
+	if err != nil {
+		return err
+	}
+	v := reporter.View{Runs: []run.State{s}}
+	if !p.reporter.Due(height, params.EpochBlocks, v.Runs) {
+		return nil
+	}
+	if v.Participants, err = p.chain.Participants(ctx); err != nil {
+		return err
+	}
+	for name, peer := range p.delivered { // in any order: the role puts them into one
+		r, trip := p.line.Read(peer), p.link.Latency+p.world.at[address(name)].link.Latency
+		v.Readings = append(v.Readings, reporter.Reading{
+			Peer: name, Bytes: r.Bytes, Timed: r.Timed, Micros: uint64(r.Waited.Microseconds()), RTT: uint32(trip.Milliseconds()),
+		})
+	}
+	lies, _ := p.act.(adversary.Reports)
+	for _, a := range p.reporter.Report(v) {
+		if lies != nil {
+			a = lies.Report(a)
+		}
+		p.spawn(func(ctx context.Context) {
+			p.world.trace("reports", p.name, a.Key(), p.chain.ReportPeer(ctx, a.Job, a.Peer, a.Link))
+		})
+	}
+	return nil
+}

@@ -49,7 +49,7 @@ type Config struct {
 	Faults     []Fault // of machines and links
 	Comes      []Newcomer
 	Goes       map[string]time.Duration // who drains from when on
-	Registers  bool                     // heartbeats are sent and machines measured
+	Registers  bool                     // heartbeats are sent, machines measured and peers reported
 	MaxBlocks  int64                    // after which the run counts as stuck
 	Log        func(line string)        // nil: nowhere
 

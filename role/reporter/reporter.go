@@ -1,0 +1,162 @@
+// Package reporter is what a member of runs tells the network about the others: what it fetched from each, how fast that came,
+// and how far away it is. An epoch pays for bytes that are so acknowledged, and slashes who gives less than it promised.
+//
+// It is a step function like the other roles. What a report counts for, and how many it takes to find somebody slow, is decided
+// by protocol/registry; package network/tally measures.
+package reporter
+
+import (
+	"cmp"
+	"encoding/binary"
+	"fmt"
+	"maps"
+	"math"
+	"math/bits"
+	"slices"
+
+	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/protocol/registry"
+	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/role"
+)
+
+const (
+	turns = 12 // of an epoch: in each of them it reports once
+	most  = 8  // peers that it reports about at once: those that gave it the most
+)
+
+// Least is how many bytes of a real peer are worth a report.
+const Least = 1 << 20
+
+// Reading is what was measured of a peer since the process began.
+type Reading struct {
+	Peer   string // its ID among the hosts
+	Bytes  uint64 // that it delivered
+	Timed  uint64 // of them, those that came in waits long enough to measure the way
+	Micros uint64 // microseconds that the timed ones took
+	RTT    uint32 // milliseconds of a round trip; 0: not known
+}
+
+// View is what a report is made of.
+type View struct {
+	Runs         []run.State // in which the process works
+	Participants []registry.Participant
+	Readings     []Reading
+}
+
+// Report says what was fetched from another member of a run since the last report about it.
+type Report struct {
+	Job, Peer string // the peer's account
+	Link      registry.Link
+}
+
+// Key implements role.Action.
+func (a Report) Key() string { return fmt.Sprintf("acknowledge %s %s", a.Job, a.Peer) }
+
+var _ role.Action = Report{}
+
+// Reporter reports for one account. What it has said it does not say again, whatever became of that: the next report is about
+// other bytes.
+type Reporter struct {
+	id      string
+	least   uint64
+	phase   uint64
+	begun   bool
+	turn    int64
+	settled map[string]bool    // runs after whose last round it has reported
+	told    map[string]Reading // by account: what the reports were about so far
+}
+
+// New returns the reporter of an account, which reports about peers that gave it at least so many bytes.
+func New(id string, least uint64) *Reporter {
+	digest := canon.Sum("starling/reporter/phase", []byte(id))
+	return &Reporter{
+		id: id, least: max(1, least), phase: binary.BigEndian.Uint64(digest[:]), settled: map[string]bool{}, told: map[string]Reading{},
+	}
+}
+
+// Due reports whether it is time to report after a block, for which it is called once: when a twelfth of an epoch has passed, at
+// blocks that differ from account to account, and after the last round of a run, the members of which cannot report about each
+// other when it is over.
+func (r *Reporter) Due(height, epochBlocks int64, runs []run.State) bool {
+	interval := max(1, epochBlocks/turns)
+	turn := (height + int64(r.phase%uint64(interval))) / interval
+	due := r.begun && turn != r.turn
+	r.begun, r.turn = true, turn
+	settles := map[string]bool{}
+	for _, s := range runs {
+		if s.Phase == run.Settle {
+			settles[s.Terms.Job] = true
+			due = due || !r.settled[s.Terms.Job]
+		}
+	}
+	r.settled = settles
+	return due
+}
+
+// Report returns what is to be said, about who gave the most first.
+func (r *Reporter) Report(v View) (reports []Report) {
+	jobs, readings := r.members(v.Runs), map[string]Reading{}
+	for _, reading := range v.Readings {
+		readings[reading.Peer] = reading
+	}
+	fresh := map[string]Reading{} // by account
+	for _, p := range v.Participants {
+		now, measured := readings[p.PeerID]
+		if _, member := jobs[p.ID]; !member || !measured {
+			continue
+		}
+		if since := now.since(r.told[p.ID]); since.Bytes >= r.least {
+			fresh[p.ID] = since
+		}
+	}
+	accounts := slices.SortedFunc(maps.Keys(fresh), func(a, b string) int {
+		return cmp.Or(cmp.Compare(fresh[b].Bytes, fresh[a].Bytes), cmp.Compare(a, b))
+	})
+	for _, id := range accounts[:min(len(accounts), most)] {
+		reports = append(reports, Report{jobs[id], id, fresh[id].link(r.least)})
+		r.told[id] = readings[fresh[id].Peer]
+	}
+	return reports
+}
+
+// members are the others in runs that go on, each with the first of its runs.
+func (r *Reporter) members(runs []run.State) map[string]string {
+	jobs := map[string]string{}
+	for _, s := range runs {
+		if _, member := s.Member(r.id); !member || s.Phase == run.Done || s.Phase == run.Halted {
+			continue
+		}
+		for _, m := range s.Members {
+			if job, known := jobs[m.ID]; m.ID != r.id && (!known || s.Terms.Job < job) {
+				jobs[m.ID] = s.Terms.Job
+			}
+		}
+	}
+	return jobs
+}
+
+// since is what was measured after an earlier reading. One of another host, or of more than there is now, because what was
+// measured then was forgotten, is no earlier one.
+func (r Reading) since(before Reading) Reading {
+	if before.Peer == r.Peer && before.Bytes <= r.Bytes && before.Timed <= r.Timed && before.Micros <= r.Micros {
+		r.Bytes, r.Timed, r.Micros = r.Bytes-before.Bytes, r.Timed-before.Timed, r.Micros-before.Micros
+	}
+	return r
+}
+
+// link is a reading as the registry takes it. If enough of the bytes were timed, all of them count as fast as those.
+func (r Reading) link(least uint64) registry.Link {
+	l := registry.Link{Bytes: min(r.Bytes, registry.MaxReport), RTT: min(r.RTT, registry.MaxRTT)}
+	if r.Timed < least || r.Micros == 0 {
+		return l
+	}
+	const milli = 1000
+	high, low := bits.Mul64(r.Micros, l.Bytes)
+	if high >= r.Timed {
+		high, low = 0, math.MaxUint64 // longer than may be said
+	}
+	micros, _ := bits.Div64(high, low, r.Timed)
+	l.Millis = min(max(1, micros/milli), registry.MaxReport)
+	return l
+}

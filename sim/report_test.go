@@ -1,0 +1,125 @@
+package sim
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	cmttypes "github.com/cometbft/cometbft/types"
+
+	"github.com/starling-network/starling/chain/adapter"
+	chainregistry "github.com/starling-network/starling/chain/x/registry"
+	"github.com/starling-network/starling/protocol/registry"
+	"github.com/starling-network/starling/protocol/reward"
+	"github.com/starling-network/starling/role/adversary"
+)
+
+// brief gives a chain short epochs from its first block on.
+func brief(doc *cmttypes.GenesisDoc) error {
+	p := rules()
+	p.Witnesses = registry.DefaultParams().Witnesses
+	value, err := adapter.Record[registry.Params]().EncodeJSON(p)
+	if err != nil {
+		return err
+	}
+	var state, module map[string]json.RawMessage
+	if err := json.Unmarshal(doc.AppState, &state); err != nil {
+		return err
+	}
+	if err := json.Unmarshal(state[chainregistry.Name], &module); err != nil {
+		return err
+	}
+	module["params"] = json.RawMessage(`[{"key":"item","value":` + string(value) + `}]`)
+	if state[chainregistry.Name], err = json.Marshal(module); err != nil {
+		return err
+	}
+	doc.AppState, err = json.Marshal(state)
+	return err
+}
+
+// Six machines promise the same upload. What the others report acknowledges the bytes of every worker, and slashes the one whose
+// line is much narrower, with a receipt that says so. One who lies about a fast peer changes nothing; more than half of its
+// peers would.
+func TestReports(t *testing.T) {
+	const defamed, narrow = "worker-0", "worker-3"
+	for name, c := range map[string]struct {
+		liars, slashed []string
+	}{
+		"one lies": {[]string{"worker-2"}, []string{narrow}},
+		"most lie": {[]string{"worker-1", "worker-2", "verifier-0"}, []string{defamed, narrow}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			lies := 0
+			w := reporting(t, defamed, narrow, c.liars, func(line string) {
+				if strings.Contains(line, " reports ") && strings.HasSuffix(line, keyOf(defamed).Address()+" <nil>") &&
+					slices.ContainsFunc(c.liars, func(liar string) bool { return strings.Contains(line, " "+liar+" ") }) {
+					lies++
+				}
+			})
+			if lies < len(c.liars) {
+				t.Errorf("%d lies were told by %d", lies, len(c.liars))
+			}
+			var slashed []string
+			for _, who := range w.config.Names() {
+				bytes := uint64(0)
+				for _, r := range must(w.Chain().Earnings(t.Context(), keyOf(who).Address()))(t) {
+					switch {
+					case r.Kind == reward.Bandwidth:
+						bytes += r.Part
+					case r.Kind != reward.Slash:
+					case r.Reason != reward.Throttled || r.Amount == 0 || !strings.Contains(reward.Explain(r), "less than half of the upload that it promises"):
+						t.Errorf("%s: %s", who, reward.Explain(r))
+					case !slices.Contains(slashed, who):
+						slashed = append(slashed, who)
+					}
+				}
+				if strings.HasPrefix(who, "worker") && bytes == 0 {
+					t.Errorf("nobody acknowledges what %s gave", who)
+				}
+			}
+			if !slices.Equal(slashed, c.slashed) {
+				t.Errorf("slashed are %v, want %v", slashed, c.slashed)
+			}
+		})
+	}
+}
+
+// reporting plays a run until the first whole epoch is over.
+func reporting(t *testing.T, defamed, narrow string, liars []string, log func(line string)) *World {
+	c := churning(t)
+	c.genesis, c.Registers, c.Log = brief, true, log
+	c.Machines, c.Acts = map[string]Machine{}, map[string]adversary.Act{}
+	for _, name := range c.Names() {
+		m := Machine{
+			Link: Link{Latency: 20 * time.Millisecond, Up: 8 * megabit, Down: 8 * megabit}, Unit: 7 * time.Second,
+			Tier: registry.Bronze, Hardware: registry.Hardware{Memory: 8 << 10, Upload: 8000},
+		}
+		if name == narrow {
+			m.Link.Up /= 50
+		}
+		c.Machines[name] = m
+	}
+	for _, name := range liars {
+		c.Acts[name] = adversary.Defames{Peer: keyOf(defamed).Address()}
+	}
+	settled := 2 * rules().EpochBlocks
+	w := must(New(c, Money{}, &Lineage{Honest: true}, ending(settled)))(t)
+	if _, err := w.Play(); err != nil {
+		t.Fatal(err)
+	}
+	if w.Height() < settled {
+		t.Fatalf("the run is over after %d blocks", w.Height())
+	}
+	return w
+}
+
+// ending is the height at which a world ends.
+type ending int64
+
+// Block implements Checker.
+func (e ending) Block(w *World) error { w.over = w.over || w.Height() >= int64(e); return nil }
+
+// End implements Checker.
+func (ending) End(*World) error { return nil }
