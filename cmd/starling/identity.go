@@ -135,7 +135,7 @@ With -o json: {"home","operator","node","phrase"}, the phrase only when it is as
 				id.Phrase = keys.Phrase
 			}
 			if c.form.Machine() {
-				return c.form.Print(os.Stdout, id)
+				return c.form.Print(os.Stdout, terminal.One(id, id.Operator))
 			}
 			fmt.Printf("operator  %s\nnode      %s\n", id.Operator, id.Node)
 			printPhrase(id.Phrase, "starling validator identity HOME --restore")
