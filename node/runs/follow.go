@@ -205,6 +205,12 @@ func setMetric(m *api.Metric, key string, value []byte) (ok bool) {
 		m.EvalLoss = &x
 	case "learning_rate":
 		m.LearningRate = real()
+	case "grad_norm":
+		x := real()
+		m.GradNorm = &x
+	case "agreement":
+		x := real()
+		m.Agreement = &x
 	case "tokens":
 		m.Tokens = integer(64)
 	case "tokens_per_second":
