@@ -401,6 +401,29 @@ func (n *newborn) Status(ctx context.Context) (*ctypes.ResultStatus, error) {
 	return status, err
 }
 
+// hasty is a validator that has a block which its application has not executed.
+type hasty struct{ rpcclient.Client }
+
+func (h hasty) Status(ctx context.Context) (*ctypes.ResultStatus, error) {
+	status, err := h.Client.Status(ctx)
+	if err == nil {
+		status.SyncInfo.LatestBlockHeight += 1000
+	}
+	return status, err
+}
+
+// The head of the chain is a block whose state can be asked for.
+func TestHeadHasAState(t *testing.T) {
+	n := start(t, "consumer")
+	c := client.New(hasty{n.validator.Client()}, key("consumer"))
+	defer c.Close()
+	n.must(c.Ready(n.ctx))
+	head, err := c.Head(n.ctx)
+	n.must(err)
+	_, err = c.At(head.Height).Books(n.ctx)
+	n.must(err)
+}
+
 // Who comes to a network before its first block waits for one.
 func TestReady(t *testing.T) {
 	n := start(t, "consumer")

@@ -15,8 +15,8 @@ import (
 // Head is where a validator's copy of the chain stands, and what the validator is.
 type Head struct {
 	ChainID    string
-	Height     int64
-	Time       time.Time // of the block, as the validators agreed on it
+	Height     int64     // of the last block whose state can be asked for
+	Time       time.Time // of the last block, as the validators agreed on it: that one, or one that is being executed
 	CatchingUp bool      // the validator is behind the others
 	NodeID     string
 	Power      int64  // of the validator in consensus; 0: it does not vote
@@ -37,7 +37,7 @@ func (c *Client) Head(ctx context.Context) (Head, error) {
 		return Head{}, fmt.Errorf("client: %w", err)
 	}
 	h := Head{
-		ChainID: s.NodeInfo.Network, Height: s.SyncInfo.LatestBlockHeight, Time: s.SyncInfo.LatestBlockTime, CatchingUp: s.SyncInfo.CatchingUp,
+		ChainID: s.NodeInfo.Network, Height: min(s.SyncInfo.LatestBlockHeight, info.Response.LastBlockHeight), Time: s.SyncInfo.LatestBlockTime, CatchingUp: s.SyncInfo.CatchingUp,
 		NodeID: string(s.NodeInfo.ID()), Power: s.ValidatorInfo.VotingPower, Address: s.ValidatorInfo.Address.String(),
 		Consensus: sdk.ConsAddress(s.ValidatorInfo.Address).String(), App: info.Response.Version,
 	}
