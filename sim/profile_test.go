@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"testing"
 	"time"
+
+	"github.com/starling-network/starling/network/tally"
 )
 
 func TestParseLink(t *testing.T) {
@@ -25,7 +27,9 @@ func TestParseLink(t *testing.T) {
 // A machine sends one blob after the other, and receives so.
 func TestTransfersWaitForOneAnother(t *testing.T) {
 	w := &World{random: rand.New(rand.NewPCG(1, 1))}
-	machine := func(up, down float64) *process { return &process{link: Link{Up: up, Down: down}} }
+	machine := func(up, down float64) *process {
+		return &process{link: Link{Up: up, Down: down}, line: &tally.Line{}, delivered: map[string]*tally.Peer{}}
+	}
 	a, b, c, d := machine(100, 100), machine(1000, 50), machine(1000, 1000), machine(1000, 1000)
 	over := 0
 	for i, x := range []struct {
