@@ -92,7 +92,7 @@ export function map(members, audited, disputes) {
   const edges = workers.filter(m => m.units).map(m => line([cx, cy], place.get(m.id)))
     .concat(checks.filter(a => place.has(a.verifier) && place.has(a.worker)).map(a => line(place.get(a.verifier), place.get(a.worker), lied(a) ? '.audit.fault' : '.audit', 1 + 3 * (a.audits ?? 0) / most,
       a.audits ? `${plural(a.audits, 'audit')}${a.failed ? `, ${count(a.failed)} found a fault` : ''}` : 'a dispute')));
-  return h('svg.map', { viewBox: `0 0 ${width} ${height}`, role: 'img', 'aria-label': `${plural(workers.length, 'worker')} and ${plural(verifiers.length, 'verifier')}${faults.length ? `; ${plural(new Set(faults.map(f => f[1])).size, 'worker')} was found wrong` : ''}` },
+  return h('svg.map', { viewBox: `0 0 ${width} ${height}`, role: 'img', 'aria-label': `${plural(workers.length, 'worker')} and ${plural(verifiers.length, 'verifier')}${faults.length ? `; ${plural(new Set(faults.map(f => f.worker)).size, 'worker')} was found wrong` : ''}` },
     edges, h('circle.fill-g', { cx, cy, r: 11 }), h('text', { x: cx, y: cy + 26, 'text-anchor': 'middle' }, 'consumer'),
     workers.concat(verifiers).map(m => {
       const [x, y] = place.get(m.id), r = m.role === 'worker' ? 7 + 13 * Math.sqrt(m.units / units) : 10, below = y >= cy - 1;
