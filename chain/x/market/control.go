@@ -125,9 +125,11 @@ func (k *Keeper) Hold(ctx context.Context, s run.State, env run.Env) (run.Env, e
 	if err != nil {
 		return env, err
 	}
-	params, err := k.Params(ctx)
-	if err != nil {
-		return env, err
+	var params rules.Params
+	if job.Paused > 0 || job.Short > 0 {
+		if params, err = k.Params(ctx); err != nil {
+			return env, err
+		}
 	}
 	was := job
 	if job.Paused > 0 && env.Height > job.Paused+params.PauseBlocks {
