@@ -100,8 +100,8 @@ func (s *Server) health(r *http.Request) (any, error) {
 		h.Checks = append(h.Checks, s.roomCheck())
 	}
 	if s.Network != nil {
-		h.Checks = append(h.Checks, s.networkCheck(r))
-		if n, err := s.overview(r); err == nil {
+		n, err := s.overview(r)
+		if h.Checks = append(h.Checks, follows(n, err)); err == nil {
 			h.Checks = append(h.Checks, chainChecks(n, time.Now())...)
 		}
 	}
@@ -156,9 +156,11 @@ func chainChecks(n api.Network, now time.Time) []api.HealthCheck {
 	}
 }
 
-func (s *Server) networkCheck(r *http.Request) api.HealthCheck {
+func (s *Server) networkCheck(r *http.Request) api.HealthCheck { return follows(s.overview(r)) }
+
+// follows says whether a validator answered, and is up to date.
+func follows(n api.Network, err error) api.HealthCheck {
 	c := api.HealthCheck{Name: "network"}
-	n, err := s.overview(r)
 	switch {
 	case err != nil:
 		c.Text = "the validator does not answer"
