@@ -231,12 +231,12 @@ func (l *Library) Log(_ context.Context, id string, from int64, limit int) (api.
 	if err != nil {
 		return api.Log{}, err
 	}
-	return tail(filepath.Join(f.path, fileLog), from, limit)
+	return Tail(filepath.Join(f.path, fileLog), from, limit)
 }
 
-// tail reads whole lines of a file from an offset; a negative one counts from its end. The first line is left out where it
-// was cut.
-func tail(path string, from int64, limit int) (api.Log, error) {
+// Tail reads whole lines of a file from an offset, of at most so many bytes; a negative one counts from its end. The first line is
+// left out where it was cut. A file that is missing has no lines.
+func Tail(path string, from int64, limit int) (api.Log, error) {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return api.Log{Lines: []string{}}, nil

@@ -252,7 +252,7 @@ func TestLog(t *testing.T) {
 		{0, 1000, []string{"first", "second", "third"}, 19}, {-12, 1000, []string{"third"}, 19}, {-1 << 62, 1000, []string{"first", "second", "third"}, 19}, {6, 8, []string{"second"}, 13},
 		{19, 1000, []string{}, 19}, {1 << 40, 1000, []string{}, 22}, {0, 3, []string{"fir"}, 3}, {math.MinInt64, 6, []string{"first"}, 6},
 	} {
-		got, err := tail(path, c.from, c.limit)
+		got, err := Tail(path, c.from, c.limit)
 		if err != nil || !cmp.Equal(got.Lines, c.lines) || got.To != c.to || got.Size != 22 {
 			t.Errorf("from %d: %+v %v", c.from, got, err)
 		}
