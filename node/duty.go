@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"path/filepath"
 
-	"github.com/starling-network/starling/chain"
 	"github.com/starling-network/starling/client"
 )
 
@@ -81,11 +80,11 @@ func AskValidatorEarnings(ctx context.Context, dir string) (*ValidatorEarnings, 
 		return nil, err
 	}
 	defer c.Close()
-	keys, err := chain.MakeKeys(dir) // it has them
+	keys, err := ReadValidatorKeys(dir)
 	if err != nil {
 		return nil, err
 	}
-	e := &ValidatorEarnings{Account: client.NewKey(keys.Operator).Address()}
+	e := &ValidatorEarnings{Account: keys.Operator}
 	r, err := c.Rewards(ctx, e.Account)
 	if errors.Is(err, client.ErrNotFound) {
 		return nil, fmt.Errorf("%w: %s", ErrNoBond, e.Account)

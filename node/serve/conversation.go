@@ -35,11 +35,12 @@ func (c *Conversation) Say(ctx context.Context, text string, emit func(piece str
 		if r.Prompt, r.Stops, err = c.engine.Prompt(r.Model, append(c.system[:len(c.system):len(c.system)], c.messages...)); err != nil {
 			return "", openai.Result{}, err
 		}
-		if len(c.messages) > 1 && len(c.engine.tok.Encode(r.Prompt))+r.Max > c.engine.context {
+		prompt := len(c.engine.tok.Encode(r.Prompt)) // tokens
+		if len(c.messages) > 1 && prompt+r.Max > c.engine.context {
 			c.messages = c.messages[min(2, len(c.messages)-1):] // a turn and its answer
 			continue
 		}
-		r.Max = max(1, min(r.Max, c.engine.context-len(c.engine.tok.Encode(r.Prompt))))
+		r.Max = max(1, min(r.Max, c.engine.context-prompt))
 		var answer strings.Builder
 		made, err := c.engine.Generate(ctx, r, func(p openai.Piece) error {
 			answer.WriteString(p.Text)
