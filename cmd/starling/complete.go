@@ -78,7 +78,7 @@ var argumentCompletions = map[string]completion{
 var flagCompletions = map[string]completion{
 	"output": among(formNames), "home": folders, "dir": folders, "out": runFolders, "job": files("yaml", "yml"), "config": files("yaml", "yml"),
 	"set": settings, "format": among(func() []string { return exportFormats }), "preset": among(presetNames),
-	"link": among(func() []string { return []string{"lan", "metro", "home", "bad", "global", "up="} }), "act": acts,
+	"link": among(linkNames), "act": acts,
 }
 
 func among(words func() []string) completion {
@@ -211,6 +211,14 @@ func formNames() (names []string) {
 		names = append(names, string(f))
 	}
 	return names
+}
+
+// linkNames are the links that have names, and how one that is described begins.
+func linkNames() (names []string) {
+	for _, p := range profiles() {
+		names = append(names, p.Name)
+	}
+	return append(names, "up=")
 }
 
 func templateNames() (names []string) {

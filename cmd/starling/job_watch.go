@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -51,10 +52,7 @@ With -o jsonl or json: one object a line for each change, {"job":JOB,"metrics":[
 				}
 			}
 			if j.State != "done" {
-				e := &terminal.Problem{Code: "JOB_" + map[string]string{"failed": "FAILED", "halted": "HALTED"}[j.State], What: fmt.Sprintf("the job %s is %s", j.ID, j.State)}
-				if j.State == "stopped" {
-					e.Code = "JOB_STOPPED"
-				}
+				e := &terminal.Problem{Code: "JOB_" + strings.ToUpper(j.State), What: fmt.Sprintf("the job %s is %s", j.ID, j.State)}
 				if j.Reason != nil {
 					e.Why, e.Fix = j.Reason.Text, j.Reason.Next
 				}
@@ -142,17 +140,13 @@ With -o json: {"lines":[TEXT],"from","to","size"}, offsets in bytes; with -o jso
 				return err
 			}
 			defer a.close()
-			if !follow && c.form.Machine() && c.form != terminal.JSONL {
-				l, err := a.Log(cmd.Context(), j.ID, -tail)
-				if err != nil {
-					return askError(err)
-				}
-				return c.form.Print(os.Stdout, terminal.One(l, ""))
-			}
 			if !follow {
 				l, err := a.Log(cmd.Context(), j.ID, -tail)
-				if err != nil {
+				switch {
+				case err != nil:
 					return askError(err)
+				case c.form.Machine() && c.form != terminal.JSONL:
+					return c.form.Print(os.Stdout, terminal.One(l, ""))
 				}
 				return c.printLines(l.Lines)
 			}

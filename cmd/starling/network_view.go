@@ -32,14 +32,7 @@ func netCommand[T any](c *cli, use, short, long, example, key string, ask func(c
 			if err != nil {
 				return err
 			}
-			if c.form.Machine() {
-				return c.form.Print(os.Stdout, terminal.Items(key, all, name))
-			}
-			w := terminal.NewColumns(os.Stdout, c.form, titles...)
-			for _, x := range all {
-				w.Row(row(x)...)
-			}
-			return w.Flush()
+			return printList(c.form, key, all, name, titles, row)
 		},
 	}
 	t.flags(cmd)

@@ -22,17 +22,21 @@ func listCommand[T any](c *cli, use, short, long, example, key string, known fun
 	return &cobra.Command{
 		Use: use, Short: short, Long: long, Example: example, Args: exactly(),
 		RunE: func(*cobra.Command, []string) error {
-			all := known()
-			if c.form.Machine() {
-				return c.form.Print(os.Stdout, terminal.Items(key, all, name))
-			}
-			w := terminal.NewColumns(os.Stdout, c.form, titles...)
-			for _, x := range all {
-				w.Row(row(x)...)
-			}
-			return w.Flush()
+			return printList(c.form, key, known(), name, titles, row)
 		},
 	}
+}
+
+// printList prints a list in any form: to programs as an object with the list under a key, to people as a table.
+func printList[T any](f terminal.Form, key string, all []T, name func(T) string, titles []string, row func(T) []any) error {
+	if f.Machine() {
+		return f.Print(os.Stdout, terminal.Items(key, all, name))
+	}
+	w := terminal.NewColumns(os.Stdout, f, titles...)
+	for _, x := range all {
+		w.Row(row(x)...)
+	}
+	return w.Flush()
 }
 
 // method is a strategy as a method of a job file stands for it.

@@ -34,7 +34,7 @@ func (c *Columns) Row(cells ...any) {
 	var shown []string
 	for i, cell := range cells {
 		if !c.hide[i] {
-			shown = append(shown, cmp.Or(printable(fmt.Sprint(cell)), "-"))
+			shown = append(shown, cmp.Or(Printable(fmt.Sprint(cell)), "-"))
 		}
 	}
 	fmt.Fprintln(c.w, strings.Join(shown, "\t"))

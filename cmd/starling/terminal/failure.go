@@ -91,10 +91,10 @@ func PrintError(w io.Writer, err error, asJSON bool) error {
 		if p.Place != "" {
 			what = p.Place + ": " + what
 		}
-		fmt.Fprintf(&b, "error: %s\n", printable(what))
+		fmt.Fprintf(&b, "error: %s\n", Printable(what))
 		for _, part := range []struct{ name, text string }{{"why", p.Why}, {"fix", p.Fix}, {"code", p.Code}} {
 			if part.text != "" && part.text != codeUnknown {
-				fmt.Fprintf(&b, "  %s: %s\n", part.name, printable(part.text))
+				fmt.Fprintf(&b, "  %s: %s\n", part.name, Printable(part.text))
 			}
 		}
 	}
@@ -167,8 +167,8 @@ func IsInterrupted(err error) bool {
 	return errors.As(err, &e) && e.code == ExitInterrupted
 }
 
-// printable keeps text of strangers from moving the cursor or hiding: control characters become spaces.
-func printable(s string) string {
+// Printable keeps text of strangers from moving the cursor or hiding: control characters become spaces.
+func Printable(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' || r >= 0x7f && r < 0xa0 || r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069 {
 			return ' '

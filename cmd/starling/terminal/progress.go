@@ -92,9 +92,9 @@ func (p *Progress) Say(now time.Time, text string) {
 	switch p.mode {
 	case Line:
 		p.clear()
-		fmt.Fprintln(p.w, printable(text))
+		fmt.Fprintln(p.w, Printable(text))
 	case Plain:
-		fmt.Fprintf(p.w, "%s %s\n", stamp(now), printable(text))
+		fmt.Fprintf(p.w, "%s %s\n", stamp(now), Printable(text))
 	}
 }
 
@@ -149,7 +149,7 @@ func fit(u Update, columns int) string {
 	add(u.WorkersTarget > 0, 7, fmt.Sprintf("workers %d/%d", u.Workers, u.WorkersTarget))
 	add(u.BudgetUzen > 0, 6, "cost "+ZenShort(u.CostUzen)+"/"+ZenShort(u.BudgetUzen))
 	add(u.HasLeft, 2, "ETA "+Clock(u.Left))
-	add(u.Phase != "", 3, printable(u.Phase))
+	add(u.Phase != "", 3, Printable(u.Phase))
 	for {
 		texts := make([]string, len(parts))
 		worst := 0
@@ -199,7 +199,7 @@ func PlainLine(now time.Time, u Update) string {
 
 // quoted puts a value in quotes if it would not read back as one word.
 func quoted(s string) string {
-	if s == "" || strings.ContainsAny(s, " =\"") || !utf8.ValidString(s) || printable(s) != s {
+	if s == "" || strings.ContainsAny(s, " =\"") || !utf8.ValidString(s) || Printable(s) != s {
 		return strconv.Quote(s)
 	}
 	return s

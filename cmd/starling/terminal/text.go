@@ -5,9 +5,6 @@ import (
 	"strings"
 )
 
-// Printable is text of strangers without what moves the cursor or hides: control characters become spaces.
-func Printable(s string) string { return printable(s) }
-
 // levels are the heights of a sketch.
 var levels = []rune("▁▂▃▄▅▆▇█")
 
