@@ -52,6 +52,16 @@ func (e *Engine) From(base run.Checkpoint, unit uint32) (run.Carried, error) {
 	return l.Starts(unit), nil
 }
 
+// origin is the root of what an execution of a unit to the end of a segment, or (0) of all of it, depends on beside its
+// checkpoint: what was left out before is added to its update, and to none of its states.
+func (e *Engine) origin(base run.Checkpoint, unit, segment uint32) (canon.Digest, error) {
+	if segment > 0 {
+		return canon.Digest{}, nil
+	}
+	from, err := e.From(base, unit)
+	return from.Root, err
+}
+
 // Origin returns the tensors that are handed on to a unit, which Start has brought to memory; nil for nothing.
 func (e *Engine) Origin(base run.Checkpoint, unit uint32) ([]*tensor.Tensor, error) {
 	from, err := e.From(base, unit)

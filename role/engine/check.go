@@ -22,14 +22,21 @@ const maxExecuted = 2
 // executed is a unit that was executed again, to the end of a segment or (0) all of it.
 type executed struct {
 	base          run.Checkpoint
+	from          canon.Digest // root of what was handed on to it
 	unit, segment uint32
 	work          *Work
 }
 
 // again executes a unit, unless that was done a moment ago.
 func (e *Engine) again(ctx context.Context, base run.Checkpoint, unit, segment uint32) (*Work, error) {
+	from, err := e.origin(base, unit, segment)
+	if err != nil {
+		return nil, err
+	}
 	e.mu.Lock()
-	i := slices.IndexFunc(e.executed, func(x executed) bool { return x.base == base && x.unit == unit && x.segment == segment })
+	i := slices.IndexFunc(e.executed, func(x executed) bool {
+		return x.base == base && x.from == from && x.unit == unit && x.segment == segment
+	})
 	if i >= 0 {
 		defer e.mu.Unlock()
 		return e.executed[i].work, nil
@@ -41,7 +48,7 @@ func (e *Engine) again(ctx context.Context, base run.Checkpoint, unit, segment u
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.executed = append(e.executed, executed{base, unit, segment, w})
+	e.executed = append(e.executed, executed{base, from, unit, segment, w})
 	e.executed = slices.Delete(e.executed, 0, max(0, len(e.executed)-maxExecuted))
 	return w, nil
 }

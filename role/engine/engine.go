@@ -12,6 +12,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/chain/referee"
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
@@ -252,6 +253,7 @@ func (e *Engine) Oracle(base run.Checkpoint, g dispute.Game) (dispute.Oracle, er
 // disputed names a unit that was executed again for a dispute.
 type disputed struct {
 	base run.Checkpoint
+	from canon.Digest // root of what was handed on to it
 	unit uint32
 }
 
@@ -261,13 +263,17 @@ func (e *Engine) witness(name run.Checkpoint, unit uint32) (*referee.Witness, er
 	if err != nil {
 		return nil, err
 	}
+	start, err := e.From(name, unit)
+	if err != nil {
+		return nil, err
+	}
 	from, err := e.Origin(name, unit)
 	if err != nil {
 		return nil, err
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	key := disputed{name, unit}
+	key := disputed{name, start.Root, unit}
 	if w, ok := e.witnesses[key]; ok {
 		return w, nil
 	}
