@@ -15,6 +15,7 @@ import (
 	"github.com/starling-network/starling/network/blob"
 	"github.com/starling-network/starling/network/peer"
 	"github.com/starling-network/starling/node/home"
+	"github.com/starling-network/starling/node/journal"
 	"github.com/starling-network/starling/node/tracking"
 	"github.com/starling-network/starling/protocol/dispute"
 	"github.com/starling-network/starling/protocol/market"
@@ -31,6 +32,7 @@ type collector struct {
 	b         *Blueprint
 	opt       TrainOptions
 	chain     *client.Client
+	home      string // folder of the consumer
 	host      *peer.Host
 	store     *blob.Disk
 	eval      *program.Exec
@@ -63,6 +65,7 @@ type mark struct {
 // newCollector opens the store and the host of a collector that knows its job, its chain and its log.
 func newCollector(with collector, h home.Home) (*collector, error) {
 	c := &with
+	c.home = h.Dir
 	b := c.b
 	store, err := blob.OpenDisk(c.out.file(dirBlobs))
 	if err != nil {
@@ -140,8 +143,17 @@ func (c *collector) order(ctx context.Context, o market.Order) error {
 }
 
 // run collects rounds until the books are closed.
-func (c *collector) run(ctx context.Context, duty *consumer.Consumer) (*Summary, error) {
+func (c *collector) run(ctx context.Context) (*Summary, error) {
 	defer c.board.Close()
+	h := journal.Header{Role: roleConsumer, ID: c.chain.Address(), Job: c.b.JobID(), Version: c.opt.Version, Next: c.next()}
+	m := takeMinutes(c.home, h, c.log)
+	defer m.close()
+	duty := consumer.New(h.Next)
+	tell := func(e role.Event) []role.Action {
+		actions := duty.Step(e)
+		m.note(e, actions)
+		return actions
+	}
 	blocks, err := c.chain.Blocks(ctx)
 	if err != nil {
 		return nil, err
@@ -163,21 +175,21 @@ func (c *collector) run(ctx context.Context, duty *consumer.Consumer) (*Summary,
 				return nil, err
 			}
 			c.tell(s)
-			for _, a := range duty.Step(role.Block{Height: b.Height, Run: s}) {
+			for _, a := range tell(role.Block{Height: b.Height, Run: s}) {
 				summary, err := c.act(ctx, a, s)
 				if void := (*voidError)(nil); errors.As(err, &void) {
-					duty.Step(role.Failed{Action: a, Err: err})
+					tell(role.Failed{Action: a, Err: err})
 					a, err = consumer.Rewind{Round: void.after}, c.rewind(ctx, void.after)
 				}
 				if err != nil && ctx.Err() == nil && c.again(a, err) {
-					duty.Step(role.Failed{Action: a, Err: err})
+					tell(role.Failed{Action: a, Err: err})
 					continue
 				}
 				if err != nil || summary != nil {
 					return summary, err
 				}
 				c.failures = 0
-				duty.Step(role.Finished{Action: a})
+				tell(role.Finished{Action: a})
 			}
 		}
 	}

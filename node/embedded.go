@@ -19,7 +19,6 @@ import (
 	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/registry"
 	"github.com/starling-network/starling/protocol/run"
-	"github.com/starling-network/starling/role/consumer"
 	"github.com/starling-network/starling/role/engine"
 	"github.com/starling-network/starling/role/verifier"
 	"github.com/starling-network/starling/role/worker"
@@ -117,7 +116,9 @@ func (n *embedded) start(ctx context.Context, b *Blueprint, opt TrainOptions) er
 			p.step, p.liar = worker.Planting(p.id, homes[name].Derive("plant")).Step, i < opt.Dishonest
 			p.torch, p.say = &opt.Torch, opt.Say
 		}
-		p.keep(homes[name].Dir, journal.Header{Role: partyRole(i, b).String(), Version: opt.Version, Plants: partyRole(i, b) == run.Worker})
+		p.minutes = takeMinutes(homes[name].Dir, journal.Header{
+			Role: partyRole(i, b).String(), ID: p.id, Job: b.JobID(), Version: opt.Version, Plants: partyRole(i, b) == run.Worker,
+		}, p.log)
 		n.parties = append(n.parties, p)
 	}
 	for i, p := range n.parties {
@@ -183,7 +184,7 @@ func (n *embedded) runJob(outer context.Context, order market.Order) (*Summary, 
 			}
 		})
 	}
-	summary, err := n.consumer.run(ctx, consumer.New(n.consumer.next()))
+	summary, err := n.consumer.run(ctx)
 	n.cancel()
 	n.running.Wait()
 	select {

@@ -16,7 +16,6 @@ import (
 	"github.com/starling-network/starling/compute/kernel"
 	"github.com/starling-network/starling/network/blob"
 	"github.com/starling-network/starling/network/peer"
-	"github.com/starling-network/starling/node/journal"
 	"github.com/starling-network/starling/node/torch"
 	"github.com/starling-network/starling/protocol/run"
 	"github.com/starling-network/starling/role"
@@ -40,8 +39,8 @@ type process struct {
 	step     func(role.Event) []role.Action
 	liar     bool // skips its training and fabricates what it commits to
 	watch    *watch
-	drain    <-chan struct{}  // closed when it shall take on nothing new, and leave; may be nil
-	journal  *journal.Journal // nil: none is kept
+	drain    <-chan struct{} // closed when it shall take on nothing new, and leave; may be nil
+	minutes  *minutes
 	drafts   *drafts
 	torch    *torch.Options // nil: it has no PyTorch
 	say      func(string)   // to the owner; may be nil
@@ -66,7 +65,7 @@ func (p *process) run(ctx context.Context) error {
 		end()
 		return err
 	}
-	defer p.closeJournal()
+	defer p.minutes.close()
 	defer p.closeExecutor()
 	ended := make(chan reply)
 	var working sync.WaitGroup

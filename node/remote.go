@@ -10,7 +10,6 @@ import (
 	"github.com/starling-network/starling/protocol/dispute"
 	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/registry"
-	"github.com/starling-network/starling/role/consumer"
 )
 
 // remote is the consumer of a job on a network that others run.
@@ -63,7 +62,7 @@ func (n *remote) runJob(ctx context.Context, order market.Order) (*Summary, erro
 	if err := n.consumer.order(ctx, n.consumer.b.conditioned(order, h.Height)); err != nil {
 		return nil, err
 	}
-	summary, err := n.consumer.run(ctx, consumer.New(n.consumer.next()))
+	summary, err := n.consumer.run(ctx)
 	return summary, n.consumer.abandon(ctx, err)
 }
 

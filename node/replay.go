@@ -9,9 +9,13 @@ import (
 	"github.com/starling-network/starling/node/journal"
 	"github.com/starling-network/starling/protocol/run"
 	"github.com/starling-network/starling/role"
+	"github.com/starling-network/starling/role/consumer"
 	"github.com/starling-network/starling/role/verifier"
 	"github.com/starling-network/starling/role/worker"
 )
+
+// roleConsumer is what journals call the role of who ordered the job.
+const roleConsumer = "consumer"
 
 // ReplayJournal plays a journal back. One of a worker that plants faults has to lie in the folder of its key.
 func ReplayJournal(path string) (*journal.Report, error) {
@@ -24,6 +28,8 @@ func ReplayJournal(path string) (*journal.Report, error) {
 		switch {
 		case h.Role == run.Verifier.String():
 			return verifier.New(h.ID).Step, nil
+		case h.Role == roleConsumer:
+			return consumer.New(h.Next).Step, nil
 		case h.Role != run.Worker.String():
 			return nil, fmt.Errorf("%w: there is no role %q", journal.ErrFormat, h.Role)
 		case !h.Plants:

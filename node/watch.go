@@ -5,13 +5,11 @@ import (
 	"context"
 	"errors"
 	"math"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
-	"github.com/starling-network/starling/node/journal"
 	"github.com/starling-network/starling/node/metrics"
 	"github.com/starling-network/starling/protocol/run"
 	"github.com/starling-network/starling/role"
@@ -130,37 +128,9 @@ func (w *watch) follow(next func(Progress)) func(Progress) {
 	}
 }
 
-// dirJournal, in a party's folder, holds its journals.
-const dirJournal = "events"
-
-// keep begins the journal of a process over the folder of its party. Without one the work goes on.
-func (p *process) keep(dir string, h journal.Header) {
-	h.Time, h.ID, h.Job = time.Now(), p.id, p.chain.Job
-	j, err := journal.Create(journal.Options{Dir: filepath.Join(dir, dirJournal)}, h)
-	if err != nil {
-		p.log.Warn("no journal is kept", "err", err)
-		return
-	}
-	p.journal = j
-}
-
 // tell passes an event to the role, and writes down what comes of it.
 func (p *process) tell(e role.Event) []role.Action {
 	actions := p.step(e)
-	if p.journal == nil {
-		return actions
-	}
-	if err := p.journal.Note(time.Now(), e, actions); err != nil {
-		p.log.Warn("the journal ends here", "err", errors.Join(err, p.journal.Close()))
-		p.journal = nil
-	}
+	p.minutes.note(e, actions)
 	return actions
-}
-
-// closeJournal ends the journal of a process, if it has one.
-func (p *process) closeJournal() {
-	if p.journal != nil {
-		_ = p.journal.Close() // nothing is lost that was written
-		p.journal = nil
-	}
 }

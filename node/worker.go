@@ -334,7 +334,7 @@ func (s *service) begin(ctx context.Context, job string) {
 		log: s.log.With("job", job), watch: s.watch, drain: s.drain, torch: s.Torch, say: s.Say,
 	}
 	p.drafts = newDrafts(s.Home, job, p.log)
-	p.keep(s.Home, journal.Header{Role: s.role().String(), Version: s.Version})
+	p.minutes = takeMinutes(s.Home, journal.Header{Role: s.role().String(), ID: p.id, Job: p.chain.Job, Version: s.Version}, p.log)
 	if p.step = worker.New(p.id).Step; s.Verifies {
 		p.step = verifier.New(p.id).Step
 	}

@@ -286,21 +286,21 @@ func (c *cli) workerReplay() *cobra.Command {
 	return &cobra.Command{
 		Use:   "replay FILE",
 		Short: "Play a journal back, and compare",
-		Long: `Play back a journal that a worker or verifier wrote in the folder events of its home: the same events are
+		Long: `Play back a journal that a worker, verifier or consumer wrote in the folder events of its home: the same events are
 told to the same role, and what it asks for is compared with what it asked for then. Roles have no clock,
 no dice and no I/O, so a difference is a bug, or another version of the program; it gives exit code 10.
 
-With -o json: {"header":{"format","time","role","id","job","version","plants","continues"},"from","to",
-"events","actions","unjudged","torn","different","differences":[{"line","height","event","logged","asked"}]}.`,
+With -o json: {"header":{"format","time","role","id","job","version","plants","next","continues"},
+"from","to","events","actions","unjudged","torn","different","differences":[{"line","height","event","logged","asked"}]}.`,
 		Example: `  starling worker replay net/worker-0/events/20300102T030405.000000000-job-0123456789abcdef.jsonl`,
 		Args:    exactly("FILE"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			r, err := node.ReplayJournal(args[0])
 			switch {
 			case errors.Is(err, journal.ErrFormat):
-				return terminal.WithExit(&terminal.Problem{Code: "JOURNAL_UNREADABLE", What: err.Error(), Fix: "give a file of the folder events in the home of a worker or verifier"}, terminal.ExitVerification)
+				return terminal.WithExit(&terminal.Problem{Code: "JOURNAL_UNREADABLE", What: err.Error(), Fix: "give a file of the folder events in the home of a worker, verifier or consumer"}, terminal.ExitVerification)
 			case errors.Is(err, os.ErrNotExist):
-				return terminal.WithExit(&terminal.Problem{Code: "JOURNAL_NOT_FOUND", What: err.Error(), Fix: "give a file of the folder events in the home of a worker or verifier"}, terminal.ExitNotFound)
+				return terminal.WithExit(&terminal.Problem{Code: "JOURNAL_NOT_FOUND", What: err.Error(), Fix: "give a file of the folder events in the home of a worker, verifier or consumer"}, terminal.ExitNotFound)
 			case err != nil:
 				return homeError(err)
 			}

@@ -28,11 +28,12 @@ const Format = 1
 type Header struct {
 	Format    int       `json:"format"`
 	Time      time.Time `json:"time"`
-	Role      string    `json:"role"` // worker or verifier
-	ID        string    `json:"id"`   // account of the member
+	Role      string    `json:"role"` // worker, verifier or consumer
+	ID        string    `json:"id"`   // account of the party
 	Job       string    `json:"job"`
-	Version   string    `json:"version"` // of the binary
-	Plants    bool      `json:"plants"`  // the worker plants faults, by a secret that is not written down
+	Version   string    `json:"version"`        // of the binary
+	Plants    bool      `json:"plants"`         // the worker plants faults, by a secret that is not written down
+	Next      uint32    `json:"next,omitempty"` // first round that a consumer has not collected
 	Continues bool      `json:"continues"`
 }
 
@@ -40,7 +41,7 @@ type Header struct {
 type record struct {
 	Time    time.Time       `json:"time"`
 	Height  int64           `json:"height"` // of the latest block
-	Event   string          `json:"event"`  // name of its type in package role
+	Event   string          `json:"event"`  // name of its type
 	Phase   string          `json:"phase,omitempty"`
 	Round   uint32          `json:"round,omitempty"`
 	Block   []byte          `json:"block,omitempty"` // Block: state and disputes in canonical bytes, deflated with those of the block before as dictionary; none: nothing changed

@@ -206,25 +206,29 @@ func TestTornLine(t *testing.T) {
 	}
 }
 
-// What package role has in events and actions, a journal can hold.
+// What there is in events and actions, a journal can hold.
 func TestVocabularyIsWhole(t *testing.T) {
-	file, err := parser.ParseFile(token.NewFileSet(), filepath.Join("..", "..", "role", "role.go"), nil, 0)
-	if err != nil {
-		t.Fatal(err)
+	var decls []ast.Decl
+	for _, path := range []string{"role.go", "consumer/consumer.go"} {
+		file, err := parser.ParseFile(token.NewFileSet(), filepath.Join("..", "..", "role", path), nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		decls = append(decls, file.Decls...)
 	}
 	found := 0
-	for _, d := range file.Decls {
+	for _, d := range decls {
 		f, ok := d.(*ast.FuncDecl)
 		if !ok || f.Recv == nil || f.Name.Name != "event" && f.Name.Name != "Key" {
 			continue
 		}
 		found++
 		if of := f.Recv.List[0].Type.(*ast.Ident).Name; vocabulary[of] == nil {
-			t.Errorf("role.%s is not in the vocabulary", of)
+			t.Errorf("%s is not in the vocabulary", of)
 		}
 	}
 	if found != len(vocabulary) {
-		t.Errorf("%d events and actions in package role, %d in the vocabulary", found, len(vocabulary))
+		t.Errorf("%d events and actions of roles, %d in the vocabulary", found, len(vocabulary))
 	}
 }
 

@@ -11,12 +11,13 @@ import (
 
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/role"
+	"github.com/starling-network/starling/role/consumer"
 )
 
 // ErrFormat is returned for a file that is no journal.
 var ErrFormat = errors.New("journal: not a journal of this program")
 
-// vocabulary is what package role has in events and actions.
+// vocabulary is what there is in events and actions.
 var vocabulary = func() map[string]reflect.Type {
 	all := map[string]reflect.Type{}
 	for _, v := range []any{
@@ -25,6 +26,7 @@ var vocabulary = func() map[string]reflect.Type {
 		role.Challenge{}, role.Move{}, role.Advance{}, role.Attest{}, role.Missing{},
 		role.Reduce{}, role.SealSlice{}, role.ShowSlice{}, role.Probe{}, role.Measure{}, role.Report{},
 		role.Prove{}, role.Leave{}, role.Return{}, role.Stop{}, role.Depart{},
+		consumer.Collect{}, consumer.Rewind{}, consumer.Conclude{},
 	} {
 		all[name(v)] = reflect.TypeOf(v)
 	}
@@ -33,7 +35,7 @@ var vocabulary = func() map[string]reflect.Type {
 
 func name(v any) string { return reflect.TypeOf(v).Name() }
 
-// decode reads a value of a type of package role.
+// decode reads a value of a type of the vocabulary.
 func decode[T any](kind string, text []byte) (v T, err error) {
 	t, ok := vocabulary[kind]
 	if !ok {
