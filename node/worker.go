@@ -153,7 +153,8 @@ func (s *service) open(ctx context.Context, h home.Home) error {
 		return err
 	}
 	s.log, s.closers = log, append(s.closers, file.Close)
-	if s.chain, err = client.Connect(s.RPC, h.Account()); err != nil {
+	s.chain, err = connect(ctx, s.Say, routeEvery, func() (*client.Client, error) { return client.Connect(s.RPC, h.Account()) })
+	if err != nil {
 		return err
 	}
 	s.closers = append(s.closers, func() error { s.chain.Close(); return nil })
