@@ -205,6 +205,14 @@ func ExportChain(dir string) ([]byte, error) {
 	return cmtjson.MarshalIndent(doc, "", "  ")
 }
 
+// ReplayChain executes the blocks of a stopped validator once more, and compares (see chain.Replay).
+func ReplayChain(ctx context.Context, dir string, until int64, each func(height, last int64)) (chain.Replayed, error) {
+	if _, err := readValidator(dir); err != nil {
+		return chain.Replayed{}, err
+	}
+	return chain.Replay(ctx, dir, until, each)
+}
+
 // ImportChain puts the genesis of a file in the folder of a stopped validator, and returns where the chain is that was there;
 // "" if there was none.
 func ImportChain(dir, file string) (aside string, err error) {

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/starling-network/starling/chain"
 	"github.com/starling-network/starling/client"
 	"github.com/starling-network/starling/client/job/foreign"
 	"github.com/starling-network/starling/cmd/starling/terminal"
@@ -141,6 +142,9 @@ func drainAnswer(home string, draining bool) terminal.Answer {
 }
 
 func replayAnswer(r *journal.Report, file string) terminal.Answer { return terminal.One(r, file) }
+
+// replayedAnswer is what came of a validator's blocks, by its folder.
+func replayedAnswer(r chain.Replayed, home string) terminal.Answer { return terminal.One(r, home) }
 
 // Networks.
 

@@ -13,6 +13,7 @@ import (
 
 	yaml "go.yaml.in/yaml/v3"
 
+	"github.com/starling-network/starling/chain"
 	"github.com/starling-network/starling/client"
 	"github.com/starling-network/starling/client/job/foreign"
 	"github.com/starling-network/starling/cmd/starling/terminal"
@@ -59,6 +60,7 @@ func answers() map[string][]answered {
 		"operatedAnswer":  {{"a bond", operatedAnswer(result), 1, []string{"c0ffee"}}},
 		"workerAnswer":    {{"on the chain", workerAnswer(&account), 1, []string{"starling1a"}}, {"running", workerAnswer(&process), 1, []string{"starling1b"}}},
 		"drainAnswer":     {{"draining", drainAnswer("net/worker-0", true), 1, []string{"net/worker-0"}}},
+		"replayedAnswer":  {{"a chain", replayedAnswer(chain.Replayed{}, "v"), 1, []string{"v"}}},
 		"replayAnswer":    {{"a journal", replayAnswer(&journal.Report{}, "e.jsonl"), 1, []string{"e.jsonl"}}},
 		"networkAnswer":   {{"made", networkAnswer(&node.Network{}, "net"), 1, []string{"net"}}},
 		"joinAnswer":      {{"a validator", joinAnswer(&node.Joined{Home: "v"}), 1, []string{"v"}}},

@@ -15,7 +15,7 @@ import (
 
 func (c *cli) validator() *cobra.Command {
 	return group("validator", "Run a validator", `Run a validator: one of those who decide together what the chain says. A chain goes on while fewer than a
-third of them are down.`, c.validatorUp(), c.validatorStatus(), c.validatorDuties(), c.validatorEarnings(), c.validatorLogs(), c.validatorJoin(), c.validatorBond(), c.validatorUnjail(), c.validatorIdentity(), c.validatorExport(), c.validatorImport())
+third of them are down.`, c.validatorUp(), c.validatorStatus(), c.validatorDuties(), c.validatorEarnings(), c.validatorLogs(), c.validatorJoin(), c.validatorBond(), c.validatorUnjail(), c.validatorIdentity(), c.validatorExport(), c.validatorImport(), c.validatorReplay())
 }
 
 func (c *cli) validatorUp() *cobra.Command {
