@@ -30,7 +30,7 @@ func TestLinks(t *testing.T) {
 	separate(t)
 	t.Parallel()
 	n := newNetwork(t, true, nil)
-	n.suffer("links", 16, fault{"kill_mid-upload_on_a_slow_link", n.killOnSlowLink}, fault{"cut_a_link", func(j *job) {
+	n.suffer("links", 22, fault{"kill_mid-upload_on_a_slow_link", n.killOnSlowLink}, fault{"cut_a_link", func(j *job) {
 		w := n.workers[1]
 		j.strikes(j.until("a unit in training", func(s run.State) bool { return trains(s, w) }))
 		w.machine.cut()
@@ -42,10 +42,10 @@ func TestLinks(t *testing.T) {
 	faults := []fault{{"partition_and_heal", n.part}, {"join_behind_a_NAT", n.relay}}
 	if why := emulates(); why != nil {
 		t.Logf("skipped delay_and_loss: %v", why)
-		n.suffer("partition", 18, faults...)
+		n.suffer("partition", 24, faults...)
 		return
 	}
-	n.suffer("partition", 26, append(faults, fault{"delay_and_loss", func(j *job) {
+	n.suffer("partition", 32, append(faults, fault{"delay_and_loss", func(j *job) {
 		for _, p := range n.members() {
 			p.machine.lossy("50ms", 2)
 		}

@@ -48,8 +48,8 @@ func TestValidators(t *testing.T) {
 		j.caughtUp("killed", v)
 		j.back("its validator was killed", w)
 	}})
-	n.suffer("validators", 18, deaths...)
-	n.suffer("clocks", 12, fault{"wrong_clocks", func(j *job) {
+	n.suffer("validators", 24, deaths...)
+	n.suffer("clocks", 16, fault{"wrong_clocks", func(j *job) {
 		for i, p := range []*process{n.workers[0], n.workers[2], n.validators[3]} {
 			shift := []time.Duration{61 * time.Minute, -61 * time.Minute}[i%2]
 			what := fmt.Sprintf("restarted with its clock wrong by %v", shift)
@@ -68,11 +68,12 @@ func TestValidators(t *testing.T) {
 			}
 		}
 	}})
+	defer n.replay(n.validators[3])
 	if !apart {
 		t.Logf("no file systems of their own, and so no full ones: %v", whyNot())
 		return
 	}
-	n.suffer("disks", 20, fault{"full_disk_of_a_worker", func(j *job) {
+	n.suffer("disks", 26, fault{"full_disk_of_a_worker", func(j *job) {
 		w := n.workers[2]
 		j.strike()
 		free := fill(j.t, filepath.Join(n.dir, w.name))
@@ -99,6 +100,21 @@ func TestValidators(t *testing.T) {
 		j.caughtUp("its disk was full", v)
 		j.back("its validator's disk was full", w)
 	}})
+}
+
+// replay stops a validator for good, and has its blocks executed once more: they lead to the states that were agreed on.
+func (n *network) replay(v *process) {
+	if n.t.Failed() {
+		return // the network is not what it was
+	}
+	n.t.Helper()
+	v.signal(syscall.SIGTERM)
+	v.end()
+	said, err := exec.Command(program, "validator", "replay", filepath.Join(n.dir, v.name)).CombinedOutput()
+	if err != nil || !strings.Contains(string(said), "lead to the states that were agreed on") {
+		n.t.Errorf("the chain of %s is played back: %v\n%s", v.name, err, said)
+	}
+	n.t.Logf("%s", said)
 }
 
 // caughtUp waits until a validator has the block that the chain is at, and notes how many rounds after the fault that is. It must still have

@@ -23,8 +23,8 @@ func TestWorkers(t *testing.T) {
 		n.suffer("kill", 12, first...)
 		return
 	}
-	n.suffer("kill", 16, append(first, fault{"kill_mid-upload", n.killMidUpload})...)
-	n.suffer("damage", 18, fault{"kill_mid-aggregation", n.killMidAggregation}, fault{"kill_the_verifier", n.killVerifier}, fault{"corrupt_blobs", func(j *job) {
+	n.suffer("kill", 24, append(first, fault{"kill_mid-upload", n.killMidUpload})...)
+	n.suffer("damage", 24, fault{"kill_mid-aggregation", n.killMidAggregation}, fault{"kill_the_verifier", n.killVerifier}, fault{"corrupt_blobs", func(j *job) {
 		w := n.workers[3]
 		j.strike()
 		w.kill()
@@ -32,7 +32,7 @@ func TestWorkers(t *testing.T) {
 		w.start(0)
 		j.back("restarted with every blob on its disk corrupt", w)
 	}})
-	n.suffer("restart", 7, fault{"restart_everything", func(j *job) {
+	n.suffer("restart", 10, fault{"restart_everything", func(j *job) {
 		for _, p := range n.all {
 			p.kill()
 		}
@@ -43,7 +43,7 @@ func TestWorkers(t *testing.T) {
 		j.back("everything was killed and started", n.members()...)
 	}})
 	n.set = []string{"--set", "strategy.workers.max=5"}
-	n.suffer("newcomer", 12, fault{"kill_the_consumer", func(j *job) {
+	n.suffer("newcomer", 18, fault{"kill_the_consumer", func(j *job) {
 		n.consumer.kill()
 		j.alone = true
 	}}, fault{"join", n.join})
@@ -57,7 +57,7 @@ func TestSlices(t *testing.T) {
 	t.Parallel()
 	n := newNetwork(t, false, nil)
 	n.set = []string{"--set", "strategy.aggregation.slices=2"}
-	n.suffer("slices", 16, fault{"pause_20_s", func(j *job) {
+	n.suffer("slices", 22, fault{"pause_20_s", func(j *job) {
 		w := n.workers[2]
 		j.catch(w, "a unit in training", func(s run.State) bool { return trains(s, w) }, nil)
 		j.pass(20 * time.Second)
