@@ -6,10 +6,12 @@ import (
 
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/chain/adapter"
+	"github.com/starling-network/starling/chain/x/beacon/beaconpb"
 	chainmarket "github.com/starling-network/starling/chain/x/market"
 	"github.com/starling-network/starling/chain/x/market/marketpb"
 	chainregistry "github.com/starling-network/starling/chain/x/registry"
 	"github.com/starling-network/starling/chain/x/registry/registrypb"
+	"github.com/starling-network/starling/chain/x/training/trainingpb"
 	"github.com/starling-network/starling/client"
 	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/registry"
@@ -225,6 +227,13 @@ func TestParametersAreGoverned(t *testing.T) {
 	n.refused(err, adapter.ErrAuthority, "registry", 11)
 	_, err = c.Submit(n.ctx, &registrypb.MsgAttest{Authority: c.Address(), Participant: c.Address(), Attested: true})
 	n.refused(err, adapter.ErrAuthority, "registry", 11)
+	_, err = c.Submit(n.ctx, &trainingpb.MsgUpdateParams{Authority: c.Address(), Params: trainingpb.Params{SlashPpm: 1}})
+	n.refused(err, adapter.ErrAuthority, "training", 29)
+	_, err = c.Submit(n.ctx, &beaconpb.MsgUpdateParams{Authority: c.Address(), Params: beaconpb.Params{Keep: 1000}})
+	n.refused(err, adapter.ErrAuthority, "beacon", 4)
+	if penalty, err := c.Penalty(n.ctx); err != nil || penalty != reward.DefaultPenalty() {
+		t.Errorf("%+v %v", penalty, err)
+	}
 	p, err := c.MarketParams(n.ctx)
 	n.must(err)
 	if p != market.DefaultParams() || p.FeePPM != market.FeePPM || reward.DefaultSlashPPM == 0 {

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/starling-network/starling/chain/x/reward/rewardpb"
+	"github.com/starling-network/starling/chain/x/training/trainingpb"
 	"github.com/starling-network/starling/protocol/registry"
 	"github.com/starling-network/starling/protocol/reward"
 )
@@ -44,10 +45,35 @@ func (c *Client) Schedule(ctx context.Context) (reward.Schedule, error) {
 	return one[reward.Schedule](r.GetParams(), err)
 }
 
-// Earnings are the receipts of an account: of epochs, the latest first, then of every job, in order of job.
-func (c *Client) Earnings(ctx context.Context, account string) ([]reward.Receipt, error) {
+// Penalty is what a verdict costs and pays.
+func (c *Client) Penalty(ctx context.Context) (reward.Penalty, error) {
+	r, err := trainingpb.NewQueryClient(c.conn).Params(ctx, &trainingpb.QueryParamsRequest{})
+	return one[reward.Penalty](r.GetParams(), err)
+}
+
+// Book are the receipts of an epoch (epoch/NUMBER) or of the revenue of a model (model/JOB), in order: most of them from a number on,
+// or with 0 all.
+func (c *Client) Book(ctx context.Context, book string, from uint64, most int) (all []reward.Receipt, err error) {
+	for most == 0 || len(all) < most {
+		r, err := rewardpb.NewQueryClient(c.conn).Book(ctx, &rewardpb.QueryBookRequest{Book: book, From: from + uint64(len(all)), Limit: uint32(most)})
+		page, err := list[reward.Receipt](r.GetReceipts(), err)
+		if err != nil || len(page) == 0 {
+			return all, err
+		}
+		all = append(all, page...)
+	}
+	return all, nil
+}
+
+// Rewarded are the receipts of an account of epochs and of the revenue of models, the latest first; the latest thousand.
+func (c *Client) Rewarded(ctx context.Context, account string) ([]reward.Receipt, error) {
 	r, err := rewardpb.NewQueryClient(c.conn).Receipts(ctx, &rewardpb.QueryReceiptsRequest{Account: account})
-	all, err := list[reward.Receipt](r.GetReceipts(), err)
+	return list[reward.Receipt](r.GetReceipts(), err)
+}
+
+// Earnings are the receipts of an account: those that are Rewarded, then those of every job, in order of job.
+func (c *Client) Earnings(ctx context.Context, account string) ([]reward.Receipt, error) {
+	all, err := c.Rewarded(ctx, account)
 	if err != nil {
 		return nil, err
 	}

@@ -9,7 +9,6 @@ import (
 	"github.com/starling-network/starling/client/job"
 	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/registry"
-	"github.com/starling-network/starling/protocol/reward"
 	"github.com/starling-network/starling/protocol/run"
 )
 
@@ -133,49 +132,4 @@ func MarketOrders(ctx context.Context, network string) ([]client.Placed, error) 
 	}
 	defer c.Close()
 	return c.Orders(ctx)
-}
-
-// Earnings are all receipts of an account on a network, with their explanations.
-func Earnings(ctx context.Context, network, account string) ([]Explanation, error) {
-	c, _, err := ask(ctx, network)
-	if err != nil {
-		return nil, err
-	}
-	defer c.Close()
-	receipts, err := c.Earnings(ctx, account)
-	if err != nil {
-		return nil, err
-	}
-	return explained(receipts, receipts), nil
-}
-
-// JobReceipts are the receipts of a job on a network, with their explanations: those that subject means, as for Explain.
-func JobReceipts(ctx context.Context, network, name, subject string) (found []Explanation, err error) {
-	c, _, err := ask(ctx, network)
-	if err != nil {
-		return nil, err
-	}
-	defer c.Close()
-	all, err := c.Receipts(ctx, name)
-	if err != nil {
-		return nil, err
-	}
-	for _, e := range explained(all, all) {
-		if e.is(subject) {
-			found = append(found, e)
-		}
-	}
-	if len(found) == 0 {
-		return nil, ErrNoReceipt
-	}
-	return found, nil
-}
-
-// explained explains receipts among all of their jobs.
-func explained(receipts, all []reward.Receipt) (found []Explanation) {
-	for _, r := range receipts {
-		line := receiptLine{r, r.Round + 1, reward.Explain(r)} // people count from 1
-		found = append(found, Explanation{line, reward.Reason(r), reward.Arithmetic(r, all), nil})
-	}
-	return found
 }

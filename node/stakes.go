@@ -59,12 +59,11 @@ func Slashes(ctx context.Context, network, account string) (found []Explanation,
 		return nil, err
 	}
 	for _, job := range jobs {
-		all, err := c.Receipts(ctx, job)
+		all, err := jobExplanations(ctx, c, job)
 		if err != nil {
 			return nil, err
 		}
-		slashes := slices.DeleteFunc(slices.Clone(all), func(r reward.Receipt) bool { return r.Kind != reward.Slash })
-		found = append(found, explained(slashes, all)...)
+		found = append(found, slices.DeleteFunc(all, func(e Explanation) bool { return e.Kind != reward.Slash })...)
 	}
 	return found, nil
 }

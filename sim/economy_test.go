@@ -25,10 +25,12 @@ import (
 	"github.com/starling-network/starling/chain"
 	"github.com/starling-network/starling/chain/adapter"
 	"github.com/starling-network/starling/chain/app"
+	"github.com/starling-network/starling/chain/x/beacon/beaconpb"
 	"github.com/starling-network/starling/chain/x/market/marketpb"
 	"github.com/starling-network/starling/chain/x/registry/registrypb"
 	chainreward "github.com/starling-network/starling/chain/x/reward"
 	"github.com/starling-network/starling/chain/x/reward/rewardpb"
+	"github.com/starling-network/starling/chain/x/training/trainingpb"
 	"github.com/starling-network/starling/chain/x/upgrade"
 	"github.com/starling-network/starling/client"
 	"github.com/starling-network/starling/protocol/market"
@@ -217,13 +219,17 @@ func rules() registry.Params {
 
 const emission = 50_000_000
 
+var penalty = reward.Penalty{SlashPPM: 250_000, BountyPPM: 400_000}
+
 func (e *economy) proposeRules() bool {
 	s := reward.DefaultSchedule()
 	e.w.send(e.t, keyOf(citizen), e.propose("the rules",
 		&registrypb.MsgUpdateParams{Authority: governance, Params: registrypb.FromParams(rules())},
 		&rewardpb.MsgUpdateParams{Authority: governance, Params: rewardpb.Params{
 			PerEpoch: emission, Halving: s.Halving, BasePpm: s.BasePPM, WorkPpm: s.WorkPPM, BandwidthPpm: s.BandwidthPPM,
-		}}))
+		}},
+		&trainingpb.MsgUpdateParams{Authority: governance, Params: trainingpb.Params{SlashPpm: penalty.SlashPPM, BountyPpm: penalty.BountyPPM}},
+		&beaconpb.MsgUpdateParams{Authority: governance, Params: beaconpb.Params{Keep: 100}}))
 	return true
 }
 
@@ -317,12 +323,11 @@ func (e *economy) upgrades() {
 		if !errors.Is(err, upgrade.ErrTooOld) {
 			return err
 		}
-		config := l.config
-		config.Upgrades = []app.Upgrade{{Name: "v2", Apply: func(ctx context.Context, _ *app.App) error {
+		l.config.Upgrades = []app.Upgrade{{Name: "v2", Apply: func(ctx context.Context, _ *app.App) error {
 			e.applied = sdk.UnwrapSDKContext(ctx).BlockHeight()
 			return nil
 		}}}
-		if l.app, err = app.New(log.NewNopLogger(), l.db, config); err == nil {
+		if l.app, err = app.New(log.NewNopLogger(), l.db, l.config); err == nil {
 			l.connection.app = l.app
 		}
 		return err
@@ -341,6 +346,13 @@ func (e *economy) migrate() bool {
 		e.t.Error("the run was over before the export")
 	}
 	e.other = imported(e.t, e.w.ledger)
+	ctx := e.t.Context()
+	if p := must(e.w.Chain().Penalty(ctx))(e.t); p != penalty {
+		e.t.Errorf("the penalty is %+v", p)
+	}
+	if _, err := e.w.Chain().Beacon(ctx, e.w.Height()-100); e.w.Height() > 102 && !errors.Is(err, client.ErrNotFound) {
+		e.t.Errorf("a beacon that is not to be kept: %v", err)
+	}
 	return true
 }
 
@@ -356,8 +368,16 @@ func (e *economy) convicted() bool {
 	if root := must(e.first.Root(6))(e.t); s.Phase != run.Done || s.Base.Root != root {
 		e.t.Errorf("the first run ends in phase %s (%s), and its model is that of honest work: %v", s.Phase, s.Why, s.Base.Root == root)
 	}
-	if p := e.participant(liar); !p.Jailed || p.Slashed == 0 {
+	if p := e.participant(liar); !p.Jailed || p.Slashed != stake/4 {
 		e.t.Errorf("who lied: %+v", p)
+	}
+	e.explain(e.receipts())
+	lost := map[reward.Kind]uint64{}
+	for _, r := range e.receipts() {
+		lost[r.Kind] += r.Amount
+	}
+	if lost[reward.Slash] != stake/4 || lost[reward.Bounty] != stake/10 || lost[reward.Fee] != stake*15/100 {
+		e.t.Errorf("the verdict takes %d uzen, gives %d, and the rest is %d", lost[reward.Slash], lost[reward.Bounty], lost[reward.Fee])
 	}
 	fees := map[uint32]bool{}
 	for _, r := range e.receipts() {
@@ -443,7 +463,43 @@ func (e *economy) claimed() bool {
 	if a, b := e.model(citizen), e.model(slowOne); a.Due != 0 || b.Due != 0 || a.Held > reward.Shares {
 		e.t.Errorf("after the claims: %+v, %+v", a, b)
 	}
+	claims := e.book("model/" + e.first.ID())
+	for _, r := range claims {
+		if r.Who == keyOf(citizen).Address() && r.Amount != e.due || r.Kind != reward.Revenue {
+			e.t.Errorf("of %d uzen that are due: %+v", e.due, r)
+		}
+	}
+	if len(claims) != 2 {
+		e.t.Errorf("the claims are %+v", claims)
+	}
 	return true
+}
+
+// book is the receipts of an epoch or a model, each explained.
+func (e *economy) book(name string) []reward.Receipt {
+	e.t.Helper()
+	all := must(e.w.Chain().Book(e.t.Context(), name, 0, 0))(e.t)
+	e.explain(all)
+	for i, r := range all {
+		if one := must(e.w.Chain().Book(e.t.Context(), name, uint64(i), 1))(e.t); r.Job != name || r.Seq != uint64(i) || len(one) != 1 || one[0] != r {
+			e.t.Errorf("receipt %d of %s is %+v, and asked for alone %+v", i, name, r, one)
+		}
+	}
+	if len(all) == 0 {
+		e.t.Errorf("%s has no receipts", name)
+	}
+	return all
+}
+
+// explain checks that receipts, which are all of their job, say how their amounts come about.
+func (e *economy) explain(all []reward.Receipt) {
+	e.t.Helper()
+	for _, r := range all {
+		text := strings.Join(reward.Arithmetic(r, all), "\n")
+		if !strings.Contains(text, fmt.Sprintf("%d uzen", r.Amount)) || strings.Contains(text, "does not add up") || reward.Reason(r) == "of "+r.Reason {
+			e.t.Errorf("%+v is explained by %q and %q", r, reward.Explain(r), text)
+		}
+	}
 }
 
 // leave switches the dear machine off early in an epoch.
@@ -482,6 +538,12 @@ func (e *economy) settled() bool {
 			}
 		}
 	}
+	whole := e.book(fmt.Sprintf("epoch/%d", e.w.Height()/rules().EpochBlocks-1))
+	for _, r := range must(e.w.Chain().Earnings(ctx, keyOf(dear).Address()))(e.t) {
+		if r.OfEpoch() && r.Height == e.w.Height() && !slices.Contains(whole, r) {
+			e.t.Errorf("the receipts of the epoch lack %+v", r)
+		}
+	}
 	if got[reward.Base] == 0 || got[reward.WorkReward] == 0 || got[reward.Bandwidth] == 0 || got[reward.Slash] != 0 {
 		e.t.Errorf("the epochs paid who was there: %v", got)
 	}
@@ -516,6 +578,9 @@ func (e *economy) matched() bool {
 func (e *economy) compare() {
 	number := regexp.MustCompile(`"account_number":"\d+"`)
 	before, after := modules(e.t, e.w.ledger.app), modules(e.t, e.other)
+	if text := string(after["upgrade"]); !strings.Contains(text, fmt.Sprintf(`{"name":"v2","height":%d}`, e.at)) {
+		e.t.Errorf("the imported chain knows of the upgrades %s", text)
+	}
 	for name := range before {
 		before[name], after[name] = number.ReplaceAll(before[name], nil), number.ReplaceAll(after[name], nil)
 		if !bytes.Equal(before[name], after[name]) {

@@ -11,6 +11,7 @@ import (
 	abci "github.com/cometbft/cometbft/abci/types"
 	dbm "github.com/cosmos/cosmos-db"
 	"github.com/cosmos/cosmos-sdk/baseapp"
+	"github.com/cosmos/cosmos-sdk/runtime"
 	pruning "github.com/cosmos/cosmos-sdk/store/v2/pruning/types"
 	"github.com/cosmos/cosmos-sdk/store/v2/snapshots"
 	snapshottypes "github.com/cosmos/cosmos-sdk/store/v2/snapshots/types"
@@ -130,7 +131,7 @@ func New(logger log.Logger, db dbm.DB, c Config) (*App, error) {
 	}
 	a.SetParamStore(a.keepers.consensus.ParamsStore)
 	a.MountKVStores(stores)
-	a.arrange()
+	a.arrange(stores)
 	configurator := module.NewConfigurator(e.Codec, a.MsgServiceRouter(), a.GRPCQueryRouter())
 	if err := a.modules.RegisterServices(configurator); err != nil {
 		return nil, err
@@ -155,7 +156,7 @@ func recompute(spec canon.Digest, opening []byte) (training.Case, error) {
 }
 
 // arrange makes the modules and the orders in which they run.
-func (a *App) arrange() {
+func (a *App) arrange(stores map[string]*storetypes.KVStoreKey) {
 	k, cdc := &a.keepers, a.Codec
 	a.modules = module.NewManager(
 		auth.NewAppModule(cdc, k.accounts, nil, nil),
@@ -167,7 +168,7 @@ func (a *App) arrange() {
 		consensus.NewAppModule(cdc, k.consensus),
 		feegrantmodule.NewAppModule(cdc, k.accounts, k.bank, k.feegrant, a.Registry),
 		evidence.NewAppModule(*k.evidence),
-		upgrade.NewModule(k.upgrade),
+		upgrade.NewModule(k.upgrade, runtime.NewKVStoreService(stores[upgradetypes.StoreKey])),
 		ibc.NewAppModule(k.ibc), transfer.NewAppModule(k.transfer), tendermint.NewAppModule(k.tendermint),
 		genutil.NewAppModule(k.accounts, k.staking, a, a.Tx),
 		beacon.NewModule(k.beacon), registry.NewModule(k.registry), market.NewModule(k.market), reward.NewModule(k.reward), training.NewModule(k.training),

@@ -122,11 +122,11 @@ func newKeepers(a *App, stores map[string]*storetypes.KVStoreKey, logger log.Log
 	k.connect(a, store, governance)
 
 	var errs [5]error
-	k.beacon, errs[0] = beacon.NewKeeper(store(beacon.Name), k.staking)
+	k.beacon, errs[0] = beacon.NewKeeper(store(beacon.Name), governance, k.staking)
 	k.registry, errs[1] = registry.NewKeeper(store(registry.Name), authtypes.NewModuleAddress(registry.Name), governance, k.bank, k.distribution, k.beacon)
 	k.market, errs[2] = market.NewKeeper(store(market.Name), authtypes.NewModuleAddress(market.Name), governance, k.bank, k.distribution, k.registry, k.beacon)
 	k.reward, errs[3] = reward.NewKeeper(store(reward.Name), governance, k.bank, k.registry, k.market)
-	k.training, errs[4] = training.NewKeeper(store(training.Name), k.market, k.registry, k.reward, k.beacon, k.accounts, c.Referee, referee.Rooting{})
+	k.training, errs[4] = training.NewKeeper(store(training.Name), governance, k.market, k.registry, k.reward, k.beacon, k.accounts, c.Referee, referee.Rooting{})
 	k.registry.Connect(k.training)
 	k.market.Connect(k.training)
 	k.reward.Connect(k.training)

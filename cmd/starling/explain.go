@@ -19,8 +19,10 @@ func (c *cli) explain() *cobra.Command {
 		Short: "Explain the receipts of a run",
 		Long: `Explain why somebody was paid, was not paid, or was slashed: the reason, the arithmetic, what to do about
 it, and the moves of the dispute if there was one. It reads the receipts that a run leaves in its output
-folder. RECEIPT is the number of a receipt (its seq), or the beginning of an account's address; without
-it, all receipts are explained.
+folder, or asks a network for those of a job, of an epoch (--job epoch/NUMBER: rewards for uptime, work and
+bytes served, and what broken promises cost) or of the revenue of a model (--job model/JOB). RECEIPT is the
+number of a receipt (its seq), or the beginning of an account's address; without it, all receipts are explained.
+starling worker earnings lists those of one account.
 
 With -o json: {"receipts":[{the receipt,"explanation","why","arithmetic":[TEXT],"dispute"}]}, with rounds
 counted from 1, amounts in uzen, and the dispute only where there was one:
@@ -28,7 +30,8 @@ counted from 1, amounts in uzen, and the dispute only where there was one:
 		Example: `  starling explain 12 --out out/quickstart
   starling explain starling1qx --out out/quickstart
   starling explain --out out/quickstart -o json
-  starling explain 12 --job job-7f3a --network http://127.0.0.1:26601`,
+  starling explain 12 --job job-7f3a --network http://127.0.0.1:26601
+  starling explain starling1qx --job epoch/3 --network http://127.0.0.1:26601`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case len(args) > 1:
@@ -64,7 +67,7 @@ counted from 1, amounts in uzen, and the dispute only where there was one:
 	}
 	cmd.Flags().StringVar(&dir, "out", "", "output folder of the run")
 	networkFlag(cmd, &network)
-	cmd.Flags().StringVar(&name, "job", "", "with --network: name of the job there")
+	cmd.Flags().StringVar(&name, "job", "", "with --network: name of the job there, or epoch/NUMBER, or model/JOB")
 	return cmd
 }
 
@@ -84,7 +87,11 @@ func explainError(err error) error {
 }
 
 func printExplanation(e node.Explanation) {
-	fmt.Printf("receipt %d  %s, round %d, unit %d, height %d\n  %s\n", e.Seq, e.Kind, e.Round, e.Unit, e.Height, e.Explanation)
+	at := e.Job
+	if e.OfRun() {
+		at = fmt.Sprintf("round %d, unit %d", e.Round, e.Unit)
+	}
+	fmt.Printf("receipt %d  %s, %s, height %d\n  %s\n", e.Seq, e.Kind, at, e.Height, e.Explanation)
 	for _, line := range e.Arithmetic {
 		fmt.Printf("  = %s\n", line)
 	}

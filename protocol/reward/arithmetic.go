@@ -22,11 +22,13 @@ func Arithmetic(r Receipt, all []Receipt) []string {
 		return r.payment()
 	case Base, WorkReward, Bandwidth:
 		return []string{fmt.Sprintf("%d uzen of the epoch x %d / %d = %d uzen, rounded down", r.Pot, r.Part, r.Whole, r.portion())}
+	case Revenue:
+		return []string{fmt.Sprintf("%d uzen from before the number of shares last changed + %d shares x %d uzen that each earned since = %d uzen", r.Pot, r.Part, r.Whole, r.Pot+r.Part*r.Whole)}
 	case Slash:
 		if r.OfEpoch() {
 			return []string{fmt.Sprintf("%d uzen: %s %% of the stake at the time, to the community pool", r.Amount, percent(uint32(r.Part)))}
 		}
-		lines := []string{fmt.Sprintf("%d uzen: %d %% of the stake at the time", r.Amount, DefaultSlashPPM/10_000)}
+		lines := []string{fmt.Sprintf("%d uzen: %s %% of the stake at the time", r.Amount, percent(uint32(r.Part)))}
 		for _, part := range all {
 			if r.sameVerdict(part) && (part.Kind == Bounty || part.Kind == Fee) {
 				lines = append(lines, fmt.Sprintf("of it %d uzen to %s", part.Amount, part.Who))
@@ -36,7 +38,7 @@ func Arithmetic(r Receipt, all []Receipt) []string {
 	case Bounty, Fee:
 		for _, whole := range all {
 			if r.sameVerdict(whole) && whole.Kind == Slash {
-				return []string{fmt.Sprintf("%d uzen of the %d uzen that %s lost: half of it to who was right, rounded down, if somebody was; the rest to the community pool", r.Amount, whole.Amount, whole.Who)}
+				return []string{fmt.Sprintf("%d uzen: %s %% of the %d uzen that %s lost, rounded %s", r.Amount, percent(uint32(r.Part)), whole.Amount, whole.Who, rounded[r.Kind])}
 			}
 		}
 	case Refund:
@@ -50,6 +52,9 @@ func Arithmetic(r Receipt, all []Receipt) []string {
 	}
 	return nil
 }
+
+// rounded says who gets the uzen that cannot be divided.
+var rounded = map[Kind]string{Bounty: "down", Fee: "up"}
 
 // sameVerdict reports whether two receipts come of the verdict of one dispute.
 func (r Receipt) sameVerdict(other Receipt) bool {

@@ -318,7 +318,7 @@ func (w *world) apply(s run.State, events []run.Event, err error) {
 	if err != nil {
 		w.t.Fatalf("height %d: %v", w.height, err)
 	}
-	book := Book{Consumer: w.order.Consumer, Escrow: w.escrow, SlashPPM: DefaultSlashPPM, FeePPM: market.FeePPM, Height: w.height, Seq: w.seq,
+	book := Book{Consumer: w.order.Consumer, Escrow: w.escrow, Penalty: DefaultPenalty(), FeePPM: market.FeePPM, Height: w.height, Seq: w.seq,
 		Stake: func(id string) uint64 { return w.bank[Stake(id)] }}
 	settled := Settle(s, events, book)
 	for _, e := range events {

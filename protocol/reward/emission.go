@@ -223,5 +223,8 @@ func (l *epoch) transfer(from, to string, amount uint64) {
 	}
 }
 
-// OfEpoch reports whether a receipt is of an epoch, not of a job.
+// OfRun reports whether a receipt is of the run of a job, not of an epoch and not of the revenue of a model.
+func (r Receipt) OfRun() bool { return !r.OfEpoch() && !strings.HasPrefix(r.Job, modelBook) }
+
+// OfEpoch reports whether a receipt is of an epoch.
 func (r Receipt) OfEpoch() bool { return strings.HasPrefix(r.Job, "epoch/") }

@@ -192,10 +192,12 @@ func FuzzRevenue(f *testing.F) {
 				shares[a] -= n
 				shares[b] += n
 			case 2:
-				var amount uint64
-				holders[a] = holders[a].Accrue(m, shares[a])
-				m, holders[a], amount = m.Claim(holders[a])
-				claimed += amount
+				var r Receipt
+				m, holders[a], r = m.Claim("a", holders[a], shares[a], 1)
+				claimed += r.Amount
+				if text := strings.Join(Arithmetic(r, nil), "\n"); r.Pot+r.Part*r.Whole != r.Amount || !strings.HasSuffix(text, fmt.Sprintf("= %d uzen", r.Amount)) || (r.Amount == 0) != (r.Reason == NothingDue) {
+					t.Fatalf("%+v: %s", r, text)
+				}
 			}
 			due := uint64(0)
 			for i, h := range holders {
@@ -206,4 +208,15 @@ func FuzzRevenue(f *testing.F) {
 			}
 		}
 	})
+}
+
+func TestPenaltyThatGovernsNothing(t *testing.T) {
+	for name, p := range map[string]Penalty{"nothing": {}, "more than all": {million + 1, 0}, "all of it given away": {500_000, million}} {
+		if err := p.Validate(); !errors.Is(err, ErrPenalty) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if err := DefaultPenalty().Validate(); err != nil {
+		t.Error(err)
+	}
 }

@@ -43,6 +43,9 @@ const (
 	Throttled   = "throttled"     // peers measured less than half of the promised upload
 	NothingMade = "nothing_made"  // the schedule makes no coins for this
 	Barred      = "barred"        // the account was slashed for wrong work
+
+	PaidIn     = "paid_in"     // somebody paid revenue of the model
+	NothingDue = "nothing_due" // nobody paid any since the last claim, or too little to divide
 )
 
 // lostUnit is the reason of the receipt for a unit that moved to another worker.
@@ -103,6 +106,8 @@ var because = map[string]string{
 	Throttled:          "its peers measured less than half of the upload that it promises",
 	NothingMade:        "the schedule makes no coins for this",
 	Barred:             "the account was slashed for wrong work",
+	PaidIn:             "somebody paid revenue of the model in",
+	NothingDue:         "nobody paid revenue in since the last claim that comes to an uzen a share, or it has no shares",
 	run.WhyNoWorkers:   "the run was halted: no active worker is left",
 	run.WhyNoVerifiers: "the run was halted: no active verifier is left",
 	run.WhyNoQuorum:    "the run was halted: its members do not agree on a checkpoint",
@@ -137,6 +142,7 @@ var fixes = map[string]string{
 	Throttled:          "promise less upload, or free the line of other load",
 	NothingMade:        "nothing; the network decides the schedule by governance",
 	Barred:             "see the receipt of the slash",
+	NothingDue:         "claim when revenue was paid in; what is too little to divide waits for more",
 	RunHalted:          "see the reason of the refund; the consumer can resume the job from its last checkpoint",
 	run.WhyNoWorkers:   "resume the job when workers offer themselves",
 	run.WhyNoVerifiers: "resume the job when verifiers offer themselves",
@@ -168,6 +174,8 @@ func Explain(r Receipt) string {
 		what = fmt.Sprintf("%s loses %d uzen of its stake over %s", r.Who, r.Amount, at)
 	case Base, WorkReward, Bandwidth:
 		what = fmt.Sprintf("%s receives %d uzen of the %s of %s", r.Who, r.Amount, rewards[r.Kind], r.Job)
+	case Revenue:
+		what = fmt.Sprintf("%s receives %d uzen for its shares of %s", r.Who, r.Amount, r.Job)
 	case Refund:
 		what = fmt.Sprintf("%s gets %d uzen back", r.Who, r.Amount)
 	default:

@@ -69,7 +69,13 @@ type Model struct {
 	PerShare uint64 `cbor:"2,keyasint"` // uzen that every share has earned so far
 	Carry    uint64 `cbor:"3,keyasint"` // uzen that were too few to divide; fewer than Shares
 	Held     uint64 `cbor:"4,keyasint"` // uzen paid in and not claimed, Carry among them
+	Issued   uint64 `cbor:"5,keyasint"` // receipts of claims
 }
+
+// Book is what the receipts of the revenue of the model give as their job. No job can have it.
+func (m Model) Book() string { return modelBook + m.Job }
+
+const modelBook = "model/"
 
 // Pay divides revenue, in uzen, over all shares.
 func (m Model) Pay(amount uint64) Model {
@@ -91,10 +97,20 @@ func (h Holder) Accrue(m Model, shares uint64) Holder {
 	return Holder{Mark: m.PerShare, Due: h.Due + shares*(m.PerShare-h.Mark)}
 }
 
-// Claim takes what a holder is due.
-func (m Model) Claim(h Holder) (Model, Holder, uint64) {
-	amount := h.Due
-	m.Held -= amount
-	h.Due = 0
-	return m, h, amount
+// Claim takes what somebody is due who has so many shares, and books it: what was credited before its shares last changed, and what
+// each share earned since. Nothing is booked of nothing.
+func (m Model) Claim(who string, h Holder, shares uint64, height int64) (Model, Holder, Receipt) {
+	now := h.Accrue(m, shares)
+	r := Receipt{
+		Job: m.Book(), Seq: m.Issued, Height: height, Who: who, Kind: Revenue, Amount: now.Due, Reason: PaidIn,
+		Pot: h.Due, Part: shares, Whole: m.PerShare - h.Mark,
+	}
+	if now.Due == 0 {
+		r.Reason, r.Fix = NothingDue, fixes[NothingDue]
+		return m, now, r
+	}
+	m.Held -= now.Due
+	m.Issued++
+	now.Due = 0
+	return m, now, r
 }

@@ -22,6 +22,8 @@ const (
 	Base       Kind = "base"        // of an epoch: for uptime
 	WorkReward Kind = "work_reward" // for verified work, by the class of the machine
 	Bandwidth  Kind = "bandwidth"   // for bytes that peers acknowledged
+
+	Revenue Kind = "revenue" // of a model, claimed by a holder of its shares
 )
 
 // Receipt is one line of why somebody was paid, or was not. Every attempt at a unit and every audit ends in one.
@@ -42,7 +44,8 @@ type Receipt struct {
 	Fix    string   `cbor:"14,keyasint" json:"fix,omitempty"`     // what Who can do about it
 	FeePPM uint32   `cbor:"15,keyasint" json:"fee_ppm,omitempty"` // of a payment, to the community pool, as governance had it
 
-	// Of an epoch: Amount is Pot * Part / Whole. Of a slash: Part of Whole of the stake.
+	// Of an epoch: Amount is Pot * Part / Whole. Of a slash: Part of Whole of the stake, or of what was taken of it. Of revenue:
+	// Amount is Pot + Part * Whole.
 	Pot   uint64 `cbor:"16,keyasint" json:"pot,omitempty"`
 	Part  uint64 `cbor:"17,keyasint" json:"part,omitempty"`
 	Whole uint64 `cbor:"18,keyasint" json:"whole,omitempty"`

@@ -319,7 +319,7 @@ func TestSilenceEarnsNoBounty(t *testing.T) {
 	for why, bounty := range map[string]uint64{run.WhyWrongWork: 250, run.WhySilent: 0} {
 		ended := run.Event{Kind: run.DisputeEnded, Who: "v", Other: "w", Why: why}
 		after := Settle(s, []run.Event{ended}, Book{
-			Escrow: market.Escrow{Budget: 10_000_000}, SlashPPM: DefaultSlashPPM, Stake: func(string) uint64 { return 1000 },
+			Escrow: market.Escrow{Budget: 10_000_000}, Penalty: DefaultPenalty(), Stake: func(string) uint64 { return 1000 },
 		})
 		got := map[Kind]uint64{}
 		for _, r := range after.Receipts {

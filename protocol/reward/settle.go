@@ -8,14 +8,11 @@ import (
 	"github.com/starling-network/starling/protocol/run"
 )
 
-// DefaultSlashPPM is the part of its stake that the loser of a dispute loses, in parts per million.
-const DefaultSlashPPM = 500_000
-
 // Book is what settling needs to know beside the run.
 type Book struct {
 	Consumer string
 	Escrow   market.Escrow
-	SlashPPM uint32                 // of the stake, for a lost dispute
+	Penalty  Penalty                // of a lost dispute
 	FeePPM   uint32                 // of every payment, to the community pool
 	Stake    func(id string) uint64 // uzen staked by a member now
 	Height   int64
@@ -159,21 +156,25 @@ func (l *ledger) unpaid(kind Kind, round, unit uint32, who, reason string) {
 		Flops: l.state.Terms.UnitFlops, Price: m.Price, FeePPM: l.book.FeePPM, Reason: reason})
 }
 
-// slash takes from the stake of the loser of a dispute, or of a verifier that did not look. Half goes to the winner, if there is
+// slash takes from the stake of the loser of a dispute, or of a verifier that did not look. A part goes to the winner, if there is
 // one, and the rest to the community pool, so that a liar who convicts itself under another name still loses.
 func (l *ledger) slash(e run.Event, loser, winner string) {
-	_, amount := registry.Participant{Stake: l.book.Stake(loser)}.Slash(l.book.SlashPPM)
-	part := func(kind Kind, who string, amount uint64) {
+	_, amount := registry.Participant{Stake: l.book.Stake(loser)}.Slash(l.book.Penalty.SlashPPM)
+	part := func(kind Kind, who string, amount uint64, ppm uint32) {
 		m, _ := l.state.Member(who)
-		l.receipt(Receipt{Round: e.Round, Unit: e.Unit, Who: who, Role: m.Role, Kind: kind, Amount: amount, Reason: e.Why})
+		l.receipt(Receipt{Round: e.Round, Unit: e.Unit, Who: who, Role: m.Role, Kind: kind, Amount: amount, Reason: e.Why, Part: uint64(ppm), Whole: million})
 	}
-	part(Slash, loser, amount)
+	part(Slash, loser, amount, l.book.Penalty.SlashPPM)
 	var bounty uint64
 	if winner != "" {
-		bounty = amount / 2
-		part(Bounty, winner, bounty)
+		bounty = market.Share(amount, l.book.Penalty.BountyPPM)
+		part(Bounty, winner, bounty, l.book.Penalty.BountyPPM)
 	}
-	part(Fee, CommunityPool, amount-bounty)
+	rest := uint32(million)
+	if winner != "" {
+		rest -= l.book.Penalty.BountyPPM
+	}
+	part(Fee, CommunityPool, amount-bounty, rest)
 	l.transfer(Stake(loser), winner, bounty)
 	l.transfer(Stake(loser), CommunityPool, amount-bounty)
 }

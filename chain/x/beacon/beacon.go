@@ -26,12 +26,15 @@ var (
 	ErrNotValidator = errors.New("beacon: not the operator of a validator")
 	ErrKey          = errors.New("beacon: not a VRF key")
 	ErrNoBeacon     = errors.New("beacon: no value is kept for this height")
+	ErrParams       = errors.New("beacon: invalid parameters")
 )
 
 // Refusals of the module.
 var Refusals = &adapter.Refusals{Space: Name, List: []adapter.Refusal{
 	{Code: 2, Rule: ErrNotValidator, Fix: "Create a validator with this account first."},
 	{Code: 3, Rule: ErrKey, Fix: "Send the 32 bytes of an Ed25519 public key."},
+	{Code: 4, Rule: adapter.ErrAuthority, Fix: "Make a proposal of governance."},
+	{Code: 5, Rule: ErrParams, Fix: "Correct the parameters of the proposal."},
 }}
 
 // Key of a validator. A new key counts two blocks after it was set, so that it is fixed before the beacon that its

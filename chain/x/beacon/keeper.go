@@ -18,9 +18,6 @@ import (
 	"github.com/starling-network/starling/chain/x/beacon/beaconpb"
 )
 
-// Keep is how many beacons stay readable.
-const Keep = 10_000
-
 // Validators is what the beacon needs to know of them.
 type Validators interface {
 	GetPubKeyByConsAddr(context.Context, sdk.ConsAddress) (crypto.PublicKey, error)
@@ -31,19 +28,22 @@ type Validators interface {
 type Keeper struct {
 	Schema collections.Schema
 
+	authority  string
 	validators Validators
 	values     collections.Map[int64, canon.Digest]
 	keys       collections.Map[[]byte, Key]
+	keep       collections.Item[int64] // beacons that stay readable
 	seen       seen
 }
 
 // NewKeeper returns a keeper over a store of its own.
-func NewKeeper(s store.KVStoreService, validators Validators) (*Keeper, error) {
+func NewKeeper(s store.KVStoreService, authority string, validators Validators) (*Keeper, error) {
 	b := collections.NewSchemaBuilder(s)
 	k := &Keeper{
-		validators: validators,
-		values:     collections.NewMap(b, collections.NewPrefix(0), "values", collections.Int64Key, adapter.Record[canon.Digest]()),
-		keys:       collections.NewMap(b, collections.NewPrefix(1), "keys", collections.BytesKey, adapter.Record[Key]()),
+		authority: authority, validators: validators,
+		values: collections.NewMap(b, collections.NewPrefix(0), "values", collections.Int64Key, adapter.Record[canon.Digest]()),
+		keys:   collections.NewMap(b, collections.NewPrefix(1), "keys", collections.BytesKey, adapter.Record[Key]()),
+		keep:   collections.NewItem(b, collections.NewPrefix(2), "keep", collections.Int64Value),
 	}
 	var err error
 	k.Schema, err = b.Build()
@@ -70,7 +70,11 @@ func (k *Keeper) key(ctx context.Context, validator []byte, height int64) ([]byt
 
 // record stores the beacon of a block and forgets the oldest.
 func (k *Keeper) record(ctx context.Context, height int64, value canon.Digest) error {
-	if err := k.values.Remove(ctx, height-Keep); err != nil {
+	keep, err := k.kept(ctx)
+	if err != nil {
+		return err
+	}
+	if err := k.values.Remove(ctx, height-keep); err != nil {
 		return err
 	}
 	return k.values.Set(ctx, height, value)
@@ -112,9 +116,13 @@ func (k *Keeper) Beacon(ctx context.Context, q *beaconpb.QueryBeaconRequest) (*b
 	if height == 0 {
 		height = sdk.UnwrapSDKContext(ctx).BlockHeight()
 	}
+	keep, err := k.kept(ctx)
+	if err != nil {
+		return nil, err
+	}
 	v, err := k.values.Get(ctx, height)
 	if errors.Is(err, collections.ErrNotFound) {
-		return nil, status.Errorf(codes.NotFound, "%v: %d; the latest %d are kept, from block 2 on", ErrNoBeacon, height, Keep)
+		return nil, status.Errorf(codes.NotFound, "%v: %d; the latest %d are kept, from block 2 on", ErrNoBeacon, height, keep)
 	}
 	return &beaconpb.QueryBeaconResponse{Height: height, Value: v[:]}, err
 }

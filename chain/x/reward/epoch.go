@@ -54,8 +54,7 @@ func (k *Keeper) settle(ctx context.Context, number int64, params registry.Param
 		return err
 	}
 	for _, r := range settled.Receipts {
-		// The latest first: a negative number of the epoch sorts so.
-		if err := k.receipts.Set(ctx, collections.Join3(r.Who, -number, r.Seq), r); err != nil {
+		if err := k.issue(ctx, r); err != nil {
 			return err
 		}
 	}

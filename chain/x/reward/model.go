@@ -36,7 +36,7 @@ func (k *Keeper) Ended(ctx context.Context, job string) error {
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(k.earned.Clear(ctx, within), k.models.Set(ctx, job, reward.Model{Job: job}), k.bank.MintCoins(ctx, Name, shares(job, reward.Shares))); err != nil {
+	if err := errors.Join(k.earned.Clear(ctx, within), k.models.Set(ctx, job, reward.Model{Job: job}), k.bank.MintCoins(ctx, Name, tokens(job, reward.Shares))); err != nil {
 		return err
 	}
 	for _, h := range reward.Grant(o.Consumer, o.SharesPPM, work) {
@@ -44,14 +44,14 @@ func (k *Keeper) Ended(ctx context.Context, job string) error {
 		if err != nil {
 			return err
 		}
-		if err := k.bank.SendCoinsFromModuleToAccount(ctx, Name, to, shares(job, h.Shares)); err != nil {
+		if err := k.bank.SendCoinsFromModuleToAccount(ctx, Name, to, tokens(job, h.Shares)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func shares(job string, n uint64) sdk.Coins {
+func tokens(job string, n uint64) sdk.Coins {
 	return sdk.NewCoins(sdk.NewCoin(Denom(job), sdkmath.NewIntFromUint64(n)))
 }
 
@@ -90,16 +90,22 @@ func (k *Keeper) accrue(ctx context.Context, m reward.Model, account sdk.AccAddr
 	if err != nil {
 		return h, err
 	}
+	h = h.Accrue(m, k.shares(ctx, m, account))
 	return h, k.holders.Set(ctx, collections.Join(m.Job, account.String()), h)
 }
 
-// holder is what an account has earned, up to now.
+// shares that an account holds of a model.
+func (k *Keeper) shares(ctx context.Context, m reward.Model, account sdk.AccAddress) uint64 {
+	return k.bank.GetBalance(ctx, account, Denom(m.Job)).Amount.Uint64()
+}
+
+// holder is what an account had earned when that was last written.
 func (k *Keeper) holder(ctx context.Context, m reward.Model, account sdk.AccAddress) (reward.Holder, error) {
 	h, err := k.holders.Get(ctx, collections.Join(m.Job, account.String()))
 	if err != nil && !errors.Is(err, collections.ErrNotFound) {
 		return h, err
 	}
-	return h.Accrue(m, k.bank.GetBalance(ctx, account, Denom(m.Job)).Amount.Uint64()), nil
+	return h, nil
 }
 
 // maxRevenue of one payment, in uzen.
@@ -141,12 +147,14 @@ func (k *Keeper) ClaimRevenue(ctx context.Context, msg *rewardpb.MsgClaimRevenue
 	if err != nil {
 		return nil, err
 	}
-	m, h, amount := m.Claim(h)
+	m, h, r := m.Claim(msg.Sender, h, k.shares(ctx, m, to), sdk.UnwrapSDKContext(ctx).BlockHeight())
 	if err := errors.Join(k.models.Set(ctx, msg.Job, m), k.holders.Set(ctx, collections.Join(msg.Job, msg.Sender), h)); err != nil {
 		return nil, err
 	}
-	if amount == 0 {
+	if r.Amount == 0 {
 		return &rewardpb.MsgClaimRevenueResponse{}, nil
 	}
-	return &rewardpb.MsgClaimRevenueResponse{Amount: amount}, k.bank.SendCoinsFromModuleToAccount(ctx, Name, to, adapter.Coins(amount))
+	return &rewardpb.MsgClaimRevenueResponse{Amount: r.Amount}, errors.Join(
+		k.issue(ctx, r), k.bank.SendCoinsFromModuleToAccount(ctx, Name, to, adapter.Coins(r.Amount)),
+	)
 }

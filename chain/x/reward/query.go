@@ -18,14 +18,27 @@ import (
 // Queries implements rewardpb.QueryServer over a keeper.
 type Queries struct{ *Keeper }
 
-// Receipts lists the receipts of an account, of the latest epoch first.
+// Receipts lists the receipts of an account, the latest first.
 func (q Queries) Receipts(ctx context.Context, m *rewardpb.QueryReceiptsRequest) (*rewardpb.QueryReceiptsResponse, error) {
 	r := &rewardpb.QueryReceiptsResponse{}
 	most := adapter.Most(m.Limit)
-	within := collections.NewPrefixedTripleRange[string, int64, uint64](m.Account)
-	err := q.receipts.Walk(ctx, within, func(_ collections.Triple[string, int64, uint64], receipt reward.Receipt) (bool, error) {
+	within := collections.NewPrefixedQuadRange[string, int64, string, uint64](m.Account)
+	err := q.receipts.Walk(ctx, within, func(_ receiptKey, receipt reward.Receipt) (bool, error) {
 		r.Receipts = append(r.Receipts, canon.MustMarshal(receipt))
 		return len(r.Receipts) == most, nil
+	})
+	return r, err
+}
+
+// Book lists the receipts of an epoch, or of the revenue of a model.
+func (q Queries) Book(ctx context.Context, m *rewardpb.QueryBookRequest) (*rewardpb.QueryBookResponse, error) {
+	r := &rewardpb.QueryBookResponse{}
+	most := adapter.Most(m.Limit)
+	within := collections.NewPrefixedPairRange[string, uint64](m.Book).StartInclusive(m.From)
+	err := q.books.Walk(ctx, within, func(key collections.Pair[string, uint64], at entry) (bool, error) {
+		receipt, err := q.receipts.Get(ctx, collections.Join4(at.Who, -at.Height, key.K1(), key.K2()))
+		r.Receipts = append(r.Receipts, canon.MustMarshal(receipt))
+		return len(r.Receipts) == most, err
 	})
 	return r, err
 }
@@ -51,7 +64,8 @@ func (q Queries) Model(ctx context.Context, m *rewardpb.QueryModelRequest) (*rew
 		return nil, status.Error(codes.InvalidArgument, err.Error())
 	}
 	h, err := q.holder(ctx, model, account)
-	r.Shares, r.Due = q.bank.GetBalance(ctx, account, Denom(m.Job)).Amount.Uint64(), h.Due
+	r.Shares = q.shares(ctx, model, account)
+	r.Due = h.Accrue(model, r.Shares).Due
 	return r, err
 }
 

@@ -83,10 +83,28 @@ type Keeper struct {
 	worked   collections.Map[string, uint64]                                  // operations paid in this epoch, by account
 	serves   collections.Map[string, uint64]                                  // bytes that an account has committed to serve in this epoch
 	links    collections.Map[collections.Pair[string, string], registry.Link] // of this epoch: of whom, by whom
-	receipts collections.Map[collections.Triple[string, int64, uint64], reward.Receipt]
+	receipts collections.Map[receiptKey, reward.Receipt]
+	books    collections.Map[collections.Pair[string, uint64], entry]  // the same receipts by what they give as their job
 	earned   collections.Map[collections.Pair[string, string], uint64] // operations paid in a run that grants shares: job, account
 	models   collections.Map[string, reward.Model]
 	holders  collections.Map[collections.Pair[string, string], reward.Holder] // job, account
+}
+
+// receiptKey is account, height, job and number. The height is negative, so that the latest come first.
+type receiptKey = collections.Quad[string, int64, string, uint64]
+
+// entry is where a receipt of a book is found.
+type entry struct {
+	Who    string `cbor:"1,keyasint"`
+	Height int64  `cbor:"2,keyasint"`
+}
+
+// issue stores a receipt.
+func (k *Keeper) issue(ctx context.Context, r reward.Receipt) error {
+	return errors.Join(
+		k.receipts.Set(ctx, collections.Join4(r.Who, -r.Height, r.Job, r.Seq), r),
+		k.books.Set(ctx, collections.Join(r.Job, r.Seq), entry{r.Who, r.Height}),
+	)
 }
 
 // NewKeeper returns a keeper over a store of its own. Connect completes it.
@@ -100,7 +118,8 @@ func NewKeeper(s store.KVStoreService, authority string, bank Bank, registrar Re
 		worked:   collections.NewMap(b, collections.NewPrefix(1), "worked", id, collections.Uint64Value),
 		serves:   collections.NewMap(b, collections.NewPrefix(2), "serves", id, collections.Uint64Value),
 		links:    collections.NewMap(b, collections.NewPrefix(3), "links", pair, adapter.Record[registry.Link]()),
-		receipts: collections.NewMap(b, collections.NewPrefix(4), "receipts", collections.TripleKeyCodec(id, collections.Int64Key, collections.Uint64Key), adapter.Record[reward.Receipt]()),
+		receipts: collections.NewMap(b, collections.NewPrefix(4), "receipts", collections.QuadKeyCodec(id, collections.Int64Key, id, collections.Uint64Key), adapter.Record[reward.Receipt]()),
+		books:    collections.NewMap(b, collections.NewPrefix(8), "books", collections.PairKeyCodec(id, collections.Uint64Key), adapter.Record[entry]()),
 		earned:   collections.NewMap(b, collections.NewPrefix(5), "earned", pair, collections.Uint64Value),
 		models:   collections.NewMap(b, collections.NewPrefix(6), "models", id, adapter.Record[reward.Model]()),
 		holders:  collections.NewMap(b, collections.NewPrefix(7), "holders", pair, adapter.Record[reward.Holder]()),

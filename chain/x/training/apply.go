@@ -126,9 +126,13 @@ func (k *Keeper) book(ctx context.Context, job string) (reward.Book, error) {
 	if err != nil {
 		return reward.Book{}, err
 	}
+	penalty, err := k.Params(ctx)
+	if err != nil {
+		return reward.Book{}, err
+	}
 	seq, err := k.issued.Get(ctx, job)
 	return reward.Book{
-		Consumer: order.Order.Consumer, Escrow: escrow, SlashPPM: reward.DefaultSlashPPM, FeePPM: params.FeePPM,
+		Consumer: order.Order.Consumer, Escrow: escrow, Penalty: penalty, FeePPM: params.FeePPM,
 		Height: sdk.UnwrapSDKContext(ctx).BlockHeight(), Seq: seq,
 	}, err
 }

@@ -80,6 +80,12 @@ func (q Queries) Seals(ctx context.Context, m *trainingpb.QuerySealsRequest) (*t
 	return r, err
 }
 
+// Params returns the parameters in force.
+func (q Queries) Params(ctx context.Context, _ *trainingpb.QueryParamsRequest) (*trainingpb.QueryParamsResponse, error) {
+	p, err := q.Keeper.Params(ctx)
+	return &trainingpb.QueryParamsResponse{Params: canon.MustMarshal(p)}, err
+}
+
 // Module wires the keeper into the application.
 type Module struct {
 	adapter.Module

@@ -63,6 +63,8 @@ var Refusals = &adapter.Refusals{Space: Name, List: []adapter.Refusal{
 	{Code: 26, Rule: run.ErrBadPlant, Fix: "Show the nonce and the state roots that the commitment hides, and plant fewer faults."},
 	{Code: 27, Rule: run.ErrBadSlice, Fix: "Read the slices of the round; show what the seal binds to."},
 	{Code: 28, Rule: run.ErrLast, Fix: "Wait until another worker or verifier has joined, or stop the process: the run then waits for a while."},
+	{Code: 29, Rule: adapter.ErrAuthority, Fix: "Make a proposal of governance."},
+	{Code: 30, Rule: reward.ErrPenalty, Fix: "Correct the parameters of the proposal."},
 }}
 
 // Market is who ordered a run, and the budget that pays for it.
@@ -106,13 +108,14 @@ type Accounts interface {
 type Keeper struct {
 	Schema collections.Schema
 
-	market   Market
-	registry Registry
-	rewards  Rewards
-	beacon   Beacon
-	accounts Accounts
-	referee  Referee
-	rooting  audit.Rooting
+	authority string
+	market    Market
+	registry  Registry
+	rewards   Rewards
+	beacon    Beacon
+	accounts  Accounts
+	referee   Referee
+	rooting   audit.Rooting
 
 	runs     *shelf
 	active   collections.KeySet[string] // neither done nor halted
@@ -122,17 +125,18 @@ type Keeper struct {
 	seals    collections.Map[sealKey, []byte]
 	disputes collections.Map[disputeKey, dispute.Game]
 	openings collections.Map[disputeKey, []byte] // of the disputes that have no verdict
+	params   collections.Item[reward.Penalty]
 }
 
 // sealKey is job, round, unit and attempt (32 bits each), verifier.
 type sealKey = collections.Quad[string, uint32, uint64, string]
 
 // NewKeeper returns a keeper over a store of its own.
-func NewKeeper(s store.KVStoreService, market Market, registry Registry, rewards Rewards, beacon Beacon, accounts Accounts, referee Referee, rooting audit.Rooting) (*Keeper, error) {
+func NewKeeper(s store.KVStoreService, authority string, market Market, registry Registry, rewards Rewards, beacon Beacon, accounts Accounts, referee Referee, rooting audit.Rooting) (*Keeper, error) {
 	b := collections.NewSchemaBuilder(s)
 	job, u32, u64 := collections.StringKey, collections.Uint32Key, collections.Uint64Key
 	k := &Keeper{
-		market: market, registry: registry, rewards: rewards, beacon: beacon, accounts: accounts, referee: referee, rooting: rooting,
+		authority: authority, market: market, registry: registry, rewards: rewards, beacon: beacon, accounts: accounts, referee: referee, rooting: rooting,
 		runs:     newShelf(b),
 		active:   collections.NewKeySet(b, collections.NewPrefix(1), "active", job),
 		lineage:  collections.NewMap(b, collections.NewPrefix(2), "lineage", collections.PairKeyCodec(job, u32), adapter.Record[run.Entry]()),
@@ -141,6 +145,7 @@ func NewKeeper(s store.KVStoreService, market Market, registry Registry, rewards
 		seals:    collections.NewMap(b, collections.NewPrefix(5), "seals", collections.QuadKeyCodec(job, u32, u64, job), collections.BytesValue),
 		disputes: collections.NewMap(b, collections.NewPrefix(6), "disputes", collections.QuadKeyCodec(job, u32, u32, u32), adapter.Record[dispute.Game]()),
 		openings: collections.NewMap(b, collections.NewPrefix(7), "openings", collections.QuadKeyCodec(job, u32, u32, u32), collections.BytesValue),
+		params:   collections.NewItem(b, collections.NewPrefix(12), "params", adapter.Record[reward.Penalty]()),
 	}
 	var err error
 	k.Schema, err = b.Build()

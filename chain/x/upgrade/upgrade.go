@@ -5,12 +5,11 @@ package upgrade
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 
 	"cosmossdk.io/core/appmodule"
+	"cosmossdk.io/core/store"
 	sdkclient "github.com/cosmos/cosmos-sdk/client"
 	"github.com/cosmos/cosmos-sdk/codec"
 	codectypes "github.com/cosmos/cosmos-sdk/codec/types"
@@ -29,15 +28,18 @@ var (
 )
 
 // Module wires the keeper into the application.
-type Module struct{ keeper *keeper.Keeper }
+type Module struct {
+	keeper *keeper.Keeper
+	store  store.KVStoreService // of the keeper, which does not list what is done
+}
 
 var (
 	_ appmodule.HasPreBlocker = Module{}
 	_ appmodule.HasGenesis    = Module{}
 )
 
-// NewModule returns the module of a keeper.
-func NewModule(k *keeper.Keeper) Module { return Module{k} }
+// NewModule returns the module of a keeper, over the keeper's own store.
+func NewModule(k *keeper.Keeper, s store.KVStoreService) Module { return Module{k, s} }
 
 // Name implements module.HasName.
 func (Module) Name() string { return types.ModuleName }
@@ -109,60 +111,4 @@ func (m Module) settled(ctx context.Context) error {
 	}
 	m.keeper.SetDowngradeVerified(true)
 	return nil
-}
-
-// fieldPlan is the genesis of the module: the upgrade that is waited for, or nothing.
-const fieldPlan = "plan"
-
-// DefaultGenesis implements appmodule.HasGenesis: nothing is planned.
-func (Module) DefaultGenesis(to appmodule.GenesisTarget) error { return write(to, nil) }
-
-// ValidateGenesis implements appmodule.HasGenesis.
-func (Module) ValidateGenesis(from appmodule.GenesisSource) error {
-	plan, err := read(from)
-	if err != nil || plan == nil {
-		return err
-	}
-	return plan.ValidateBasic()
-}
-
-// InitGenesis implements appmodule.HasGenesis.
-func (m Module) InitGenesis(ctx context.Context, from appmodule.GenesisSource) error {
-	plan, err := read(from)
-	if err != nil || plan == nil {
-		return err
-	}
-	return m.keeper.ScheduleUpgrade(ctx, *plan)
-}
-
-// ExportGenesis implements appmodule.HasGenesis.
-func (m Module) ExportGenesis(ctx context.Context, to appmodule.GenesisTarget) error {
-	plan, err := m.keeper.GetUpgradePlan(ctx)
-	if errors.Is(err, types.ErrNoUpgradePlanFound) {
-		return write(to, nil)
-	}
-	if err != nil {
-		return err
-	}
-	return write(to, &plan)
-}
-
-func write(to appmodule.GenesisTarget, plan *types.Plan) error {
-	w, err := to(fieldPlan)
-	if err != nil {
-		return err
-	}
-	return errors.Join(json.NewEncoder(w).Encode(plan), w.Close())
-}
-
-func read(from appmodule.GenesisSource) (plan *types.Plan, err error) {
-	r, err := from(fieldPlan)
-	if err != nil || r == nil {
-		return nil, err
-	}
-	raw, err := io.ReadAll(r)
-	if err := errors.Join(err, r.Close()); err != nil {
-		return nil, err
-	}
-	return plan, json.Unmarshal(raw, &plan)
 }

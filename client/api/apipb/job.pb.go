@@ -1111,7 +1111,7 @@ type Checkpoint struct {
 	state     protoimpl.MessageState `protogen:"open.v1"`
 	Round     int64                  `protobuf:"varint,1,opt,name=round,proto3" json:"round,omitempty"`
 	StateRoot string                 `protobuf:"bytes,2,opt,name=state_root,json=stateRoot,proto3" json:"state_root,omitempty"`
-	// CID of its manifest.
+	// CID of its UnixFS folder.
 	Checkpoint string `protobuf:"bytes,3,opt,name=checkpoint,proto3" json:"checkpoint,omitempty"`
 	// CID of the update of every unit.
 	Updates       []string  `protobuf:"bytes,4,rep,name=updates,proto3" json:"updates,omitempty"`

@@ -6,6 +6,7 @@ package beaconpb
 import (
 	context "context"
 	fmt "fmt"
+	_ "github.com/cosmos/gogoproto/gogoproto"
 	grpc1 "github.com/cosmos/gogoproto/grpc"
 	proto "github.com/cosmos/gogoproto/proto"
 	_ "google.golang.org/genproto/googleapis/api/annotations"
@@ -215,40 +216,128 @@ func (m *QueryKeyResponse) GetPublicKey() []byte {
 	return nil
 }
 
+type QueryParamsRequest struct {
+}
+
+func (m *QueryParamsRequest) Reset()         { *m = QueryParamsRequest{} }
+func (m *QueryParamsRequest) String() string { return proto.CompactTextString(m) }
+func (*QueryParamsRequest) ProtoMessage()    {}
+func (*QueryParamsRequest) Descriptor() ([]byte, []int) {
+	return fileDescriptor_3c7bbd756cb05878, []int{4}
+}
+func (m *QueryParamsRequest) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *QueryParamsRequest) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_QueryParamsRequest.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *QueryParamsRequest) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_QueryParamsRequest.Merge(m, src)
+}
+func (m *QueryParamsRequest) XXX_Size() int {
+	return m.Size()
+}
+func (m *QueryParamsRequest) XXX_DiscardUnknown() {
+	xxx_messageInfo_QueryParamsRequest.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_QueryParamsRequest proto.InternalMessageInfo
+
+type QueryParamsResponse struct {
+	Params Params `protobuf:"bytes,1,opt,name=params,proto3" json:"params"`
+}
+
+func (m *QueryParamsResponse) Reset()         { *m = QueryParamsResponse{} }
+func (m *QueryParamsResponse) String() string { return proto.CompactTextString(m) }
+func (*QueryParamsResponse) ProtoMessage()    {}
+func (*QueryParamsResponse) Descriptor() ([]byte, []int) {
+	return fileDescriptor_3c7bbd756cb05878, []int{5}
+}
+func (m *QueryParamsResponse) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *QueryParamsResponse) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_QueryParamsResponse.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *QueryParamsResponse) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_QueryParamsResponse.Merge(m, src)
+}
+func (m *QueryParamsResponse) XXX_Size() int {
+	return m.Size()
+}
+func (m *QueryParamsResponse) XXX_DiscardUnknown() {
+	xxx_messageInfo_QueryParamsResponse.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_QueryParamsResponse proto.InternalMessageInfo
+
+func (m *QueryParamsResponse) GetParams() Params {
+	if m != nil {
+		return m.Params
+	}
+	return Params{}
+}
+
 func init() {
 	proto.RegisterType((*QueryBeaconRequest)(nil), "starling.beacon.v1.QueryBeaconRequest")
 	proto.RegisterType((*QueryBeaconResponse)(nil), "starling.beacon.v1.QueryBeaconResponse")
 	proto.RegisterType((*QueryKeyRequest)(nil), "starling.beacon.v1.QueryKeyRequest")
 	proto.RegisterType((*QueryKeyResponse)(nil), "starling.beacon.v1.QueryKeyResponse")
+	proto.RegisterType((*QueryParamsRequest)(nil), "starling.beacon.v1.QueryParamsRequest")
+	proto.RegisterType((*QueryParamsResponse)(nil), "starling.beacon.v1.QueryParamsResponse")
 }
 
 func init() { proto.RegisterFile("starling/beacon/v1/query.proto", fileDescriptor_3c7bbd756cb05878) }
 
 var fileDescriptor_3c7bbd756cb05878 = []byte{
-	// 362 bytes of a gzipped FileDescriptorProto
-	0x1f, 0x8b, 0x08, 0x00, 0x00, 0x00, 0x00, 0x00, 0x02, 0xff, 0x8c, 0x52, 0x3f, 0x4f, 0xc2, 0x40,
-	0x14, 0xa7, 0x10, 0x48, 0xbc, 0x90, 0x68, 0x4e, 0x63, 0x08, 0xc1, 0x86, 0x54, 0x82, 0x0c, 0xd8,
-	0x0b, 0xba, 0x3a, 0xe1, 0xc8, 0x64, 0x07, 0x07, 0x17, 0x73, 0xad, 0x97, 0xf6, 0x42, 0xbd, 0x2b,
-	0xbd, 0x6b, 0xb5, 0x21, 0x38, 0xb8, 0xb8, 0x6a, 0xfc, 0x52, 0x8e, 0x24, 0x2e, 0x8e, 0x06, 0xfc,
-	0x20, 0xc6, 0x1e, 0xa5, 0x31, 0x88, 0x3a, 0xb5, 0xef, 0xbd, 0xdf, 0x9f, 0x77, 0xbf, 0x3b, 0xa0,
-	0x0b, 0x89, 0x43, 0x9f, 0x32, 0x17, 0xd9, 0x04, 0x3b, 0x9c, 0xa1, 0xb8, 0x87, 0x46, 0x11, 0x09,
-	0x13, 0x33, 0x08, 0xb9, 0xe4, 0x10, 0x66, 0x73, 0x53, 0xcd, 0xcd, 0xb8, 0x57, 0x6f, 0xb8, 0x9c,
-	0xbb, 0x3e, 0x41, 0x38, 0xa0, 0x08, 0x33, 0xc6, 0x25, 0x96, 0x94, 0x33, 0xa1, 0x18, 0x46, 0x17,
-	0xc0, 0xb3, 0x2f, 0x81, 0x7e, 0x8a, 0xb7, 0xc8, 0x28, 0x22, 0x42, 0xc2, 0x5d, 0x50, 0xf1, 0x08,
-	0x75, 0x3d, 0x59, 0xd3, 0x9a, 0x5a, 0xa7, 0x64, 0x2d, 0x2a, 0xe3, 0x14, 0x6c, 0x7f, 0x43, 0x8b,
-	0x80, 0x33, 0x41, 0xd6, 0xc1, 0xe1, 0x0e, 0x28, 0xc7, 0xd8, 0x8f, 0x48, 0xad, 0xd8, 0xd4, 0x3a,
-	0x55, 0x4b, 0x15, 0x06, 0x02, 0x9b, 0xa9, 0xc8, 0x80, 0x24, 0x99, 0x5f, 0x03, 0x6c, 0xc4, 0xd8,
-	0xa7, 0x57, 0x58, 0xf2, 0x30, 0xd5, 0xa8, 0x5a, 0x79, 0xc3, 0xe8, 0x81, 0xad, 0x9c, 0xb0, 0xb0,
-	0xdc, 0x03, 0x20, 0x88, 0x6c, 0x9f, 0x3a, 0x97, 0x43, 0x92, 0x64, 0x14, 0xd5, 0x19, 0x90, 0xe4,
-	0xe8, 0xa9, 0x08, 0xca, 0x29, 0x07, 0x3e, 0x68, 0xa0, 0xa2, 0xd6, 0x85, 0x6d, 0x73, 0x35, 0x1e,
-	0x73, 0xf5, 0xf4, 0xf5, 0x83, 0x3f, 0x71, 0x6a, 0x09, 0xa3, 0x7b, 0xff, 0xfa, 0xf1, 0x5c, 0x6c,
-	0xc3, 0x16, 0xfa, 0xe1, 0x5e, 0xd4, 0x9f, 0x40, 0x63, 0x15, 0xc6, 0x04, 0xde, 0x81, 0xd2, 0x80,
-	0x24, 0x70, 0x7f, 0xad, 0x7a, 0x1e, 0x48, 0xbd, 0xf5, 0x3b, 0xe8, 0x3f, 0xfe, 0x43, 0x92, 0x08,
-	0x34, 0x5e, 0xa6, 0x38, 0xe9, 0x9f, 0xbf, 0xcc, 0x74, 0x6d, 0x3a, 0xd3, 0xb5, 0xf7, 0x99, 0xae,
-	0x3d, 0xce, 0xf5, 0xc2, 0x74, 0xae, 0x17, 0xde, 0xe6, 0x7a, 0xe1, 0xe2, 0xc4, 0xa5, 0xd2, 0x8b,
-	0x6c, 0xd3, 0xe1, 0xd7, 0x4b, 0xa5, 0x43, 0x46, 0xe4, 0x0d, 0x0f, 0x87, 0xb9, 0xb4, 0xe3, 0x61,
-	0xca, 0xd0, 0x6d, 0x66, 0xa1, 0x3e, 0x81, 0x6d, 0x57, 0xd2, 0x97, 0x74, 0xfc, 0x19, 0x00, 0x00,
-	0xff, 0xff, 0x99, 0xb5, 0xc7, 0x7a, 0x9d, 0x02, 0x00, 0x00,
+	// 451 bytes of a gzipped FileDescriptorProto
+	0x1f, 0x8b, 0x08, 0x00, 0x00, 0x00, 0x00, 0x00, 0x02, 0xff, 0x8c, 0x53, 0x31, 0x6f, 0xd4, 0x30,
+	0x18, 0x4d, 0x7a, 0x34, 0x12, 0xa6, 0x12, 0xc8, 0x9c, 0x50, 0x15, 0x8e, 0x50, 0x99, 0xaa, 0x74,
+	0x28, 0xb1, 0xae, 0x2c, 0x0c, 0x4c, 0xc7, 0x78, 0x03, 0x90, 0x81, 0x81, 0x05, 0x39, 0xc1, 0x4a,
+	0xac, 0x4b, 0xed, 0x34, 0x76, 0x42, 0xa3, 0xea, 0x18, 0x58, 0x58, 0x2b, 0xf1, 0xa7, 0x3a, 0x56,
+	0x62, 0x61, 0x42, 0xe8, 0x8e, 0x1f, 0x82, 0x6a, 0x3b, 0x8d, 0x4e, 0x4d, 0x8f, 0x4e, 0xb1, 0xbf,
+	0xf7, 0xbe, 0xf7, 0xbe, 0xbc, 0x4f, 0x06, 0x81, 0x54, 0xa4, 0xcc, 0x19, 0x4f, 0x71, 0x4c, 0x49,
+	0x22, 0x38, 0xae, 0xc7, 0xf8, 0xb8, 0xa2, 0x65, 0x13, 0x16, 0xa5, 0x50, 0x02, 0xc2, 0x16, 0x0f,
+	0x0d, 0x1e, 0xd6, 0x63, 0x7f, 0x98, 0x8a, 0x54, 0x68, 0x18, 0x5f, 0x9e, 0x0c, 0xd3, 0x1f, 0xa5,
+	0x42, 0xa4, 0x39, 0xc5, 0xa4, 0x60, 0x98, 0x70, 0x2e, 0x14, 0x51, 0x4c, 0x70, 0x69, 0xd1, 0xc7,
+	0x3d, 0x3e, 0xea, 0xc4, 0x80, 0xe8, 0x00, 0xc0, 0xf7, 0x97, 0x9e, 0x13, 0x0d, 0x45, 0xf4, 0xb8,
+	0xa2, 0x52, 0xc1, 0x47, 0xc0, 0xcb, 0x28, 0x4b, 0x33, 0xb5, 0xed, 0xee, 0xb8, 0xfb, 0x83, 0xc8,
+	0xde, 0xd0, 0x1b, 0xf0, 0x70, 0x85, 0x2d, 0x0b, 0xc1, 0x25, 0xbd, 0x89, 0x0e, 0x87, 0x60, 0xb3,
+	0x26, 0x79, 0x45, 0xb7, 0x37, 0x76, 0xdc, 0xfd, 0xad, 0xc8, 0x5c, 0x10, 0x06, 0xf7, 0xb5, 0xc8,
+	0x94, 0x36, 0xad, 0xdf, 0x08, 0xdc, 0xad, 0x49, 0xce, 0x3e, 0x13, 0x25, 0x4a, 0xad, 0xb1, 0x15,
+	0x75, 0x05, 0x34, 0x06, 0x0f, 0xba, 0x06, 0x6b, 0xf9, 0x04, 0x80, 0xa2, 0x8a, 0x73, 0x96, 0x7c,
+	0x9a, 0xd1, 0xa6, 0x6d, 0x31, 0x95, 0x29, 0x6d, 0xd0, 0xd0, 0xfe, 0xd6, 0x3b, 0x52, 0x92, 0x23,
+	0x69, 0x6d, 0xd0, 0x5b, 0x3b, 0x7e, 0x5b, 0xb5, 0x5a, 0xaf, 0x80, 0x57, 0xe8, 0x8a, 0xd6, 0xb9,
+	0x77, 0xe8, 0x87, 0xd7, 0x93, 0x0f, 0x4d, 0xcf, 0xe4, 0xce, 0xf9, 0xef, 0xa7, 0x4e, 0x64, 0xf9,
+	0x87, 0x67, 0x03, 0xb0, 0xa9, 0x15, 0xe1, 0x77, 0x17, 0x78, 0x26, 0x15, 0xb8, 0xd7, 0xd7, 0x7e,
+	0x3d, 0x64, 0xff, 0xf9, 0x7f, 0x79, 0x66, 0x3e, 0x74, 0xf0, 0xed, 0xe7, 0xdf, 0x1f, 0x1b, 0x7b,
+	0x70, 0x17, 0xf7, 0x6c, 0xd2, 0x9c, 0x24, 0x3e, 0x35, 0x99, 0xcf, 0xe1, 0x57, 0x30, 0x98, 0xd2,
+	0x06, 0x3e, 0xbb, 0x51, 0xbd, 0xcb, 0xdd, 0xdf, 0x5d, 0x4f, 0xba, 0x8d, 0xff, 0x8c, 0x36, 0x12,
+	0x9f, 0x5e, 0x2d, 0x6b, 0x0e, 0xe7, 0xc0, 0x33, 0x59, 0xad, 0x09, 0x62, 0x65, 0x2d, 0x6b, 0x82,
+	0x58, 0x5d, 0x14, 0x42, 0x7a, 0x90, 0x11, 0xf4, 0xfb, 0x06, 0x31, 0x2b, 0x99, 0x7c, 0x38, 0x5f,
+	0x04, 0xee, 0xc5, 0x22, 0x70, 0xff, 0x2c, 0x02, 0xf7, 0x6c, 0x19, 0x38, 0x17, 0xcb, 0xc0, 0xf9,
+	0xb5, 0x0c, 0x9c, 0x8f, 0xaf, 0x53, 0xa6, 0xb2, 0x2a, 0x0e, 0x13, 0x71, 0x74, 0xd5, 0xff, 0x82,
+	0x53, 0xf5, 0x45, 0x94, 0xb3, 0x4e, 0x30, 0xc9, 0x08, 0xe3, 0xf8, 0xa4, 0x15, 0x36, 0x9f, 0x22,
+	0x8e, 0x3d, 0xfd, 0x5e, 0x5e, 0xfe, 0x0b, 0x00, 0x00, 0xff, 0xff, 0x27, 0x5f, 0xdf, 0xa8, 0xb6,
+	0x03, 0x00, 0x00,
 }
 
 // Reference imports to suppress errors if they are not otherwise used.
@@ -263,10 +352,11 @@ const _ = grpc.SupportPackageIsVersion4
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://godoc.org/google.golang.org/grpc#ClientConn.NewStream.
 type QueryClient interface {
-	// Beacon of a block. The latest 10,000 are kept.
+	// Beacon of a block. The latest are kept, as many as the parameters say.
 	Beacon(ctx context.Context, in *QueryBeaconRequest, opts ...grpc.CallOption) (*QueryBeaconResponse, error)
 	// Key is the VRF key of a validator.
 	Key(ctx context.Context, in *QueryKeyRequest, opts ...grpc.CallOption) (*QueryKeyResponse, error)
+	Params(ctx context.Context, in *QueryParamsRequest, opts ...grpc.CallOption) (*QueryParamsResponse, error)
 }
 
 type queryClient struct {
@@ -295,12 +385,22 @@ func (c *queryClient) Key(ctx context.Context, in *QueryKeyRequest, opts ...grpc
 	return out, nil
 }
 
+func (c *queryClient) Params(ctx context.Context, in *QueryParamsRequest, opts ...grpc.CallOption) (*QueryParamsResponse, error) {
+	out := new(QueryParamsResponse)
+	err := c.cc.Invoke(ctx, "/starling.beacon.v1.Query/Params", in, out, opts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // QueryServer is the server API for Query service.
 type QueryServer interface {
-	// Beacon of a block. The latest 10,000 are kept.
+	// Beacon of a block. The latest are kept, as many as the parameters say.
 	Beacon(context.Context, *QueryBeaconRequest) (*QueryBeaconResponse, error)
 	// Key is the VRF key of a validator.
 	Key(context.Context, *QueryKeyRequest) (*QueryKeyResponse, error)
+	Params(context.Context, *QueryParamsRequest) (*QueryParamsResponse, error)
 }
 
 // UnimplementedQueryServer can be embedded to have forward compatible implementations.
@@ -312,6 +412,9 @@ func (*UnimplementedQueryServer) Beacon(ctx context.Context, req *QueryBeaconReq
 }
 func (*UnimplementedQueryServer) Key(ctx context.Context, req *QueryKeyRequest) (*QueryKeyResponse, error) {
 	return nil, status.Errorf(codes.Unimplemented, "method Key not implemented")
+}
+func (*UnimplementedQueryServer) Params(ctx context.Context, req *QueryParamsRequest) (*QueryParamsResponse, error) {
+	return nil, status.Errorf(codes.Unimplemented, "method Params not implemented")
 }
 
 func RegisterQueryServer(s grpc1.Server, srv QueryServer) {
@@ -354,6 +457,24 @@ func _Query_Key_Handler(srv interface{}, ctx context.Context, dec func(interface
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Query_Params_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(QueryParamsRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(QueryServer).Params(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: "/starling.beacon.v1.Query/Params",
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(QueryServer).Params(ctx, req.(*QueryParamsRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 var Query_serviceDesc = _Query_serviceDesc
 var _Query_serviceDesc = grpc.ServiceDesc{
 	ServiceName: "starling.beacon.v1.Query",
@@ -366,6 +487,10 @@ var _Query_serviceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Key",
 			Handler:    _Query_Key_Handler,
+		},
+		{
+			MethodName: "Params",
+			Handler:    _Query_Params_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},
@@ -495,6 +620,62 @@ func (m *QueryKeyResponse) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	return len(dAtA) - i, nil
 }
 
+func (m *QueryParamsRequest) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *QueryParamsRequest) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *QueryParamsRequest) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	return len(dAtA) - i, nil
+}
+
+func (m *QueryParamsResponse) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *QueryParamsResponse) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *QueryParamsResponse) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	{
+		size, err := m.Params.MarshalToSizedBuffer(dAtA[:i])
+		if err != nil {
+			return 0, err
+		}
+		i -= size
+		i = encodeVarintQuery(dAtA, i, uint64(size))
+	}
+	i--
+	dAtA[i] = 0xa
+	return len(dAtA) - i, nil
+}
+
 func encodeVarintQuery(dAtA []byte, offset int, v uint64) int {
 	offset -= sovQuery(v)
 	base := offset
@@ -557,6 +738,26 @@ func (m *QueryKeyResponse) Size() (n int) {
 	if l > 0 {
 		n += 1 + l + sovQuery(uint64(l))
 	}
+	return n
+}
+
+func (m *QueryParamsRequest) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	return n
+}
+
+func (m *QueryParamsResponse) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	l = m.Params.Size()
+	n += 1 + l + sovQuery(uint64(l))
 	return n
 }
 
@@ -883,6 +1084,139 @@ func (m *QueryKeyResponse) Unmarshal(dAtA []byte) error {
 			m.PublicKey = append(m.PublicKey[:0], dAtA[iNdEx:postIndex]...)
 			if m.PublicKey == nil {
 				m.PublicKey = []byte{}
+			}
+			iNdEx = postIndex
+		default:
+			iNdEx = preIndex
+			skippy, err := skipQuery(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthQuery
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *QueryParamsRequest) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowQuery
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: QueryParamsRequest: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: QueryParamsRequest: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		default:
+			iNdEx = preIndex
+			skippy, err := skipQuery(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthQuery
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *QueryParamsResponse) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowQuery
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: QueryParamsResponse: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: QueryParamsResponse: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		case 1:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Params", wireType)
+			}
+			var msglen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowQuery
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				msglen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if msglen < 0 {
+				return ErrInvalidLengthQuery
+			}
+			postIndex := iNdEx + msglen
+			if postIndex < 0 {
+				return ErrInvalidLengthQuery
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			if err := m.Params.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
+				return err
 			}
 			iNdEx = postIndex
 		default:

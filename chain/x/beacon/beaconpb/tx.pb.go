@@ -8,6 +8,7 @@ import (
 	fmt "fmt"
 	_ "github.com/cosmos/cosmos-proto"
 	_ "github.com/cosmos/cosmos-sdk/types/msgservice"
+	_ "github.com/cosmos/gogoproto/gogoproto"
 	grpc1 "github.com/cosmos/gogoproto/grpc"
 	proto "github.com/cosmos/gogoproto/proto"
 	grpc "google.golang.org/grpc"
@@ -119,35 +120,179 @@ func (m *MsgSetVRFKeyResponse) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_MsgSetVRFKeyResponse proto.InternalMessageInfo
 
+// Params are governed.
+type Params struct {
+	// Latest beacons that stay readable.
+	Keep int64 `protobuf:"varint,1,opt,name=keep,proto3" json:"keep,omitempty"`
+}
+
+func (m *Params) Reset()         { *m = Params{} }
+func (m *Params) String() string { return proto.CompactTextString(m) }
+func (*Params) ProtoMessage()    {}
+func (*Params) Descriptor() ([]byte, []int) {
+	return fileDescriptor_5a614dd0584d15a7, []int{2}
+}
+func (m *Params) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *Params) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_Params.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *Params) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_Params.Merge(m, src)
+}
+func (m *Params) XXX_Size() int {
+	return m.Size()
+}
+func (m *Params) XXX_DiscardUnknown() {
+	xxx_messageInfo_Params.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_Params proto.InternalMessageInfo
+
+func (m *Params) GetKeep() int64 {
+	if m != nil {
+		return m.Keep
+	}
+	return 0
+}
+
+type MsgUpdateParams struct {
+	Authority string `protobuf:"bytes,1,opt,name=authority,proto3" json:"authority,omitempty"`
+	Params    Params `protobuf:"bytes,2,opt,name=params,proto3" json:"params"`
+}
+
+func (m *MsgUpdateParams) Reset()         { *m = MsgUpdateParams{} }
+func (m *MsgUpdateParams) String() string { return proto.CompactTextString(m) }
+func (*MsgUpdateParams) ProtoMessage()    {}
+func (*MsgUpdateParams) Descriptor() ([]byte, []int) {
+	return fileDescriptor_5a614dd0584d15a7, []int{3}
+}
+func (m *MsgUpdateParams) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *MsgUpdateParams) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_MsgUpdateParams.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *MsgUpdateParams) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_MsgUpdateParams.Merge(m, src)
+}
+func (m *MsgUpdateParams) XXX_Size() int {
+	return m.Size()
+}
+func (m *MsgUpdateParams) XXX_DiscardUnknown() {
+	xxx_messageInfo_MsgUpdateParams.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_MsgUpdateParams proto.InternalMessageInfo
+
+func (m *MsgUpdateParams) GetAuthority() string {
+	if m != nil {
+		return m.Authority
+	}
+	return ""
+}
+
+func (m *MsgUpdateParams) GetParams() Params {
+	if m != nil {
+		return m.Params
+	}
+	return Params{}
+}
+
+type MsgUpdateParamsResponse struct {
+}
+
+func (m *MsgUpdateParamsResponse) Reset()         { *m = MsgUpdateParamsResponse{} }
+func (m *MsgUpdateParamsResponse) String() string { return proto.CompactTextString(m) }
+func (*MsgUpdateParamsResponse) ProtoMessage()    {}
+func (*MsgUpdateParamsResponse) Descriptor() ([]byte, []int) {
+	return fileDescriptor_5a614dd0584d15a7, []int{4}
+}
+func (m *MsgUpdateParamsResponse) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *MsgUpdateParamsResponse) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_MsgUpdateParamsResponse.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *MsgUpdateParamsResponse) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_MsgUpdateParamsResponse.Merge(m, src)
+}
+func (m *MsgUpdateParamsResponse) XXX_Size() int {
+	return m.Size()
+}
+func (m *MsgUpdateParamsResponse) XXX_DiscardUnknown() {
+	xxx_messageInfo_MsgUpdateParamsResponse.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_MsgUpdateParamsResponse proto.InternalMessageInfo
+
 func init() {
 	proto.RegisterType((*MsgSetVRFKey)(nil), "starling.beacon.v1.MsgSetVRFKey")
 	proto.RegisterType((*MsgSetVRFKeyResponse)(nil), "starling.beacon.v1.MsgSetVRFKeyResponse")
+	proto.RegisterType((*Params)(nil), "starling.beacon.v1.Params")
+	proto.RegisterType((*MsgUpdateParams)(nil), "starling.beacon.v1.MsgUpdateParams")
+	proto.RegisterType((*MsgUpdateParamsResponse)(nil), "starling.beacon.v1.MsgUpdateParamsResponse")
 }
 
 func init() { proto.RegisterFile("starling/beacon/v1/tx.proto", fileDescriptor_5a614dd0584d15a7) }
 
 var fileDescriptor_5a614dd0584d15a7 = []byte{
-	// 305 bytes of a gzipped FileDescriptorProto
-	0x1f, 0x8b, 0x08, 0x00, 0x00, 0x00, 0x00, 0x00, 0x02, 0xff, 0xe2, 0x92, 0x2e, 0x2e, 0x49, 0x2c,
-	0xca, 0xc9, 0xcc, 0x4b, 0xd7, 0x4f, 0x4a, 0x4d, 0x4c, 0xce, 0xcf, 0xd3, 0x2f, 0x33, 0xd4, 0x2f,
-	0xa9, 0xd0, 0x2b, 0x28, 0xca, 0x2f, 0xc9, 0x17, 0x12, 0x82, 0x49, 0xea, 0x41, 0x24, 0xf5, 0xca,
-	0x0c, 0xa5, 0xc4, 0x93, 0xf3, 0x8b, 0x73, 0xf3, 0x8b, 0xf5, 0x73, 0x8b, 0xd3, 0x41, 0x6a, 0x73,
-	0x8b, 0xd3, 0x21, 0x8a, 0xa5, 0x24, 0x21, 0x12, 0xf1, 0x60, 0x9e, 0x3e, 0x84, 0x03, 0x91, 0x52,
-	0xca, 0xe1, 0xe2, 0xf1, 0x2d, 0x4e, 0x0f, 0x4e, 0x2d, 0x09, 0x0b, 0x72, 0xf3, 0x4e, 0xad, 0x14,
-	0x32, 0xe0, 0x62, 0x2b, 0x4e, 0xcd, 0x4b, 0x49, 0x2d, 0x92, 0x60, 0x54, 0x60, 0xd4, 0xe0, 0x74,
-	0x92, 0xb8, 0xb4, 0x45, 0x57, 0x04, 0xaa, 0xc3, 0x31, 0x25, 0xa5, 0x28, 0xb5, 0xb8, 0x38, 0xb8,
-	0xa4, 0x28, 0x33, 0x2f, 0x3d, 0x08, 0xaa, 0x4e, 0x48, 0x96, 0x8b, 0xab, 0xa0, 0x34, 0x29, 0x27,
-	0x33, 0x39, 0x3e, 0x3b, 0xb5, 0x52, 0x82, 0x49, 0x81, 0x51, 0x83, 0x27, 0x88, 0x13, 0x22, 0xe2,
-	0x9d, 0x5a, 0x69, 0xc5, 0xdd, 0xf4, 0x7c, 0x83, 0x16, 0x54, 0xad, 0x92, 0x18, 0x97, 0x08, 0xb2,
-	0x6d, 0x41, 0xa9, 0xc5, 0x05, 0xf9, 0x79, 0xc5, 0xa9, 0x46, 0xa9, 0x5c, 0xcc, 0xbe, 0xc5, 0xe9,
-	0x42, 0xe1, 0x5c, 0x9c, 0x08, 0x97, 0x28, 0xe8, 0x61, 0x7a, 0x51, 0x0f, 0x59, 0xb7, 0x94, 0x06,
-	0x21, 0x15, 0x30, 0xf3, 0xa5, 0x58, 0x1b, 0x9e, 0x6f, 0xd0, 0x62, 0x74, 0x0a, 0x3b, 0xf1, 0x48,
-	0x8e, 0xf1, 0xc2, 0x23, 0x39, 0xc6, 0x07, 0x8f, 0xe4, 0x18, 0x27, 0x3c, 0x96, 0x63, 0xb8, 0xf0,
-	0x58, 0x8e, 0xe1, 0xc6, 0x63, 0x39, 0x86, 0x28, 0x9b, 0xf4, 0xcc, 0x92, 0x8c, 0xd2, 0x24, 0xbd,
-	0xe4, 0xfc, 0x5c, 0x7d, 0x98, 0xa1, 0xba, 0x79, 0xa9, 0x25, 0xe5, 0xf9, 0x45, 0xd9, 0x70, 0x01,
-	0xfd, 0xe4, 0x8c, 0xc4, 0xcc, 0x3c, 0xfd, 0x0a, 0x58, 0x7c, 0x40, 0xa8, 0x82, 0xa4, 0x24, 0x36,
-	0x70, 0x58, 0x1a, 0x03, 0x02, 0x00, 0x00, 0xff, 0xff, 0xf0, 0xf1, 0xaf, 0x56, 0xb2, 0x01, 0x00,
-	0x00,
+	// 432 bytes of a gzipped FileDescriptorProto
+	0x1f, 0x8b, 0x08, 0x00, 0x00, 0x00, 0x00, 0x00, 0x02, 0xff, 0x8c, 0x92, 0xcf, 0xaa, 0xd3, 0x40,
+	0x14, 0xc6, 0x33, 0xde, 0x6b, 0x20, 0x73, 0x8b, 0xc2, 0x50, 0xbc, 0xbd, 0x51, 0x63, 0x89, 0x9b,
+	0x72, 0xe5, 0x66, 0x6c, 0x05, 0x91, 0xe2, 0xc6, 0x2e, 0xdc, 0x94, 0x82, 0xa4, 0x58, 0xc1, 0x4d,
+	0xcd, 0x9f, 0x61, 0x1a, 0xda, 0x64, 0xc2, 0xcc, 0xb4, 0x36, 0x3b, 0xf1, 0x09, 0x04, 0x5f, 0xa4,
+	0x0b, 0xdf, 0xc1, 0x2e, 0x8b, 0x2b, 0x57, 0x22, 0xed, 0xa2, 0xaf, 0x21, 0xcd, 0x24, 0xb6, 0xfe,
+	0xa3, 0xae, 0x32, 0x73, 0xce, 0x2f, 0xdf, 0x77, 0xe6, 0xe3, 0xc0, 0xdb, 0x42, 0x7a, 0x7c, 0x12,
+	0x25, 0x14, 0xfb, 0xc4, 0x0b, 0x58, 0x82, 0x67, 0x4d, 0x2c, 0xe7, 0x4e, 0xca, 0x99, 0x64, 0x08,
+	0x95, 0x4d, 0x47, 0x35, 0x9d, 0x59, 0xd3, 0x3c, 0x0f, 0x98, 0x88, 0x99, 0xc0, 0xb1, 0xa0, 0x3b,
+	0x36, 0x16, 0x54, 0xc1, 0xe6, 0x85, 0x6a, 0x0c, 0xf3, 0x1b, 0x56, 0x97, 0xa2, 0x55, 0xa5, 0x8c,
+	0x32, 0x55, 0xdf, 0x9d, 0x54, 0xd5, 0x9e, 0xc0, 0x4a, 0x4f, 0xd0, 0x3e, 0x91, 0x03, 0xf7, 0x79,
+	0x97, 0x64, 0xe8, 0x21, 0xd4, 0x05, 0x49, 0x42, 0xc2, 0x6b, 0xa0, 0x0e, 0x1a, 0x46, 0xa7, 0xf6,
+	0xe5, 0xd3, 0x55, 0xb5, 0xd0, 0x79, 0x16, 0x86, 0x9c, 0x08, 0xd1, 0x97, 0x3c, 0x4a, 0xa8, 0x5b,
+	0x70, 0xe8, 0x2e, 0x84, 0xe9, 0xd4, 0x9f, 0x44, 0xc1, 0x70, 0x4c, 0xb2, 0xda, 0xb5, 0x3a, 0x68,
+	0x54, 0x5c, 0x43, 0x55, 0xba, 0x24, 0x6b, 0x9f, 0xbd, 0xdf, 0x2e, 0x2e, 0x0b, 0xd6, 0xbe, 0x05,
+	0xab, 0x87, 0x6e, 0x2e, 0x11, 0x29, 0x4b, 0x04, 0xb1, 0xef, 0x40, 0xfd, 0x85, 0xc7, 0xbd, 0x58,
+	0x20, 0x04, 0x4f, 0xc7, 0x84, 0xa4, 0xb9, 0xfb, 0x89, 0x9b, 0x9f, 0xed, 0x8f, 0x00, 0xde, 0xec,
+	0x09, 0xfa, 0x32, 0x0d, 0x3d, 0x49, 0x0a, 0xee, 0x31, 0x34, 0xbc, 0xa9, 0x1c, 0x31, 0x1e, 0xc9,
+	0xec, 0xe8, 0xa8, 0x7b, 0x14, 0x3d, 0x81, 0x7a, 0x9a, 0x2b, 0xe4, 0x93, 0x9e, 0xb5, 0x4c, 0xe7,
+	0xcf, 0x78, 0x1d, 0xe5, 0xd1, 0x39, 0x5d, 0x7e, 0xbb, 0xa7, 0xb9, 0x05, 0xdf, 0xbe, 0xb1, 0x7b,
+	0xc8, 0x5e, 0xc9, 0xbe, 0x80, 0xe7, 0xbf, 0x0d, 0x55, 0x3e, 0xa7, 0xf5, 0x19, 0xc0, 0x93, 0x9e,
+	0xa0, 0xe8, 0x15, 0x34, 0xf6, 0xc9, 0xd6, 0xff, 0xe6, 0x74, 0x98, 0x86, 0xd9, 0x38, 0x46, 0x94,
+	0x06, 0xe8, 0x0d, 0xac, 0xfc, 0x92, 0xc6, 0xfd, 0x7f, 0xfc, 0x79, 0x08, 0x99, 0x0f, 0xfe, 0x03,
+	0x2a, 0x1d, 0xcc, 0xeb, 0xef, 0xb6, 0x8b, 0x4b, 0xd0, 0x19, 0x2c, 0xd7, 0x16, 0x58, 0xad, 0x2d,
+	0xf0, 0x7d, 0x6d, 0x81, 0x0f, 0x1b, 0x4b, 0x5b, 0x6d, 0x2c, 0xed, 0xeb, 0xc6, 0xd2, 0x5e, 0x3f,
+	0xa5, 0x91, 0x1c, 0x4d, 0x7d, 0x27, 0x60, 0x31, 0x2e, 0x75, 0xaf, 0x12, 0x22, 0xdf, 0x32, 0x3e,
+	0xfe, 0x59, 0xc0, 0xc1, 0xc8, 0x8b, 0x12, 0x3c, 0x2f, 0xf7, 0x5a, 0x7d, 0x52, 0xdf, 0xd7, 0xf3,
+	0xed, 0x7b, 0xf4, 0x23, 0x00, 0x00, 0xff, 0xff, 0x35, 0xd5, 0xf2, 0x0b, 0xfa, 0x02, 0x00, 0x00,
 }
 
 // Reference imports to suppress errors if they are not otherwise used.
@@ -164,6 +309,8 @@ const _ = grpc.SupportPackageIsVersion4
 type MsgClient interface {
 	// SetVRFKey sets the key with which a validator adds to the beacon, from two blocks later on.
 	SetVRFKey(ctx context.Context, in *MsgSetVRFKey, opts ...grpc.CallOption) (*MsgSetVRFKeyResponse, error)
+	// UpdateParams replaces the parameters. Only governance may.
+	UpdateParams(ctx context.Context, in *MsgUpdateParams, opts ...grpc.CallOption) (*MsgUpdateParamsResponse, error)
 }
 
 type msgClient struct {
@@ -183,10 +330,21 @@ func (c *msgClient) SetVRFKey(ctx context.Context, in *MsgSetVRFKey, opts ...grp
 	return out, nil
 }
 
+func (c *msgClient) UpdateParams(ctx context.Context, in *MsgUpdateParams, opts ...grpc.CallOption) (*MsgUpdateParamsResponse, error) {
+	out := new(MsgUpdateParamsResponse)
+	err := c.cc.Invoke(ctx, "/starling.beacon.v1.Msg/UpdateParams", in, out, opts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // MsgServer is the server API for Msg service.
 type MsgServer interface {
 	// SetVRFKey sets the key with which a validator adds to the beacon, from two blocks later on.
 	SetVRFKey(context.Context, *MsgSetVRFKey) (*MsgSetVRFKeyResponse, error)
+	// UpdateParams replaces the parameters. Only governance may.
+	UpdateParams(context.Context, *MsgUpdateParams) (*MsgUpdateParamsResponse, error)
 }
 
 // UnimplementedMsgServer can be embedded to have forward compatible implementations.
@@ -195,6 +353,9 @@ type UnimplementedMsgServer struct {
 
 func (*UnimplementedMsgServer) SetVRFKey(ctx context.Context, req *MsgSetVRFKey) (*MsgSetVRFKeyResponse, error) {
 	return nil, status.Errorf(codes.Unimplemented, "method SetVRFKey not implemented")
+}
+func (*UnimplementedMsgServer) UpdateParams(ctx context.Context, req *MsgUpdateParams) (*MsgUpdateParamsResponse, error) {
+	return nil, status.Errorf(codes.Unimplemented, "method UpdateParams not implemented")
 }
 
 func RegisterMsgServer(s grpc1.Server, srv MsgServer) {
@@ -219,6 +380,24 @@ func _Msg_SetVRFKey_Handler(srv interface{}, ctx context.Context, dec func(inter
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Msg_UpdateParams_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(MsgUpdateParams)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(MsgServer).UpdateParams(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: "/starling.beacon.v1.Msg/UpdateParams",
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(MsgServer).UpdateParams(ctx, req.(*MsgUpdateParams))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 var Msg_serviceDesc = _Msg_serviceDesc
 var _Msg_serviceDesc = grpc.ServiceDesc{
 	ServiceName: "starling.beacon.v1.Msg",
@@ -227,6 +406,10 @@ var _Msg_serviceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "SetVRFKey",
 			Handler:    _Msg_SetVRFKey_Handler,
+		},
+		{
+			MethodName: "UpdateParams",
+			Handler:    _Msg_UpdateParams_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},
@@ -293,6 +476,97 @@ func (m *MsgSetVRFKeyResponse) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	return len(dAtA) - i, nil
 }
 
+func (m *Params) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *Params) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *Params) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	if m.Keep != 0 {
+		i = encodeVarintTx(dAtA, i, uint64(m.Keep))
+		i--
+		dAtA[i] = 0x8
+	}
+	return len(dAtA) - i, nil
+}
+
+func (m *MsgUpdateParams) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *MsgUpdateParams) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *MsgUpdateParams) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	{
+		size, err := m.Params.MarshalToSizedBuffer(dAtA[:i])
+		if err != nil {
+			return 0, err
+		}
+		i -= size
+		i = encodeVarintTx(dAtA, i, uint64(size))
+	}
+	i--
+	dAtA[i] = 0x12
+	if len(m.Authority) > 0 {
+		i -= len(m.Authority)
+		copy(dAtA[i:], m.Authority)
+		i = encodeVarintTx(dAtA, i, uint64(len(m.Authority)))
+		i--
+		dAtA[i] = 0xa
+	}
+	return len(dAtA) - i, nil
+}
+
+func (m *MsgUpdateParamsResponse) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *MsgUpdateParamsResponse) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *MsgUpdateParamsResponse) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	return len(dAtA) - i, nil
+}
+
 func encodeVarintTx(dAtA []byte, offset int, v uint64) int {
 	offset -= sovTx(v)
 	base := offset
@@ -322,6 +596,42 @@ func (m *MsgSetVRFKey) Size() (n int) {
 }
 
 func (m *MsgSetVRFKeyResponse) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	return n
+}
+
+func (m *Params) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	if m.Keep != 0 {
+		n += 1 + sovTx(uint64(m.Keep))
+	}
+	return n
+}
+
+func (m *MsgUpdateParams) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	l = len(m.Authority)
+	if l > 0 {
+		n += 1 + l + sovTx(uint64(l))
+	}
+	l = m.Params.Size()
+	n += 1 + l + sovTx(uint64(l))
+	return n
+}
+
+func (m *MsgUpdateParamsResponse) Size() (n int) {
 	if m == nil {
 		return 0
 	}
@@ -479,6 +789,240 @@ func (m *MsgSetVRFKeyResponse) Unmarshal(dAtA []byte) error {
 		}
 		if fieldNum <= 0 {
 			return fmt.Errorf("proto: MsgSetVRFKeyResponse: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		default:
+			iNdEx = preIndex
+			skippy, err := skipTx(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthTx
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *Params) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowTx
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: Params: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: Params: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		case 1:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Keep", wireType)
+			}
+			m.Keep = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowTx
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.Keep |= int64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		default:
+			iNdEx = preIndex
+			skippy, err := skipTx(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthTx
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *MsgUpdateParams) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowTx
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: MsgUpdateParams: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: MsgUpdateParams: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		case 1:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Authority", wireType)
+			}
+			var stringLen uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowTx
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				stringLen |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			intStringLen := int(stringLen)
+			if intStringLen < 0 {
+				return ErrInvalidLengthTx
+			}
+			postIndex := iNdEx + intStringLen
+			if postIndex < 0 {
+				return ErrInvalidLengthTx
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Authority = string(dAtA[iNdEx:postIndex])
+			iNdEx = postIndex
+		case 2:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Params", wireType)
+			}
+			var msglen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowTx
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				msglen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if msglen < 0 {
+				return ErrInvalidLengthTx
+			}
+			postIndex := iNdEx + msglen
+			if postIndex < 0 {
+				return ErrInvalidLengthTx
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			if err := m.Params.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
+			iNdEx = postIndex
+		default:
+			iNdEx = preIndex
+			skippy, err := skipTx(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthTx
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *MsgUpdateParamsResponse) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowTx
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: MsgUpdateParamsResponse: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: MsgUpdateParamsResponse: illegal tag %d (wire type %d)", fieldNum, wire)
 		}
 		switch fieldNum {
 		default:

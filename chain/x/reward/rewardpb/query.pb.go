@@ -125,6 +125,113 @@ func (m *QueryReceiptsResponse) GetReceipts() [][]byte {
 	return nil
 }
 
+type QueryBookRequest struct {
+	// What the receipts give as their job: epoch/NUMBER or model/JOB.
+	Book string `protobuf:"bytes,1,opt,name=book,proto3" json:"book,omitempty"`
+	// First sequence number to return.
+	From uint64 `protobuf:"varint,2,opt,name=from,proto3" json:"from,omitempty"`
+	// Most receipts to return; 0 or more than 1000: 1000.
+	Limit uint32 `protobuf:"varint,3,opt,name=limit,proto3" json:"limit,omitempty"`
+}
+
+func (m *QueryBookRequest) Reset()         { *m = QueryBookRequest{} }
+func (m *QueryBookRequest) String() string { return proto.CompactTextString(m) }
+func (*QueryBookRequest) ProtoMessage()    {}
+func (*QueryBookRequest) Descriptor() ([]byte, []int) {
+	return fileDescriptor_66f56ab1133e961e, []int{2}
+}
+func (m *QueryBookRequest) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *QueryBookRequest) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_QueryBookRequest.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *QueryBookRequest) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_QueryBookRequest.Merge(m, src)
+}
+func (m *QueryBookRequest) XXX_Size() int {
+	return m.Size()
+}
+func (m *QueryBookRequest) XXX_DiscardUnknown() {
+	xxx_messageInfo_QueryBookRequest.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_QueryBookRequest proto.InternalMessageInfo
+
+func (m *QueryBookRequest) GetBook() string {
+	if m != nil {
+		return m.Book
+	}
+	return ""
+}
+
+func (m *QueryBookRequest) GetFrom() uint64 {
+	if m != nil {
+		return m.From
+	}
+	return 0
+}
+
+func (m *QueryBookRequest) GetLimit() uint32 {
+	if m != nil {
+		return m.Limit
+	}
+	return 0
+}
+
+type QueryBookResponse struct {
+	Receipts [][]byte `protobuf:"bytes,1,rep,name=receipts,proto3" json:"receipts,omitempty"`
+}
+
+func (m *QueryBookResponse) Reset()         { *m = QueryBookResponse{} }
+func (m *QueryBookResponse) String() string { return proto.CompactTextString(m) }
+func (*QueryBookResponse) ProtoMessage()    {}
+func (*QueryBookResponse) Descriptor() ([]byte, []int) {
+	return fileDescriptor_66f56ab1133e961e, []int{3}
+}
+func (m *QueryBookResponse) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *QueryBookResponse) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_QueryBookResponse.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *QueryBookResponse) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_QueryBookResponse.Merge(m, src)
+}
+func (m *QueryBookResponse) XXX_Size() int {
+	return m.Size()
+}
+func (m *QueryBookResponse) XXX_DiscardUnknown() {
+	xxx_messageInfo_QueryBookResponse.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_QueryBookResponse proto.InternalMessageInfo
+
+func (m *QueryBookResponse) GetReceipts() [][]byte {
+	if m != nil {
+		return m.Receipts
+	}
+	return nil
+}
+
 type QueryParamsRequest struct {
 }
 
@@ -132,7 +239,7 @@ func (m *QueryParamsRequest) Reset()         { *m = QueryParamsRequest{} }
 func (m *QueryParamsRequest) String() string { return proto.CompactTextString(m) }
 func (*QueryParamsRequest) ProtoMessage()    {}
 func (*QueryParamsRequest) Descriptor() ([]byte, []int) {
-	return fileDescriptor_66f56ab1133e961e, []int{2}
+	return fileDescriptor_66f56ab1133e961e, []int{4}
 }
 func (m *QueryParamsRequest) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -169,7 +276,7 @@ func (m *QueryParamsResponse) Reset()         { *m = QueryParamsResponse{} }
 func (m *QueryParamsResponse) String() string { return proto.CompactTextString(m) }
 func (*QueryParamsResponse) ProtoMessage()    {}
 func (*QueryParamsResponse) Descriptor() ([]byte, []int) {
-	return fileDescriptor_66f56ab1133e961e, []int{3}
+	return fileDescriptor_66f56ab1133e961e, []int{5}
 }
 func (m *QueryParamsResponse) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -215,7 +322,7 @@ func (m *QueryModelRequest) Reset()         { *m = QueryModelRequest{} }
 func (m *QueryModelRequest) String() string { return proto.CompactTextString(m) }
 func (*QueryModelRequest) ProtoMessage()    {}
 func (*QueryModelRequest) Descriptor() ([]byte, []int) {
-	return fileDescriptor_66f56ab1133e961e, []int{4}
+	return fileDescriptor_66f56ab1133e961e, []int{6}
 }
 func (m *QueryModelRequest) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -269,7 +376,7 @@ func (m *QueryModelResponse) Reset()         { *m = QueryModelResponse{} }
 func (m *QueryModelResponse) String() string { return proto.CompactTextString(m) }
 func (*QueryModelResponse) ProtoMessage()    {}
 func (*QueryModelResponse) Descriptor() ([]byte, []int) {
-	return fileDescriptor_66f56ab1133e961e, []int{5}
+	return fileDescriptor_66f56ab1133e961e, []int{7}
 }
 func (m *QueryModelResponse) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -322,6 +429,8 @@ func (m *QueryModelResponse) GetDue() uint64 {
 func init() {
 	proto.RegisterType((*QueryReceiptsRequest)(nil), "starling.reward.v1.QueryReceiptsRequest")
 	proto.RegisterType((*QueryReceiptsResponse)(nil), "starling.reward.v1.QueryReceiptsResponse")
+	proto.RegisterType((*QueryBookRequest)(nil), "starling.reward.v1.QueryBookRequest")
+	proto.RegisterType((*QueryBookResponse)(nil), "starling.reward.v1.QueryBookResponse")
 	proto.RegisterType((*QueryParamsRequest)(nil), "starling.reward.v1.QueryParamsRequest")
 	proto.RegisterType((*QueryParamsResponse)(nil), "starling.reward.v1.QueryParamsResponse")
 	proto.RegisterType((*QueryModelRequest)(nil), "starling.reward.v1.QueryModelRequest")
@@ -331,37 +440,41 @@ func init() {
 func init() { proto.RegisterFile("starling/reward/v1/query.proto", fileDescriptor_66f56ab1133e961e) }
 
 var fileDescriptor_66f56ab1133e961e = []byte{
-	// 466 bytes of a gzipped FileDescriptorProto
-	0x1f, 0x8b, 0x08, 0x00, 0x00, 0x00, 0x00, 0x00, 0x02, 0xff, 0x8c, 0x53, 0x41, 0x6f, 0xd3, 0x30,
-	0x14, 0xae, 0x57, 0x5a, 0xb6, 0xa7, 0x21, 0x81, 0x29, 0x28, 0x8a, 0xa6, 0xa8, 0xb2, 0x44, 0x09,
-	0x87, 0xc5, 0x1a, 0xbb, 0xc2, 0x85, 0x03, 0x37, 0x24, 0x88, 0x10, 0x07, 0x6e, 0x4e, 0x6a, 0xb5,
-	0x19, 0xa9, 0x9d, 0xd9, 0xce, 0x06, 0x9a, 0x2a, 0x21, 0xfe, 0x00, 0x48, 0x1c, 0xf9, 0x43, 0x1c,
-	0x27, 0x71, 0xe1, 0x88, 0x5a, 0x7e, 0x08, 0x8a, 0xed, 0x0c, 0x06, 0x99, 0xca, 0x29, 0xfe, 0x9e,
-	0xdf, 0xfb, 0xbe, 0x4f, 0xef, 0x8b, 0x21, 0xd2, 0x86, 0xa9, 0xb2, 0x10, 0x33, 0xaa, 0xf8, 0x29,
-	0x53, 0x53, 0x7a, 0x72, 0x40, 0x8f, 0x6b, 0xae, 0xde, 0x25, 0x95, 0x92, 0x46, 0x62, 0xdc, 0xde,
-	0x27, 0xee, 0x3e, 0x39, 0x39, 0x08, 0xf7, 0x66, 0x52, 0xce, 0x4a, 0x4e, 0x59, 0x55, 0x50, 0x26,
-	0x84, 0x34, 0xcc, 0x14, 0x52, 0x68, 0x37, 0x41, 0x9e, 0xc2, 0xe8, 0x45, 0x43, 0x90, 0xf2, 0x9c,
-	0x17, 0x95, 0xd1, 0x29, 0x3f, 0xae, 0xb9, 0x36, 0x38, 0x80, 0xeb, 0x2c, 0xcf, 0x65, 0x2d, 0x4c,
-	0x80, 0xc6, 0x28, 0xde, 0x49, 0x5b, 0x88, 0x47, 0x30, 0x28, 0x8b, 0x45, 0x61, 0x82, 0xad, 0x31,
-	0x8a, 0x6f, 0xa4, 0x0e, 0x90, 0x43, 0xb8, 0xf3, 0x17, 0x8f, 0xae, 0xa4, 0xd0, 0x1c, 0x87, 0xb0,
-	0xad, 0x7c, 0x2d, 0x40, 0xe3, 0x7e, 0xbc, 0x9b, 0x5e, 0x60, 0x32, 0x02, 0x6c, 0x87, 0x9e, 0x33,
-	0xc5, 0x16, 0xad, 0x34, 0xd9, 0x87, 0xdb, 0x97, 0xaa, 0x9e, 0xe8, 0x2e, 0x0c, 0x2b, 0x5b, 0xb1,
-	0x86, 0x76, 0x53, 0x8f, 0xc8, 0x63, 0xb8, 0x65, 0xdb, 0x9f, 0xc9, 0x29, 0x2f, 0x5b, 0xfb, 0x37,
-	0xa1, 0x7f, 0x24, 0x33, 0x6f, 0xbd, 0x39, 0x36, 0xe3, 0x73, 0x59, 0x4e, 0xb9, 0xb2, 0xbe, 0x77,
-	0x52, 0x8f, 0xc8, 0x4b, 0xef, 0xc1, 0x8f, 0x7b, 0xb1, 0x11, 0x0c, 0x16, 0x4d, 0xc1, 0x6b, 0x39,
-	0xd0, 0x70, 0xe8, 0x39, 0x53, 0x5c, 0x5b, 0x8e, 0x6b, 0xa9, 0x47, 0x8d, 0xda, 0xb4, 0xe6, 0x41,
-	0xdf, 0x16, 0x9b, 0xe3, 0xc3, 0x2f, 0x7d, 0x18, 0x58, 0x5a, 0xfc, 0x11, 0xc1, 0x76, 0xbb, 0x14,
-	0x1c, 0x27, 0xff, 0x06, 0x94, 0x74, 0xed, 0x3f, 0x7c, 0xf0, 0x1f, 0x9d, 0xce, 0x2b, 0x49, 0x3e,
-	0x7c, 0xfb, 0xf9, 0x79, 0x2b, 0xc6, 0x13, 0xda, 0xf1, 0x77, 0xb4, 0xbb, 0xa6, 0x67, 0x3e, 0xbf,
-	0x25, 0x5e, 0xc2, 0xd0, 0xad, 0x16, 0x4f, 0xae, 0x14, 0xb9, 0x94, 0x48, 0x78, 0x7f, 0x63, 0x9f,
-	0xb7, 0x42, 0xac, 0x95, 0x3d, 0x1c, 0x76, 0x59, 0x71, 0x79, 0xe1, 0xf7, 0x08, 0x06, 0x76, 0xd9,
-	0xf8, 0xde, 0x95, 0xb4, 0x7f, 0x66, 0x19, 0x4e, 0x36, 0xb5, 0x79, 0xf1, 0xd8, 0x8a, 0x13, 0x3c,
-	0xee, 0x12, 0xb7, 0x01, 0x6a, 0x7a, 0x76, 0x24, 0xb3, 0xe5, 0x93, 0x57, 0x5f, 0x57, 0x11, 0x3a,
-	0x5f, 0x45, 0xe8, 0xc7, 0x2a, 0x42, 0x9f, 0xd6, 0x51, 0xef, 0x7c, 0x1d, 0xf5, 0xbe, 0xaf, 0xa3,
-	0xde, 0xeb, 0x47, 0xb3, 0xc2, 0xcc, 0xeb, 0x2c, 0xc9, 0xe5, 0xe2, 0x82, 0x65, 0x5f, 0x70, 0x73,
-	0x2a, 0xd5, 0x9b, 0xdf, 0xb4, 0xf9, 0x9c, 0x15, 0x82, 0xbe, 0x6d, 0xe9, 0xdd, 0xa7, 0xca, 0xb2,
-	0xa1, 0x7d, 0x53, 0x87, 0xbf, 0x02, 0x00, 0x00, 0xff, 0xff, 0x9b, 0x68, 0xc7, 0x51, 0xa7, 0x03,
-	0x00, 0x00,
+	// 541 bytes of a gzipped FileDescriptorProto
+	0x1f, 0x8b, 0x08, 0x00, 0x00, 0x00, 0x00, 0x00, 0x02, 0xff, 0x8c, 0x54, 0x4d, 0x6f, 0xd3, 0x40,
+	0x10, 0xad, 0x9b, 0x0f, 0xda, 0x55, 0x91, 0xca, 0x12, 0x50, 0x64, 0x55, 0x56, 0x64, 0x68, 0x30,
+	0x45, 0xf5, 0xaa, 0xf4, 0x4a, 0x2f, 0x3d, 0x70, 0x43, 0x2a, 0x16, 0xe2, 0xc0, 0x6d, 0xed, 0x2c,
+	0x89, 0x1b, 0xdb, 0xe3, 0xee, 0xae, 0x5b, 0x50, 0x14, 0x09, 0xf1, 0x07, 0x40, 0xe2, 0xce, 0xef,
+	0xe1, 0x58, 0x89, 0x0b, 0x47, 0x94, 0xf0, 0x43, 0xd0, 0xae, 0xd7, 0x6d, 0x0a, 0x8e, 0xd2, 0x93,
+	0x77, 0x66, 0x77, 0xde, 0x7b, 0x33, 0xf3, 0x64, 0xe4, 0x08, 0x49, 0x79, 0x12, 0x67, 0x43, 0xc2,
+	0xd9, 0x05, 0xe5, 0x03, 0x72, 0x7e, 0x40, 0xce, 0x0a, 0xc6, 0x3f, 0xfa, 0x39, 0x07, 0x09, 0x18,
+	0x57, 0xf7, 0x7e, 0x79, 0xef, 0x9f, 0x1f, 0xd8, 0x3b, 0x43, 0x80, 0x61, 0xc2, 0x08, 0xcd, 0x63,
+	0x42, 0xb3, 0x0c, 0x24, 0x95, 0x31, 0x64, 0xa2, 0xac, 0x70, 0x5f, 0xa2, 0xce, 0x6b, 0x05, 0x10,
+	0xb0, 0x88, 0xc5, 0xb9, 0x14, 0x01, 0x3b, 0x2b, 0x98, 0x90, 0xb8, 0x8b, 0xee, 0xd0, 0x28, 0x82,
+	0x22, 0x93, 0x5d, 0xab, 0x67, 0x79, 0x9b, 0x41, 0x15, 0xe2, 0x0e, 0x6a, 0x25, 0x71, 0x1a, 0xcb,
+	0xee, 0x7a, 0xcf, 0xf2, 0xee, 0x06, 0x65, 0xe0, 0x1e, 0xa2, 0x07, 0xff, 0xe0, 0x88, 0x1c, 0x32,
+	0xc1, 0xb0, 0x8d, 0x36, 0xb8, 0xc9, 0x75, 0xad, 0x5e, 0xc3, 0xdb, 0x0a, 0xae, 0x62, 0xf7, 0x04,
+	0x6d, 0xeb, 0xa2, 0x63, 0x80, 0x71, 0x45, 0x8c, 0x51, 0x33, 0x04, 0x18, 0x1b, 0x56, 0x7d, 0x56,
+	0xb9, 0xf7, 0x1c, 0x52, 0xcd, 0xd8, 0x0c, 0xf4, 0xf9, 0x5a, 0x46, 0x63, 0x51, 0x06, 0x41, 0xf7,
+	0x16, 0x10, 0x6f, 0x21, 0xa1, 0x83, 0xb0, 0x2e, 0x38, 0xa1, 0x9c, 0xa6, 0x55, 0xf7, 0xee, 0x3e,
+	0xba, 0x7f, 0x23, 0x6b, 0x80, 0x1e, 0xa2, 0x76, 0xae, 0x33, 0x5a, 0xdd, 0x56, 0x60, 0x22, 0xf7,
+	0xc8, 0xb0, 0xbe, 0x82, 0x01, 0x4b, 0xaa, 0x46, 0xb6, 0x51, 0xe3, 0x14, 0x42, 0xd3, 0x87, 0x3a,
+	0xaa, 0xf2, 0x11, 0x24, 0x03, 0xc6, 0x75, 0x23, 0x9b, 0x81, 0x89, 0xdc, 0x37, 0x46, 0x83, 0x29,
+	0x37, 0x64, 0x1d, 0xd4, 0x4a, 0x55, 0xc2, 0x70, 0x95, 0x81, 0xc2, 0x10, 0x23, 0xca, 0x99, 0x30,
+	0xc3, 0x30, 0x91, 0x62, 0x1b, 0x14, 0x4c, 0x0f, 0xa3, 0x19, 0xa8, 0xe3, 0xf3, 0xef, 0x4d, 0xd4,
+	0xd2, 0xb0, 0xf8, 0x8b, 0x85, 0x36, 0xaa, 0xbd, 0x60, 0xcf, 0xff, 0xdf, 0x23, 0x7e, 0x9d, 0x05,
+	0xec, 0xa7, 0xb7, 0x78, 0x59, 0x6a, 0x75, 0xfd, 0xcf, 0x3f, 0xff, 0x7c, 0x5b, 0xf7, 0x70, 0x9f,
+	0xd4, 0x18, 0xb4, 0x9a, 0x35, 0x99, 0x18, 0x0b, 0x4d, 0xf1, 0x27, 0x0b, 0x35, 0xd5, 0x8a, 0xf0,
+	0xe3, 0xa5, 0x1c, 0x0b, 0x9e, 0xb0, 0x77, 0x57, 0xbc, 0x32, 0x2a, 0x9e, 0x69, 0x15, 0xbb, 0xf8,
+	0x51, 0x9d, 0x0a, 0x65, 0x24, 0x41, 0x26, 0xea, 0x73, 0xb4, 0xb7, 0x37, 0xc5, 0x53, 0xd4, 0x2e,
+	0xb7, 0x8b, 0xfb, 0x4b, 0xd1, 0x6f, 0x98, 0xc2, 0x7e, 0xb2, 0xf2, 0x9d, 0xd1, 0xe1, 0x6a, 0x1d,
+	0x3b, 0xd8, 0xae, 0xd3, 0x51, 0x5a, 0x46, 0x4d, 0xa0, 0xa5, 0xf7, 0x8d, 0x97, 0x37, 0xb7, 0x68,
+	0x27, 0xbb, 0xbf, 0xea, 0x99, 0x21, 0xf7, 0x34, 0xb9, 0x8b, 0x7b, 0x75, 0xe4, 0xda, 0x43, 0x82,
+	0x4c, 0x4e, 0x21, 0x9c, 0x1e, 0xbf, 0xfd, 0x31, 0x73, 0xac, 0xcb, 0x99, 0x63, 0xfd, 0x9e, 0x39,
+	0xd6, 0xd7, 0xb9, 0xb3, 0x76, 0x39, 0x77, 0xd6, 0x7e, 0xcd, 0x9d, 0xb5, 0x77, 0x2f, 0x86, 0xb1,
+	0x1c, 0x15, 0xa1, 0x1f, 0x41, 0x7a, 0x85, 0xb2, 0x9f, 0x31, 0x79, 0x01, 0x7c, 0x7c, 0x0d, 0x1b,
+	0x8d, 0x68, 0x9c, 0x91, 0x0f, 0x15, 0x7c, 0xf9, 0xc9, 0xc3, 0xb0, 0xad, 0xff, 0x2c, 0x87, 0x7f,
+	0x03, 0x00, 0x00, 0xff, 0xff, 0x52, 0x81, 0xa0, 0x5f, 0xad, 0x04, 0x00, 0x00,
 }
 
 // Reference imports to suppress errors if they are not otherwise used.
@@ -376,8 +489,10 @@ const _ = grpc.SupportPackageIsVersion4
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://godoc.org/google.golang.org/grpc#ClientConn.NewStream.
 type QueryClient interface {
-	// Receipts of an account in all epochs, the latest epoch first.
+	// Receipts of an account of all epochs and of the revenue of models, the latest first.
 	Receipts(ctx context.Context, in *QueryReceiptsRequest, opts ...grpc.CallOption) (*QueryReceiptsResponse, error)
+	// Book is the receipts of an epoch or of the revenue of a model, in the order in which they were issued.
+	Book(ctx context.Context, in *QueryBookRequest, opts ...grpc.CallOption) (*QueryBookResponse, error)
 	Params(ctx context.Context, in *QueryParamsRequest, opts ...grpc.CallOption) (*QueryParamsResponse, error)
 	// Model is a model whose shares are held, with what a holder has earned and not claimed.
 	Model(ctx context.Context, in *QueryModelRequest, opts ...grpc.CallOption) (*QueryModelResponse, error)
@@ -394,6 +509,15 @@ func NewQueryClient(cc grpc1.ClientConn) QueryClient {
 func (c *queryClient) Receipts(ctx context.Context, in *QueryReceiptsRequest, opts ...grpc.CallOption) (*QueryReceiptsResponse, error) {
 	out := new(QueryReceiptsResponse)
 	err := c.cc.Invoke(ctx, "/starling.reward.v1.Query/Receipts", in, out, opts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *queryClient) Book(ctx context.Context, in *QueryBookRequest, opts ...grpc.CallOption) (*QueryBookResponse, error) {
+	out := new(QueryBookResponse)
+	err := c.cc.Invoke(ctx, "/starling.reward.v1.Query/Book", in, out, opts...)
 	if err != nil {
 		return nil, err
 	}
@@ -420,8 +544,10 @@ func (c *queryClient) Model(ctx context.Context, in *QueryModelRequest, opts ...
 
 // QueryServer is the server API for Query service.
 type QueryServer interface {
-	// Receipts of an account in all epochs, the latest epoch first.
+	// Receipts of an account of all epochs and of the revenue of models, the latest first.
 	Receipts(context.Context, *QueryReceiptsRequest) (*QueryReceiptsResponse, error)
+	// Book is the receipts of an epoch or of the revenue of a model, in the order in which they were issued.
+	Book(context.Context, *QueryBookRequest) (*QueryBookResponse, error)
 	Params(context.Context, *QueryParamsRequest) (*QueryParamsResponse, error)
 	// Model is a model whose shares are held, with what a holder has earned and not claimed.
 	Model(context.Context, *QueryModelRequest) (*QueryModelResponse, error)
@@ -433,6 +559,9 @@ type UnimplementedQueryServer struct {
 
 func (*UnimplementedQueryServer) Receipts(ctx context.Context, req *QueryReceiptsRequest) (*QueryReceiptsResponse, error) {
 	return nil, status.Errorf(codes.Unimplemented, "method Receipts not implemented")
+}
+func (*UnimplementedQueryServer) Book(ctx context.Context, req *QueryBookRequest) (*QueryBookResponse, error) {
+	return nil, status.Errorf(codes.Unimplemented, "method Book not implemented")
 }
 func (*UnimplementedQueryServer) Params(ctx context.Context, req *QueryParamsRequest) (*QueryParamsResponse, error) {
 	return nil, status.Errorf(codes.Unimplemented, "method Params not implemented")
@@ -459,6 +588,24 @@ func _Query_Receipts_Handler(srv interface{}, ctx context.Context, dec func(inte
 	}
 	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
 		return srv.(QueryServer).Receipts(ctx, req.(*QueryReceiptsRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Query_Book_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(QueryBookRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(QueryServer).Book(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: "/starling.reward.v1.Query/Book",
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(QueryServer).Book(ctx, req.(*QueryBookRequest))
 	}
 	return interceptor(ctx, in, info, handler)
 }
@@ -507,6 +654,10 @@ var _Query_serviceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Receipts",
 			Handler:    _Query_Receipts_Handler,
+		},
+		{
+			MethodName: "Book",
+			Handler:    _Query_Book_Handler,
 		},
 		{
 			MethodName: "Params",
@@ -572,6 +723,78 @@ func (m *QueryReceiptsResponse) MarshalTo(dAtA []byte) (int, error) {
 }
 
 func (m *QueryReceiptsResponse) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	if len(m.Receipts) > 0 {
+		for iNdEx := len(m.Receipts) - 1; iNdEx >= 0; iNdEx-- {
+			i -= len(m.Receipts[iNdEx])
+			copy(dAtA[i:], m.Receipts[iNdEx])
+			i = encodeVarintQuery(dAtA, i, uint64(len(m.Receipts[iNdEx])))
+			i--
+			dAtA[i] = 0xa
+		}
+	}
+	return len(dAtA) - i, nil
+}
+
+func (m *QueryBookRequest) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *QueryBookRequest) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *QueryBookRequest) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	if m.Limit != 0 {
+		i = encodeVarintQuery(dAtA, i, uint64(m.Limit))
+		i--
+		dAtA[i] = 0x18
+	}
+	if m.From != 0 {
+		i = encodeVarintQuery(dAtA, i, uint64(m.From))
+		i--
+		dAtA[i] = 0x10
+	}
+	if len(m.Book) > 0 {
+		i -= len(m.Book)
+		copy(dAtA[i:], m.Book)
+		i = encodeVarintQuery(dAtA, i, uint64(len(m.Book)))
+		i--
+		dAtA[i] = 0xa
+	}
+	return len(dAtA) - i, nil
+}
+
+func (m *QueryBookResponse) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *QueryBookResponse) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *QueryBookResponse) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	i := len(dAtA)
 	_ = i
 	var l int
@@ -746,6 +969,40 @@ func (m *QueryReceiptsRequest) Size() (n int) {
 }
 
 func (m *QueryReceiptsResponse) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	if len(m.Receipts) > 0 {
+		for _, b := range m.Receipts {
+			l = len(b)
+			n += 1 + l + sovQuery(uint64(l))
+		}
+	}
+	return n
+}
+
+func (m *QueryBookRequest) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	l = len(m.Book)
+	if l > 0 {
+		n += 1 + l + sovQuery(uint64(l))
+	}
+	if m.From != 0 {
+		n += 1 + sovQuery(uint64(m.From))
+	}
+	if m.Limit != 0 {
+		n += 1 + sovQuery(uint64(m.Limit))
+	}
+	return n
+}
+
+func (m *QueryBookResponse) Size() (n int) {
 	if m == nil {
 		return 0
 	}
@@ -952,6 +1209,208 @@ func (m *QueryReceiptsResponse) Unmarshal(dAtA []byte) error {
 		}
 		if fieldNum <= 0 {
 			return fmt.Errorf("proto: QueryReceiptsResponse: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		case 1:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Receipts", wireType)
+			}
+			var byteLen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowQuery
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				byteLen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if byteLen < 0 {
+				return ErrInvalidLengthQuery
+			}
+			postIndex := iNdEx + byteLen
+			if postIndex < 0 {
+				return ErrInvalidLengthQuery
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Receipts = append(m.Receipts, make([]byte, postIndex-iNdEx))
+			copy(m.Receipts[len(m.Receipts)-1], dAtA[iNdEx:postIndex])
+			iNdEx = postIndex
+		default:
+			iNdEx = preIndex
+			skippy, err := skipQuery(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthQuery
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *QueryBookRequest) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowQuery
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: QueryBookRequest: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: QueryBookRequest: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		case 1:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Book", wireType)
+			}
+			var stringLen uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowQuery
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				stringLen |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			intStringLen := int(stringLen)
+			if intStringLen < 0 {
+				return ErrInvalidLengthQuery
+			}
+			postIndex := iNdEx + intStringLen
+			if postIndex < 0 {
+				return ErrInvalidLengthQuery
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Book = string(dAtA[iNdEx:postIndex])
+			iNdEx = postIndex
+		case 2:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field From", wireType)
+			}
+			m.From = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowQuery
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.From |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 3:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Limit", wireType)
+			}
+			m.Limit = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowQuery
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.Limit |= uint32(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		default:
+			iNdEx = preIndex
+			skippy, err := skipQuery(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthQuery
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *QueryBookResponse) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowQuery
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: QueryBookResponse: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: QueryBookResponse: illegal tag %d (wire type %d)", fieldNum, wire)
 		}
 		switch fieldNum {
 		case 1:

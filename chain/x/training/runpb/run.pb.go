@@ -333,7 +333,7 @@ type Checkpoint struct {
 	Round uint32 `protobuf:"varint,1,opt,name=round,proto3" json:"round,omitempty"`
 	// State root, 32 bytes.
 	Root []byte `protobuf:"bytes,2,opt,name=root,proto3" json:"root,omitempty"`
-	// CID of the checkpoint manifest.
+	// CID of the UnixFS folder of the checkpoint.
 	CID string `protobuf:"bytes,3,opt,name=cid,proto3" json:"cid,omitempty"`
 }
 

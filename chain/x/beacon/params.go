@@ -1,0 +1,50 @@
+package beacon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"cosmossdk.io/collections"
+	sdk "github.com/cosmos/cosmos-sdk/types"
+
+	"github.com/starling-network/starling/chain/adapter"
+	"github.com/starling-network/starling/chain/x/beacon/beaconpb"
+)
+
+// DefaultKeep is how many beacons stay readable unless governance says otherwise, and leastKeep and mostKeep are what it may say.
+const (
+	DefaultKeep = 10_000
+	leastKeep   = 100
+	mostKeep    = 1_000_000
+)
+
+// kept is how many beacons stay readable.
+func (k *Keeper) kept(ctx context.Context) (int64, error) {
+	keep, err := k.keep.Get(ctx)
+	if errors.Is(err, collections.ErrNotFound) {
+		return DefaultKeep, nil
+	}
+	return keep, err
+}
+
+// UpdateParams implements beaconpb.MsgServer. What is to be kept no longer is forgotten at once.
+func (k *Keeper) UpdateParams(ctx context.Context, m *beaconpb.MsgUpdateParams) (*beaconpb.MsgUpdateParamsResponse, error) {
+	if err := adapter.OnlyBy(k.authority, m.Authority); err != nil {
+		return nil, Refusals.Wrap(err)
+	}
+	if m.Params.Keep < leastKeep || m.Params.Keep > mostKeep {
+		return nil, Refusals.Wrap(fmt.Errorf("%w: %d beacons, wanted %d to %d", ErrParams, m.Params.Keep, leastKeep, mostKeep))
+	}
+	height := sdk.UnwrapSDKContext(ctx).BlockHeight()
+	return &beaconpb.MsgUpdateParamsResponse{}, errors.Join(
+		k.values.Clear(ctx, new(collections.Range[int64]).EndInclusive(height-m.Params.Keep)),
+		k.keep.Set(ctx, m.Params.Keep),
+	)
+}
+
+// Params implements beaconpb.QueryServer.
+func (k *Keeper) Params(ctx context.Context, _ *beaconpb.QueryParamsRequest) (*beaconpb.QueryParamsResponse, error) {
+	keep, err := k.kept(ctx)
+	return &beaconpb.QueryParamsResponse{Params: beaconpb.Params{Keep: keep}}, err
+}

@@ -1,0 +1,30 @@
+package training
+
+import (
+	"context"
+	"errors"
+
+	"cosmossdk.io/collections"
+
+	"github.com/starling-network/starling/chain/adapter"
+	"github.com/starling-network/starling/chain/x/training/trainingpb"
+	"github.com/starling-network/starling/protocol/reward"
+)
+
+// Params are the parameters in force.
+func (k *Keeper) Params(ctx context.Context) (reward.Penalty, error) {
+	p, err := k.params.Get(ctx)
+	if errors.Is(err, collections.ErrNotFound) {
+		return reward.DefaultPenalty(), nil
+	}
+	return p, err
+}
+
+// UpdateParams implements trainingpb.MsgServer.
+func (k *Keeper) UpdateParams(ctx context.Context, m *trainingpb.MsgUpdateParams) (*trainingpb.MsgUpdateParamsResponse, error) {
+	p := reward.Penalty{SlashPPM: m.Params.SlashPpm, BountyPPM: m.Params.BountyPpm}
+	if err := errors.Join(adapter.OnlyBy(k.authority, m.Authority), p.Validate()); err != nil {
+		return nil, Refusals.Wrap(err)
+	}
+	return &trainingpb.MsgUpdateParamsResponse{}, k.params.Set(ctx, p)
+}

@@ -1,0 +1,103 @@
+package node
+
+import (
+	"context"
+	"slices"
+	"strconv"
+
+	"github.com/starling-network/starling/client"
+	"github.com/starling-network/starling/protocol/dispute"
+	"github.com/starling-network/starling/protocol/reward"
+)
+
+// Earnings are all receipts of an account on a network, with their explanations: of epochs and models, the latest first, then of
+// jobs.
+func Earnings(ctx context.Context, network, account string) ([]Explanation, error) {
+	c, _, err := ask(ctx, network)
+	if err != nil {
+		return nil, err
+	}
+	defer c.Close()
+	rewarded, err := c.Rewarded(ctx, account)
+	if err != nil {
+		return nil, err
+	}
+	found := explained(rewarded, nil)
+	jobs, err := c.Runs(ctx, false)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range jobs {
+		of, err := jobExplanations(ctx, c, name)
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, slices.DeleteFunc(of, func(e Explanation) bool { return e.Who != account })...)
+	}
+	return found, nil
+}
+
+// JobReceipts are the receipts of a job on a network, of an epoch (epoch/NUMBER), or of the revenue of a model (model/JOB), with
+// their explanations: those that subject means, as for Explain.
+func JobReceipts(ctx context.Context, network, name, subject string) (found []Explanation, err error) {
+	c, _, err := ask(ctx, network)
+	if err != nil {
+		return nil, err
+	}
+	defer c.Close()
+	var all []Explanation
+	if (reward.Receipt{Job: name}).OfRun() {
+		all, err = jobExplanations(ctx, c, name)
+	} else {
+		all, err = bookExplanations(ctx, c, name, subject)
+	}
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range all {
+		if e.is(subject) {
+			found = append(found, e)
+		}
+	}
+	if len(found) == 0 {
+		return nil, ErrNoReceipt
+	}
+	return found, nil
+}
+
+// jobExplanations explain the receipts of a job.
+func jobExplanations(ctx context.Context, c *client.Client, name string) ([]Explanation, error) {
+	all, err := c.Receipts(ctx, name)
+	if err != nil || !slices.ContainsFunc(all, reward.Receipt.OfDispute) {
+		return explained(all, nil), err
+	}
+	games, err := c.Disputes(ctx, name)
+	return explained(all, games), err
+}
+
+// bookExplanations explain the receipts of an epoch or a model: one of them if its number is given. An epoch has as many as
+// there are participants.
+func bookExplanations(ctx context.Context, c *client.Client, book, subject string) ([]Explanation, error) {
+	if seq, err := strconv.ParseUint(subject, 10, 64); err == nil {
+		one, err := c.Book(ctx, book, seq, 1)
+		return explained(one, nil), err
+	}
+	all, err := c.Book(ctx, book, 0, 0)
+	return explained(all, nil), err
+}
+
+// explained explains receipts, which are all of their job, with its disputes.
+func explained(all []reward.Receipt, games []dispute.Game) (found []Explanation) {
+	var disputes []DisputeRecord
+	for _, g := range games {
+		disputes = append(disputes, disputeRecord(g, 0))
+	}
+	for _, r := range all {
+		line := receiptLine{r, r.Round, reward.Explain(r)}
+		if r.OfRun() {
+			line.Round++ // people count from 1
+		}
+		found = append(found, Explanation{line, reward.Reason(r), reward.Arithmetic(r, all), disputeOf(line, disputes)})
+	}
+	return found
+}
