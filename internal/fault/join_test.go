@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os/exec"
 	"path/filepath"
+	"slices"
 
 	"github.com/starling-network/starling/protocol/reward"
 	"github.com/starling-network/starling/protocol/run"
@@ -11,7 +12,7 @@ import (
 
 // proof is how many blocks a newcomer that has reproduced a unit may take until it has one of its own, where rounds are so short
 // that two of them are over before: its seal is in a block, the next one has the beacon that asks, its answer is in another, the
-// round after that hands out units, and what it sends waits for a block twice on a busy machine.
+// round after that hands out units; and what it sends may wait for a block, twice, on a busy machine.
 const proof = 8
 
 // join starts a worker while a run goes on: it downloads what it needs from several members at a time, and is paid for a unit
@@ -34,9 +35,9 @@ func (n *network) join(j *job) {
 		here, ready = s.Round, j.height
 		return m.Active || onTrial && !t.Seal.IsZero()
 	})
-	j.until("its first commitment", func(s run.State) bool {
+	j.until("its first unit", func(s run.State) bool {
 		began = s.Round
-		return has(s, p, run.Committed) || has(s, p, run.Auditing) || has(s, p, run.Sealed) || has(s, p, run.Accepted)
+		return slices.ContainsFunc(s.Units, func(u *run.Unit) bool { return u.Worker == p.address })
 	})
 	j.note("%s: started in round %d, joined in round %d, ready in round %d, first unit in round %d", p.name, j.hurt+1, joined+1, here+1, began+1)
 	if began > here+2 && j.height > ready+proof {

@@ -73,18 +73,27 @@ func (d *draft) shuffled(ids []string) []string {
 	return order
 }
 
-// shares splits the units over workers by Shares. Who is not yet measured counts as the mean of those who are. A worker that
-// gets nothing is held to be half as slow the next time, so that it is measured again one day.
+// shares splits the units over workers by Shares. Who is not yet measured counts as the mean of those who are, and before all
+// others if that leaves nothing for it: its first unit measures it. A worker that gets nothing is held to be half as slow the next
+// time, so that it is measured again one day.
 func (d *draft) shares(workers []string) []uint32 {
 	blocks := make([]uint32, len(workers))
 	usual := d.usualSpeed(workers)
+	var novices []int
 	for i, id := range workers {
 		m, _ := d.Member(id)
 		if blocks[i] = m.Speed; m.Speed == 0 {
-			blocks[i] = usual
+			blocks[i], novices = usual, append(novices, i)
 		}
 	}
 	shares := Shares(d.Terms.Units, blocks)
+	if slices.ContainsFunc(novices, func(i int) bool { return shares[i] == 0 }) {
+		first := max(1, slices.Min(blocks)-1)
+		for _, i := range novices {
+			blocks[i] = first
+		}
+		shares = Shares(d.Terms.Units, blocks)
+	}
 	for i, id := range workers {
 		if shares[i] == 0 {
 			d.change(id, func(m *Member) { m.Speed /= 2 })
