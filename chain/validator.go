@@ -18,6 +18,7 @@ import (
 	cmtdb "github.com/cometbft/cometbft-db"
 	cmtcfg "github.com/cometbft/cometbft/config"
 	cmtlog "github.com/cometbft/cometbft/libs/log"
+	cmtstrings "github.com/cometbft/cometbft/libs/strings"
 	"github.com/cometbft/cometbft/node"
 	"github.com/cometbft/cometbft/p2p"
 	"github.com/cometbft/cometbft/privval"
@@ -206,7 +207,7 @@ func (v *Validator) open(c Config, doc *cmttypes.GenesisDoc) error {
 	if err := checkStores(cfg, v.app.LastBlockHeight()); err != nil {
 		return errors.Join(err, v.app.Close())
 	}
-	comet := cmtlog.NewFilter(cmtlog.NewTMLogger(cmtlog.NewSyncWriter(c.Log)), cmtlog.AllowError())
+	comet := cmtlog.NewFilter(withoutGoodbyes{cmtlog.NewTMLogger(cmtlog.NewSyncWriter(c.Log))}, cmtlog.AllowError())
 	v.node, err = node.NewNode(cfg, c.signer(cfg, v.keys), &p2p.NodeKey{PrivKey: v.keys.Node},
 		Calls(v.app),
 		func() (*cmttypes.GenesisDoc, error) { return doc, nil },
@@ -269,6 +270,7 @@ func (c Config) comet() *cmtcfg.Config {
 	if c.Listen != "" {
 		cfg.P2P.ListenAddress = "tcp://" + c.Listen
 	}
+	cfg.Moniker = c.name()
 	cfg.P2P.PersistentPeers = strings.Join(c.Peers, ",")
 	cfg.P2P.PexReactor = false
 	cfg.P2P.AddrBookStrict = false
@@ -283,6 +285,15 @@ func (c Config) comet() *cmtcfg.Config {
 	cfg.Instrumentation.Prometheus = c.Metrics
 	cfg.Instrumentation.PrometheusListenAddr = "" // the process serves them with its own
 	return cfg
+}
+
+// name is what other validators hear the validator called: its folder's name, where that is text that may be sent.
+func (c Config) name() string {
+	home, err := filepath.Abs(c.Home)
+	if name := filepath.Base(home); err == nil && cmtstrings.IsASCIIText(name) && strings.TrimSpace(name) != "" {
+		return name
+	}
+	return "validator"
 }
 
 // signer holds the consensus key and remembers the last vote on disk, so that the validator never signs two votes for

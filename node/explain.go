@@ -12,13 +12,15 @@ import (
 	"github.com/starling-network/starling/client/api"
 	"github.com/starling-network/starling/protocol/dispute"
 	"github.com/starling-network/starling/protocol/reward"
+	"github.com/starling-network/starling/protocol/run"
 )
 
 // Explanation is a receipt that a run left behind, with all that can be said about it.
 type Explanation struct {
 	receiptLine
-	Why        string         `json:"why"`        // the reason, as a sentence without its end
-	Arithmetic []string       `json:"arithmetic"` // how the amount comes about
+	Role       string         `json:"role,omitempty"` // worker or verifier
+	Why        string         `json:"why"`            // the reason, as a sentence without its end
+	Arithmetic []string       `json:"arithmetic"`     // how the amount comes about
 	Dispute    *DisputeRecord `json:"dispute,omitempty"`
 }
 
@@ -64,13 +66,22 @@ func Explain(dir, subject string) ([]Explanation, error) {
 	var found []Explanation
 	for i, l := range lines {
 		if l.is(subject) {
-			found = append(found, Explanation{l, reward.Reason(all[i]), reward.Arithmetic(all[i], all), disputeOf(l, disputes)})
+			found = append(found, explanation(l, all[i], all, disputeOf(l, disputes)))
 		}
 	}
 	if len(found) == 0 {
 		return nil, fmt.Errorf("%w: %q; there are %d, numbered from 0", ErrNoReceipt, subject, len(lines))
 	}
 	return found, nil
+}
+
+// explanation explains a receipt among all of its job; the line has it as people count.
+func explanation(l receiptLine, r reward.Receipt, all []reward.Receipt, d *DisputeRecord) Explanation {
+	e := Explanation{receiptLine: l, Why: reward.Reason(r), Arithmetic: reward.Arithmetic(r, all), Dispute: d}
+	if r.Role == run.Worker || r.Role == run.Verifier {
+		e.Role = r.Role.String()
+	}
+	return e
 }
 
 // is reports whether a receipt is one of those that a user means.

@@ -202,7 +202,7 @@ func (p *process) open(ctx context.Context, s run.State) error {
 	if p.liar {
 		p.party.Compute = adversary.Fabricator{Honest: e}
 	}
-	p.log.Info("job opened", "job", p.chain.Job, "rounds", task.Spec.Rounds, "units", task.Spec.Units)
+	p.log.Info("job opened", "rounds", task.Spec.Rounds, "units", task.Spec.Units)
 	return nil
 }
 

@@ -97,7 +97,7 @@ func explained(all []reward.Receipt, games []dispute.Game) (found []Explanation)
 		if r.OfRun() {
 			line.Round++ // people count from 1
 		}
-		found = append(found, Explanation{line, reward.Reason(r), reward.Arithmetic(r, all), disputeOf(line, disputes)})
+		found = append(found, explanation(line, r, all, disputeOf(line, disputes)))
 	}
 	return found
 }

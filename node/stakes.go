@@ -5,6 +5,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/starling-network/starling/client"
 	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/reward"
 	"github.com/starling-network/starling/protocol/run"
@@ -43,17 +44,21 @@ func Stakes(ctx context.Context, network string) ([]Stake, error) {
 
 // Slashes are the receipts of what was taken from stakes: of an account, also over broken promises of uptime, or, if that is "",
 // of everybody in every job.
-func Slashes(ctx context.Context, network, account string) (found []Explanation, err error) {
-	found = []Explanation{}
+func Slashes(ctx context.Context, network, account string) ([]Explanation, error) {
 	if account != "" {
 		all, err := Earnings(ctx, network, account)
-		return append(found, slices.DeleteFunc(all, func(e Explanation) bool { return e.Kind != reward.Slash })...), err
+		return append([]Explanation{}, slices.DeleteFunc(all, func(e Explanation) bool { return e.Kind != reward.Slash })...), err
 	}
 	c, _, err := ask(ctx, network)
 	if err != nil {
 		return nil, err
 	}
 	defer c.Close()
+	return slashes(ctx, c)
+}
+
+func slashes(ctx context.Context, c *client.Client) (found []Explanation, err error) {
+	found = []Explanation{}
 	jobs, err := c.Runs(ctx, false)
 	if err != nil {
 		return nil, err

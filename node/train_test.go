@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/starling-network/starling/client/job"
+	"github.com/starling-network/starling/node/runs"
 	"github.com/starling-network/starling/protocol/dispute"
 	"github.com/starling-network/starling/protocol/reward"
 )
@@ -207,7 +208,15 @@ func flip(t *testing.T, file string, at int, dir string) {
 
 func testLiar(t *testing.T, j *job.Job, honest *Summary) {
 	dir := filepath.Join(t.TempDir(), "liar")
-	s := mustTrain(t, TrainOptions{Job: j, Dir: dir, Dishonest: 1})
+	var live *liveRun
+	var taken []Explanation // as starling stake slashes lists it
+	s := mustTrain(t, TrainOptions{Job: j, Dir: dir, Dishonest: 1, Shown: func(l runs.Live) { live = l.(*liveRun) }, Progress: func(Progress) {
+		if c, err := live.view.client(); err == nil && len(taken) == 0 {
+			if taken, err = slashes(t.Context(), c); err != nil {
+				t.Error(err)
+			}
+		}
+	}})
 	if len(s.Disputes) == 0 || s.SlashedUzen == 0 || s.Audits.Failed == 0 {
 		t.Fatalf("the liar was not caught: %+v", s)
 	}
@@ -232,6 +241,9 @@ func testLiar(t *testing.T, j *job.Job, honest *Summary) {
 		if r.Who != liar && r.Kind == reward.Slash {
 			t.Errorf("an honest party was slashed: %+v", r)
 		}
+	}
+	if len(taken) != 1 || taken[0].Who != liar || taken[0].Amount != s.SlashedUzen || taken[0].Job != s.Job || taken[0].Role != "worker" || taken[0].Round == 0 {
+		t.Errorf("slashes: %+v", taken)
 	}
 	explainsLiar(t, dir, liar)
 	if lost != 1 {

@@ -69,7 +69,7 @@ func printJobs(jobs []api.Job, f terminal.Form) error {
 			why = j.Reason.Text
 		}
 		w.Row(j.ID, j.State, part(j.Round, j.Rounds), number(j.Loss), number(j.EvalLoss), j.Workers, terminal.Zen(j.PaidUzen), when(j.Started),
-			j.Kind, part(j.Step, j.Steps), j.Tokens, terminal.Zen(j.BudgetUzen), j.Disputes, j.Job, j.StateRoot, why)
+			j.Kind, steps(j), whole(j.Tokens), terminal.Zen(j.BudgetUzen), disputes(j), j.Job, j.StateRoot, why)
 	}
 	return w.Flush()
 }
@@ -116,12 +116,7 @@ var quantities = []struct {
 	of   func(j api.Job) string // "": not known
 }{
 	{"round", func(j api.Job) string { return part(j.Round, j.Rounds) }},
-	{"step", func(j api.Job) string {
-		if j.Step+j.Steps == 0 {
-			return ""
-		}
-		return part(j.Step, j.Steps)
-	}},
+	{"step", steps},
 	{"tokens", func(j api.Job) string { return positive(float64(j.Tokens), terminal.Number) }},
 	{"loss", func(j api.Job) string { return number(j.Loss) }},
 	{"eval loss", func(j api.Job) string { return number(j.EvalLoss) }},
@@ -149,6 +144,29 @@ var quantities = []struct {
 	}},
 	{"state root", func(j api.Job) string { return j.StateRoot }},
 	{"started", func(j api.Job) string { return when(j.Started) }},
+}
+
+func steps(j api.Job) string {
+	if j.Step+j.Steps == 0 {
+		return ""
+	}
+	return part(j.Step, j.Steps)
+}
+
+// disputes of a job in a list. A network lists its jobs without counting them.
+func disputes(j api.Job) string {
+	if j.Kind == "network" {
+		return whole(j.Disputes)
+	}
+	return fmt.Sprint(j.Disputes)
+}
+
+// whole is a number that is not known where it is 0.
+func whole[T int | int64 | uint64](n T) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprint(n)
 }
 
 func positive(x float64, text func(float64) string) string {

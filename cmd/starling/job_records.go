@@ -185,7 +185,7 @@ func (c *cli) jobWorkers() *cobra.Command {
 	return jobCommand(c, "workers", "List who took part in a job, and what it came to", `List who took part in a job, as its receipts and signatures tell: what each did, was paid and lost.
 
 With -o json: {"members":[{"id","role","units","paid_receipts","zero_receipts","uzen","slashed_uzen","signed","audits",
-"zeros":[TEXT]}],"rounds"}.`, `  starling job workers quickstart
+"zeros":[TEXT]}],"rounds","audited":[{"verifier","worker","audits","failed"}]}.`, `  starling job workers quickstart
   starling job workers quickstart -o json`,
 		func(cmd *cobra.Command, a *asking, j api.Job) (api.Members, error) {
 			return a.Members(cmd.Context(), j.ID)
@@ -194,7 +194,7 @@ With -o json: {"members":[{"id","role","units","paid_receipts","zero_receipts","
 			return terminal.List(m, m.Members, func(x api.Member) string { return x.ID })
 		},
 		func(m api.Members, f terminal.Form) error {
-			w := terminal.NewColumns(os.Stdout, f, "MEMBER", "ROLE", "UNITS", "AUDITS", "SIGNED", "PAID", "SLASHED", "ZEROS", "+WHY ZERO")
+			w := terminal.NewColumns(os.Stdout, f, "MEMBER", "ROLE", "UNITS", "AUDITS", "SIGNED", "RECEIVED", "SLASHED", "ZEROS", "+WHY ZERO")
 			for _, x := range m.Members {
 				w.Row(x.ID, x.Role, x.Units, x.Audits.Drawn, part(x.Signed, m.Rounds), terminal.Zen(x.Uzen), terminal.Zen(x.SlashedUzen), x.Zero, strings.Join(x.Zeros, "; "))
 			}

@@ -150,15 +150,21 @@ func printOffers(lots []market.Lot, f terminal.Form) error {
 	w := terminal.NewColumns(os.Stdout, f, "ACCOUNT", "ROLE", "PRICE", "HOUR", "SLOTS", "CLASS", "TIER", "REGION", "JURISDICTION", "MEMORY",
 		"+GFLOP/S", "+UPLOAD", "+LATENCY", "+DOMAIN", "+ATTESTED", "+COVER", "+SINCE HEIGHT")
 	for _, l := range lots {
-		var hour, rate, latency string
+		var hour, rate, latency, memory, upload string
+		if l.Memory > 0 {
+			memory = fmt.Sprintf("%d MiB", l.Memory)
+		}
+		if l.Upload > 0 {
+			upload = fmt.Sprintf("%d kbit/s", l.Upload)
+		}
 		if l.Rate > 0 {
 			hour, rate = terminal.Zen(market.Hourly(l.Price, l.Rate))+" ZEN", fmt.Sprintf("%.1f", float64(l.Rate)/1e9)
 		}
 		if l.Latency > 0 {
 			latency = fmt.Sprintf("%d ms", l.Latency)
 		}
-		w.Row(l.ID, l.Role, l.Price, hour, l.Slots, l.Class, l.Tier, l.Region, l.Jurisdiction, fmt.Sprintf("%d MiB", l.Memory),
-			rate, fmt.Sprintf("%d kbit/s", l.Upload), latency, l.Domain, l.Attested, terminal.Zen(l.Cover)+" ZEN", l.At)
+		w.Row(l.ID, l.Role, l.Price, hour, l.Slots, l.Class, l.Tier, l.Region, l.Jurisdiction, memory,
+			rate, upload, latency, l.Domain, l.Attested, terminal.Zen(l.Cover)+" ZEN", l.At)
 	}
 	return w.Flush()
 }

@@ -8,10 +8,13 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/starling-network/starling/client"
 )
 
 // freePorts returns the first of the ports of four validators.
@@ -82,6 +85,7 @@ func TestNetworkOfProcessesSurvivesKills(t *testing.T) {
 
 	network, port := filepath.Join(dir, "net"), freePorts(t)
 	_, processes := up(t, network, "--validators", "4", "--workers", "3", "--block-time", "200ms", "--port", fmt.Sprint(port))
+	connected(t, fmt.Sprintf("http://127.0.0.1:%d", port+1), 4)
 	out := filepath.Join(dir, "out")
 	c := command(t, append([]string{"train", job, "--dir", out, "-o", "table", "--network", fmt.Sprintf("http://127.0.0.1:%d", port+1),
 		"--home", filepath.Join(network, "consumer")}, set...)...)
@@ -107,6 +111,28 @@ func TestNetworkOfProcessesSurvivesKills(t *testing.T) {
 	}
 	if code, _, stderr := starling(t, "dev", "down", network); code != 3 || !strings.Contains(stderr, "NETWORK_NOT_RUNNING") {
 		t.Errorf("dev down of what is down: exit %d\n%s", code, stderr)
+	}
+}
+
+// connected waits until the first of so many validators is connected to the others, and sees what each is called.
+func connected(t *testing.T, network string, validators int) {
+	t.Helper()
+	var p struct{ Peers []client.Peer }
+	for len(p.Peers) < validators-1 && t.Context().Err() == nil {
+		does(t, &p, "net", "peers", "--network", network)
+	}
+	rows := shows(t, &p, "net", "peers", "--network", network)
+	var names []string
+	for _, x := range p.Peers {
+		if names = append(names, x.Name); x.Address != "127.0.0.1" || x.Sent <= 0 || x.Received <= 0 || !has(rows[x.NodeID], x.NodeID, x.Name, x.Address, x.Dialled) {
+			t.Errorf("%+v\n%v", x, rows[x.NodeID])
+		}
+	}
+	slices.Sort(names)
+	for i, name := range names {
+		if name != fmt.Sprintf("validator-%d", i+1) {
+			t.Errorf("the peers are called %q", names)
+		}
 	}
 }
 

@@ -101,7 +101,7 @@ func failing(h *api.Health) string {
 }
 
 func printHealth(h *api.Health, f terminal.Form) error {
-	w := terminal.NewColumns(os.Stdout, f, "CHECK", "", "WHAT")
+	w := terminal.NewColumns(os.Stdout, f, "CHECK", "STATE", "WHAT")
 	for _, x := range h.Checks {
 		w.Row(x.Name, map[bool]string{true: "ok", false: "FAILS"}[x.OK], x.Text)
 	}
@@ -150,7 +150,7 @@ With -o json: {"stakes":[{"account","roles","stake_uzen","slashed_uzen","leaving
 		func(s node.Stake) string { return s.Account },
 		[]string{"ACCOUNT", "ROLES", "STAKE", "SLASHED", "LEAVING", "JAILED", "+LEAVES AFTER"},
 		func(s node.Stake) []any {
-			return []any{s.Account, strings.Join(s.Roles, ", "), terminal.Zen(s.Stake), terminal.Zen(s.Slashed), terminal.Zen(s.Leaving), s.Jailed, s.LeavesAt}
+			return []any{s.Account, strings.Join(s.Roles, ", "), terminal.Zen(s.Stake), terminal.Zen(s.Slashed), terminal.Zen(s.Leaving), s.Jailed, whole(s.LeavesAt)}
 		})
 }
 
