@@ -98,11 +98,18 @@ type seen struct {
 	Errors, Outside, Violations []string
 	Reconnected                 bool
 	ChartMS                     float64 `json:"chart_ms"`
-	Downloads                   []string
+	Saved                       []saved
 	Keys                        struct {
 		First, Tab, Reads, Went string
 		Moves                   bool
 	}
+}
+
+// saved is a figure of a page, the points of its curves, and the files that its buttons gave: CSV, SVG and PNG.
+type saved struct {
+	Title  string
+	Points int
+	Names  []string
 }
 
 func made(t *testing.T) string {
@@ -128,16 +135,16 @@ func TestEveryPage(t *testing.T) {
 	address, stop := serve(t, made(t), "127.0.0.1:0")
 	defer stop()
 	want := map[string]string{
-		"jobs": "long", "jobs/long": "Where the budget went", "jobs/long/charts?x=time&smooth=0.9&log=1": "Throughput", "jobs/long/workers": "Who earned what", "jobs/long/lineage": "checkpoints, each signed", "jobs/long/receipts": "4\u202f000 receipts",
+		"jobs": "long", "jobs/long": "Where the budget went", "jobs/long/charts": "Gradient norm", "jobs/long/charts?x=time&smooth=0.9&log=1": "Throughput", "jobs/long/workers": "Who earned what", "jobs/long/lineage": "checkpoints, each signed", "jobs/long/receipts": "5\u202f000 receipts",
 		"jobs/long/disputes": "The referee computed the tile", "jobs/long/samples": "main() {", "jobs/long/log": "slow", "jobs/long/job": "/v1/jobs/long/metrics", "jobs/short": "no process trains it", "jobs/sweep:000/workers": "worker-0",
 		"compare?runs=long,short&x=tokens": "Side by side", "models": "Who trained it", "simulator": "2 variants", "network": "hamlet-1", "workers": "In the runs of this server", "workers/starling1aaaaaaaaaaaaaaaaaaaaaaaa": "one unit to train",
 		"validators": "50 %", "explorer": "Commit", "explorer/tx/" + strings.Repeat("cd", 32): "executed", "health": "Checks", "nowhere": "NO_SUCH_PAGE", "jobs/nobody": "NOT_FOUND",
 	}
 	shots := cmp.Or(os.Getenv("STARLING_SHOTS"), t.TempDir())
-	task := map[string]any{"chromium": chromium, "shots": shots}
-	var pages []map[string]string
+	task := map[string]any{"chromium": chromium, "shots": shots, "files": t.TempDir()}
+	var pages []map[string]any
 	for path := range want {
-		pages = append(pages, map[string]string{"name": path, "url": "http://" + address + "/" + path, "saves": map[string]string{"simulator": "Loss against time"}[path]})
+		pages = append(pages, map[string]any{"name": path, "url": "http://" + address + "/" + path, "saves": path == "simulator" || path == "jobs/long/charts"})
 	}
 	task["pages"] = pages
 	all := drive(t, task, nil)
@@ -154,8 +161,14 @@ func TestEveryPage(t *testing.T) {
 		}
 	}
 	for _, p := range all {
-		if p.Name == "simulator" && !slices.Equal(p.Downloads, []string{"sweep-loss-against-time.csv", "sweep-loss-against-time.svg", "sweep-loss-against-time.png"}) {
-			t.Errorf("the front of a sweep is saved as %q", p.Downloads)
+		if p.Theme == "light" {
+			figures := map[string]int{"simulator": 2, "jobs/long/charts": 14}[p.Name]
+			if len(p.Saved) != figures {
+				t.Errorf("%s: %d figures are saved, of %d", p.Name, len(p.Saved), figures)
+			}
+			for _, s := range p.Saved {
+				s.read(t, task["files"].(string))
+			}
 		}
 		missing := strings.HasPrefix(p.Name, "jobs/nobody") // its 404 is an error of the console
 		if len(p.Errors) > 0 && !missing || len(p.Outside) > 0 || len(p.Violations) > 0 || !strings.Contains(p.Text, want[p.Name]) {
@@ -184,7 +197,7 @@ func TestPageReconnects(t *testing.T) {
 	chromium := needBrowser(t)
 	root := made(t)
 	address, stop := serve(t, root, "127.0.0.1:0")
-	task := map[string]any{"chromium": chromium, "reconnect": map[string]string{"url": "http://" + address + "/jobs/short", "shows": "210"}}
+	task := map[string]any{"chromium": chromium, "files": t.TempDir(), "reconnect": map[string]string{"url": "http://" + address + "/jobs/short", "shows": "210"}}
 	got := drive(t, task, func() {
 		stop()
 		if err := (synthetic.Run{Name: "short", Steps: 200, Every: 10}).Append(filepath.Join(root, "short"), 20, 21); err != nil {
@@ -193,9 +206,10 @@ func TestPageReconnects(t *testing.T) {
 		_, stop = serve(t, root, address)
 	})
 	stop()
-	if len(got) != 1 || !got[0].Reconnected || len(got[0].Downloads) != 3 {
-		t.Errorf("%+v", got)
+	if len(got) != 1 || !got[0].Reconnected || len(got[0].Saved) != 1 || got[0].Saved[0].Points != 10_000 {
+		t.Fatalf("%+v", got)
 	}
+	got[0].Saved[0].read(t, task["files"].(string))
 	t.Logf("10,000 points were drawn in %.0f ms", got[0].ChartMS)
 }
 

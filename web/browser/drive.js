@@ -1,7 +1,7 @@
 // Drives the dashboard in Chromium, and says what it saw as one line of JSON on standard output:
-//   node drive.js '{"chromium": PATH, "pages": [{"name", "url", "saves"}], "themes": ["light"], "shots": DIR}'
+//   node drive.js '{"chromium": PATH, "pages": [{"name", "url", "saves"}], "themes": ["light"], "shots": DIR, "files": DIR}'
 // Of every page and theme: errors of the console, requests that leave the server, what axe-core finds, the time of the first
-// paint, and the files that the figure called "saves" is saved as. With "reconnect": {"url", "shows"} it opens a page, says "now", waits for a line on standard input, and then
+// paint, and, if it saves, what came of pressing the buttons of its figures in the first theme. With "reconnect": {"url", "shows"} it opens a page, says "now", waits for a line on standard input, and then
 // for the page to be live again and to show a text. With "keys": {"url", "next", "goes"} it uses a page by the keyboard alone.
 // It waits for what is to be seen, never for a time; patience only ends what would never come.
 
@@ -10,7 +10,7 @@ import { createRequire } from 'node:module';
 import { chromium } from 'playwright-core';
 
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
-const task = JSON.parse(process.argv[2]), patience = 180000;
+const task = JSON.parse(process.argv[2]), patience = 180000, themes = ['light', 'dark'];
 const browser = await chromium.launch({ executablePath: task.chromium, args: ['--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage'] });
 const seen = [];
 
@@ -23,14 +23,20 @@ async function open(context, url) {
 
 const ready = page => page.waitForFunction(() => document.getElementById('main')?.dataset.ready);
 
-// save presses the buttons that save a figure, and says under which names it came.
-async function save(page, title = '') {
-  const names = [];
-  for (const kind of ['CSV', 'SVG', 'PNG']) {
-    const [saved] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: `${kind}: ${title}` }).click({ force: true })]);
-    names.push(saved.suggestedFilename());
+// save presses the buttons that save the figures of a page, keeps the files, and says their names and how many points are drawn.
+async function save(page) {
+  const saved = [];
+  for (const figure of await page.locator('figure.figure').all()) {
+    const one = { title: await figure.locator('h2, h3').innerText(), names: [] };
+    one.points = await figure.evaluate(f => [...f.querySelectorAll('.curve:not(.raw)')].reduce((n, c) => n + c.getAttribute('d').match(/[ML]/g).length, 0));
+    for (const kind of ['CSV', 'SVG', 'PNG']) {
+      const [file] = await Promise.all([page.waitForEvent('download'), figure.getByRole('button', { name: kind }).click({ force: true })]);
+      await file.saveAs(`${task.files}/${file.suggestedFilename()}`);
+      one.names.push(file.suggestedFilename());
+    }
+    saved.push(one);
   }
-  return names;
+  return saved;
 }
 
 async function look(context, theme, { name, url, saves }) {
@@ -52,14 +58,14 @@ async function look(context, theme, { name, url, saves }) {
     const found = await page.evaluate(() => axe.run(document, { resultTypes: ['violations'] }));
     one.violations = found.violations.map(v => `${v.id}: ${v.help}: ${v.nodes.slice(0, 3).map(n => n.target.join(' ')).join('; ')}`);
   }
-  if (saves) one.downloads = await save(page, saves);
+  if (saves && theme === (task.themes ?? themes)[0]) one.saved = await save(page);
   if (task.shots) await page.screenshot({ path: `${task.shots}/${name.replace(/[^a-z0-9]+/gi, '-').slice(0, 60)}-${theme}.png`, fullPage: true });
   await page.close();
   return one;
 }
 
 async function reconnect({ url, shows }) {
-  const page = await open(await browser.newContext({ reducedMotion: 'reduce' }), url), one = { name: 'reconnect', theme: 'light', downloads: [] };
+  const page = await open(await browser.newContext({ reducedMotion: 'reduce' }), url), one = { name: 'reconnect', theme: 'light' };
   await ready(page);
   const live = () => page.waitForFunction(() => document.getElementById('live').className.includes('live-live'));
   await live();
@@ -78,7 +84,7 @@ async function reconnect({ url, shows }) {
     if (points !== n) throw new Error(points + ' points');
     return performance.now() - began;
   });
-  one.downloads = await save(page);
+  one.saved = await save(page);
   await page.close();
   return one;
 }
@@ -121,7 +127,7 @@ try {
   if (task.shots) mkdirSync(task.shots, { recursive: true });
   if (task.reconnect) seen.push(await reconnect(task.reconnect));
   if (task.keys) seen.push(await keys(task.keys));
-  for (const theme of task.pages ? task.themes ?? ['light', 'dark'] : []) {
+  for (const theme of task.pages ? task.themes ?? themes : []) {
     const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, colorScheme: theme, reducedMotion: 'reduce' });
     for (const page of task.pages) seen.push(await look(context, theme, page));
     await context.close();

@@ -73,23 +73,23 @@ func (r Run) Append(dir string, after, to int) (err error) {
 	for round := after + 1; round <= to && err == nil; round++ {
 		for i := range r.Every {
 			step := (round-1)*r.Every + i + 1
-			put("metrics.jsonl", api.Metric{Kind: "step", Round: uint32(round), Step: uint32(step), Loss: *at(step) + 0.2*math.Sin(float64(step)*1.7), LearningRate: 1e-3 / (1 + float64(step)/1000), Tokens: uint64(128 * step), Workers: workers})
+			put("metrics.jsonl", api.Metric{Kind: "step", Round: uint32(round), Step: uint32(step), Loss: *at(step) + 0.2*math.Sin(float64(step)*1.7), GradNorm: ratio(1 + 100/float64(step+10)), LearningRate: 1e-3 / (1 + float64(step)/1000), Tokens: uint64(128 * step), Workers: workers})
 		}
 		step := round * r.Every
 		put("metrics.jsonl", api.Metric{Kind: "round", Round: uint32(round), Step: uint32(step), Loss: *at(step), EvalLoss: at(step), LearningRate: 1e-3, Tokens: uint64(128 * step), TokensPerSecond: 1200 + 100*math.Sin(float64(round)),
-			BytesUp: 500_000, BytesDown: 1_500_000, Workers: workers, Seconds: 3, PaidUzen: uint64(1000 * round)})
+			BytesUp: 500_000, BytesDown: 1_500_000, Workers: workers, Seconds: 3, PaidUzen: uint64(1000 * round), Agreement: ratio(0.9 - 1/float64(round+2))})
 		c := api.Checkpoint{Round: round, StateRoot: fmt.Sprintf("%064x", uint64(round)*0x9e3779b97f4a7c15), Checkpoint: fmt.Sprintf("bafkrei%052x", round), Updates: []string{"bafkreia", "bafkreib"}}
 		for w := range workers {
 			c.Signers = append(c.Signers, api.Signer{ID: worker(w), PublicKey: []byte{2}, Signature: []byte{3}})
-			put("receipts.jsonl", map[string]any{"job": "job-0000000000000000", "seq": (round-1)*workers + w, "height": 10 * round, "round": round, "unit": w, "who": worker(w), "role": 1, "kind": "work",
-				"flops": 1_000_000_000, "price": 1_000_000, "amount": 950, "fee": 50, "reason": "verified"})
+			put("receipts.jsonl", receipt(round, w, worker(w), "work", 1))
 		}
+		put("receipts.jsonl", receipt(round, workers, verifier, "audit", 2))
 		put("lineage.jsonl", c)
 		if round%max(1, to/8) == 0 {
 			put("samples.jsonl", api.Sample{Round: uint32(round), Step: uint32(step), Prompt: "func ", Text: "main() {"})
 		}
 		if round == 2 {
-			put("disputes.jsonl", api.Dispute{Worker: worker(3), Challenger: "starling1verifier", Round: 2, Unit: 3, Verdict: "worker_lied", Reason: "recomputed", Moves: 2, Leaf: "tile", LeafBytes: 73205, Height: 21,
+			put("disputes.jsonl", api.Dispute{Worker: worker(3), Challenger: verifier, Round: 2, Unit: 3, Verdict: "worker_lied", Reason: "recomputed", Moves: 2, Leaf: "tile", LeafBytes: 73205, Height: 21,
 				Log: []api.Move{{Height: 20, By: "verifier", What: "the state after step 3 is the first that differs"}, {Height: 21, By: "worker", What: "shows the outputs of the 1171 operators of step 3, in 74 parts"}}})
 		}
 	}
@@ -100,6 +100,16 @@ func at(step int) *float64 {
 	x := 2.2 + 3.3*math.Exp2(-math.Log2(float64(step)+1)/3)
 	return &x
 }
+
+func ratio(x float64) *float64 { return &x }
+
+// receipt is that of who for a unit of a round, or, after those of the workers, for an audit of the first of them.
+func receipt(round, i int, who, kind string, role int) map[string]any {
+	return map[string]any{"job": "job-0000000000000000", "seq": (round-1)*(workers+1) + i, "height": 10 * round, "round": round, "unit": i % workers, "who": who, "role": role, "kind": kind,
+		"flops": 1_000_000_000, "price": 1_000_000, "amount": 950, "fee": 50, "reason": "verified"}
+}
+
+const verifier = "starling1verifier"
 
 func worker(i int) string {
 	return fmt.Sprintf("starling1%cworker%dxxxxxxxxxxxxxxxxxxxxxxxxxx", 'a'+i, i)
