@@ -139,7 +139,7 @@ func (c *cli) accountSend() *cobra.Command {
 		Use:   "send ADDRESS ZEN --home DIR --network URL",
 		Short: "Send coins to another account",
 		Long: `Send coins of the account of a folder to another account, which exists on the chain from then on. It returns
-when the transfer is in a block. Transactions cost nothing.
+when the transfer is in a block. It costs nothing, unless validators ask for a price of gas.
 
 With -o json: {"from","to","amount_uzen","height","hash"}.`,
 		Example: `  starling account send starling1qx... 25 --home net/consumer --network http://127.0.0.1:26601

@@ -19,8 +19,9 @@ func (c *cli) bench() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "bench",
 		Short: "Measure the speed of this machine",
-		Long: `Measure matrix products, training steps, generation, audits, transfers, the chain, strategies and the dashboard on this machine, or print the losses of a training run to
-compare them with those of another implementation. Nothing is sent anywhere.
+		Long: `Measure matrix products, training steps, generation, audits, transfers, the chain, strategies and the dashboard on
+this machine, or print the losses of a training run to compare them with those of another implementation. Nothing is sent
+anywhere.
 
 STARLING_KERNELS chooses the kernels: portable, avx2 or avx512; without it the fastest that the
 processor and the system can run. The results are the same bits.`,

@@ -91,8 +91,9 @@ const staleBlocks = 10
 const reportShape = `With -o json: {"running","process":{"pid","version","role","address","peer_id","listen","network","since",
 "height","block_time","draining","runs","actions":[{"job","action","since"}],"sent_bytes","received_bytes",
 "store":{"held_bytes","pinned_bytes","quota_bytes"},"replicas":{"held","missing"},"peers":[{"peer","address","relayed",
-"round_trip_seconds","download_bytes_per_second","sent_bytes","received_bytes"}],"refused":{job:why}},"height","account":{"address","balance_uzen","stake_uzen","slashed_uzen","jailed","reasons":[{"code","kind",
-"job","round","text","until","do"}]},"problem"}, the process only if it runs.`
+"round_trip_seconds","download_bytes_per_second","sent_bytes","received_bytes"}],"refused":{JOB:TEXT}},"height",
+"account":{"address","balance_uzen","stake_uzen","slashed_uzen","jailed","reasons":[{"code","kind","job","round","text",
+"until","do"}]},"problem"}, the process only if it runs.`
 
 func (c *cli) workerStatus() *cobra.Command {
 	var t target

@@ -23,8 +23,8 @@ func (c *cli) logsCommand(use, short, example string, dir func(cmd *cobra.Comman
 	var tail int64
 	cmd := &cobra.Command{
 		Use: use, Short: short, Example: example, Args: args,
-		Long: short + `, or, with --follow, also what is added until Ctrl-C. It reads the file in the folder, whether the process runs
-or not.
+		Long: short + `, or, with --follow, also what is added
+until Ctrl-C. It reads the file in the folder, whether the process runs or not.
 
 With -o json or jsonl: {"line"} for each line.`,
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -68,7 +68,7 @@ wait, the runs that are not over, who works. With --home, also the account of th
 does and waits for. -o wide also lists the validators and who takes part.
 
 With -o json: {"network","chain_id","height","block_time","catching_up","validators":[{"address","power",
-"signed"}],"participants":[{"id","roles","price","offers","stake_uzen","jailed","jobs","device"}],
+"signed"}],"participants":[{"id","roles","price","offers","stake_uzen","jailed","jobs","device","class","rate"}],
 "orders":[{"job","why","budget_uzen"}],"runs":[{"job","phase","round","rounds","open_rounds","workers",
 "verifiers","budget_uzen","paid_uzen"}],"account":{"address","balance_uzen","stake_uzen","slashed_uzen",
 "jailed","reasons":[{"code","kind","job","round","text","until","do"}]}}.`,
@@ -118,7 +118,7 @@ func printNetwork(s *node.NetworkStatus, f terminal.Form) error {
 	}
 	fmt.Fprintf(w, "network\t%s at height %d, block of %s%s\n", s.ChainID, s.Height, s.Time.Local().Format(time.DateTime), behind)
 	fmt.Fprintf(w, "validators\t%d, of which %d signed that block\n", len(s.Validators), signed)
-	fmt.Fprintf(w, "registered\t%d workers, %d verifiers; %d jailed\n", working["worker"], working["verifier"], jailed)
+	fmt.Fprintf(w, "registered\t%s, %s; %d jailed\n", several(working["worker"], "worker"), several(working["verifier"], "verifier"), jailed)
 	if a := s.Account; a != nil {
 		fmt.Fprintf(w, "account\t%s: %s ZEN, %s staked, %s slashed\n", a.Address, terminal.Zen(a.Balance), terminal.Zen(a.Stake), terminal.Zen(a.Slashed))
 	}
@@ -147,6 +147,14 @@ func printNetwork(s *node.NetworkStatus, f terminal.Form) error {
 		return printReasons(s.Account.Reasons, s.Height)
 	}
 	return nil
+}
+
+// several is a number of things.
+func several(n int, thing string) string {
+	if n != 1 {
+		thing += "s"
+	}
+	return fmt.Sprint(n, " ", thing)
 }
 
 // printPeople lists who votes and who works.
