@@ -8,13 +8,13 @@ import (
 )
 
 // withoutGoodbyes is a log that leaves out what CometBFT calls an error whenever a client of its RPC says goodbye: it stops the
-// connection twice.
+// connection twice, and answers on one that is closed.
 type withoutGoodbyes struct{ cmtlog.Logger }
 
 // Error implements cmtlog.Logger.
 func (l withoutGoodbyes) Error(text string, pairs ...any) {
-	if n := len(pairs); n > 0 && text == "error while stopping connection" {
-		if err, ok := pairs[n-1].(error); ok && errors.Is(err, service.ErrAlreadyStopped) {
+	for _, v := range pairs {
+		if err, ok := v.(error); ok && (errors.Is(err, service.ErrAlreadyStopped) || err.Error() == "websocket: close sent") {
 			return
 		}
 	}

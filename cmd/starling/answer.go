@@ -182,7 +182,7 @@ type offered struct {
 	Cover        uint64 `json:"cover_uzen"` // price of the work that its stake may still stand behind
 }
 
-func offersAnswer(lots []market.Lot) terminal.Answer {
+func offersOf(lots []market.Lot) []offered {
 	lines := make([]offered, len(lots))
 	for i, l := range lots {
 		lines[i] = offered{
@@ -190,7 +190,7 @@ func offersAnswer(lots []market.Lot) terminal.Answer {
 			Upload: l.Upload, Region: l.Region, Jurisdiction: l.Jurisdiction, Domain: l.Domain, Attested: l.Attested, Rate: l.Rate, Latency: l.Latency, Cover: l.Cover,
 		}
 	}
-	return terminal.Items("offers", lines, func(o offered) string { return o.ID })
+	return lines
 }
 
 // ordered is an open order, for programs.
@@ -200,17 +200,20 @@ type ordered struct {
 	Budget    uint64 `json:"budget_uzen"`
 	PriceCap  uint64 `json:"price_cap"`
 	Workers   uint32 `json:"workers"` // at least
+	Most      uint32 `json:"most_workers"`
 	Verifiers uint32 `json:"verifiers"`
+	Near      string `json:"near,omitempty"`
+	Since     int64  `json:"since"`   // height
 	Expires   int64  `json:"expires"` // height; 0: never
 	Why       string `json:"why"`
 }
 
-func ordersAnswer(orders []client.Placed) terminal.Answer {
+func ordersOf(orders []client.Placed) []ordered {
 	lines := make([]ordered, len(orders))
 	for i, o := range orders {
-		lines[i] = ordered{Job: o.ID, Consumer: o.Consumer, Budget: o.Budget, PriceCap: o.PriceCap, Workers: o.Workers.Min, Verifiers: o.Verifiers, Expires: o.Deadline, Why: o.Why}
+		lines[i] = ordered{Job: o.ID, Consumer: o.Consumer, Budget: o.Budget, PriceCap: o.PriceCap, Workers: o.Workers.Min, Most: o.Workers.Max, Verifiers: o.Verifiers, Near: o.Near, Since: o.At, Expires: o.Deadline, Why: o.Why}
 	}
-	return terminal.Items("orders", lines, func(o ordered) string { return o.Job })
+	return lines
 }
 
 // This machine.

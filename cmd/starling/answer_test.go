@@ -20,7 +20,6 @@ import (
 	"github.com/starling-network/starling/node"
 	"github.com/starling-network/starling/node/doctor"
 	"github.com/starling-network/starling/node/journal"
-	"github.com/starling-network/starling/protocol/market"
 )
 
 // answers are the answers of the commands, by the function that makes them: how many lines they are, and their names. Lists that
@@ -29,8 +28,6 @@ func answers() map[string][]answered {
 	result := client.Result{Height: 7, Hash: "c0ffee"}
 	var receipt node.Explanation
 	receipt.Job, receipt.Seq = "job-1", 12
-	offer, order := market.Lot{}, client.Placed{}
-	offer.ID, order.ID = "starling1a", "job-1"
 	played := variant{Simulation: &node.Simulation{}}
 	root := played.StateRoot.String()
 	account := workerReport{Account: &node.AccountStatus{Address: "starling1a"}}
@@ -68,8 +65,6 @@ func answers() map[string][]answered {
 		"validatorAnswer": {{"a validator", validatorAnswer(&node.ValidatorStatus{Home: "v"}), 1, []string{"v"}}},
 		"booksAnswer":     {{"modules", booksAnswer(&node.Books{Books: []client.Book{{Module: "market"}}}), 1, []string{"market"}}},
 		"quoteAnswer":     {{"nobody", quoteAnswer(&node.Quote{Job: "tiny"}), 1, []string{"tiny"}}, {"others", quoteAnswer(&node.Quote{Job: "tiny", Others: make([]node.Quoted, 2)}), 1, []string{"tiny"}}},
-		"offersAnswer":    {{"offers", offersAnswer([]market.Lot{offer}), 1, []string{"starling1a"}}, {"none", offersAnswer(nil), 0, []string{}}},
-		"ordersAnswer":    {{"orders", ordersAnswer([]client.Placed{order}), 1, []string{"job-1"}}},
 		"doctorAnswer":    {{"findings", doctorAnswer(&doctor.Report{Findings: []doctor.Finding{{Check: "disk"}}}), 1, []string{"disk"}}},
 		"versionAnswer":   {{"a version", versionAnswer(map[string]any{"version": "v1"}, "v1"), 1, []string{"v1"}}},
 	}

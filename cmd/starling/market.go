@@ -1,10 +1,10 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
-	"strconv"
 	"text/tabwriter"
 	"time"
 
@@ -117,90 +117,49 @@ var whyWaits = map[market.Reason]string{
 }
 
 func (c *cli) marketOffers() *cobra.Command {
-	var network string
-	cmd := &cobra.Command{
-		Use:   "offers --network URL",
-		Short: "List the offers, with what is known of who makes them",
-		Long: `List the offers of a network as they are matched: those of pools one for each member, with the class, place and
+	return netCommand(c, "offers", "List the offers, with what is known of who makes them", `List the offers of a network as they are matched: those of pools one for each member, with the class, place and
 tier of who makes them, and the slots that are left.
 
 With -o json: {"offers":[{"id","role","price","slots","since","class","tier","memory_mib","upload_kbps","region",
-"jurisdiction","domain","attested","rate","latency_ms","cover_uzen"}]}.`,
-		Example: `  starling market offers --network http://127.0.0.1:26601`,
-		Args:    exactly(),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := wantNetwork(cmd, network); err != nil {
-				return err
-			}
-			lots, err := node.MarketOffers(cmd.Context(), network)
-			if err != nil {
-				return err
-			}
-			if c.form.Machine() {
-				return c.form.Print(os.Stdout, offersAnswer(lots))
-			}
-			return printOffers(lots, c.form)
+"jurisdiction","domain","attested","rate","latency_ms","cover_uzen"}]}.`, `  starling market offers --network http://127.0.0.1:26601`,
+		"offers", func(ctx context.Context, t *target) ([]offered, error) {
+			lots, err := node.MarketOffers(ctx, t.network)
+			return offersOf(lots), err
 		},
-	}
-	networkFlag(cmd, &network)
-	return cmd
+		func(o offered) string { return o.ID },
+		[]string{"ACCOUNT", "ROLE", "PRICE", "HOUR", "SLOTS", "CLASS", "TIER", "REGION", "JURISDICTION", "MEMORY",
+			"+GFLOP/S", "+UPLOAD", "+LATENCY", "+DOMAIN", "+ATTESTED", "+COVER", "+SINCE HEIGHT"},
+		func(o offered) []any {
+			return []any{o.ID, o.Role, o.Price, amount(market.Hourly(o.Price, o.Rate)), o.Slots, o.Class, o.Tier, o.Region, o.Jurisdiction, unit(o.Memory, "MiB"),
+				gigaflops(o.Rate), unit(o.Upload, "kbit/s"), unit(uint64(o.Latency), "ms"), o.Domain, o.Attested, terminal.Zen(o.Cover) + " ZEN", o.Since}
+		})
 }
 
-func printOffers(lots []market.Lot, f terminal.Form) error {
-	w := terminal.NewColumns(os.Stdout, f, "ACCOUNT", "ROLE", "PRICE", "HOUR", "SLOTS", "CLASS", "TIER", "REGION", "JURISDICTION", "MEMORY",
-		"+GFLOP/S", "+UPLOAD", "+LATENCY", "+DOMAIN", "+ATTESTED", "+COVER", "+SINCE HEIGHT")
-	for _, l := range lots {
-		var hour, rate, latency, memory, upload string
-		if l.Memory > 0 {
-			memory = fmt.Sprintf("%d MiB", l.Memory)
-		}
-		if l.Upload > 0 {
-			upload = fmt.Sprintf("%d kbit/s", l.Upload)
-		}
-		if l.Rate > 0 {
-			hour, rate = terminal.Zen(market.Hourly(l.Price, l.Rate))+" ZEN", fmt.Sprintf("%.1f", float64(l.Rate)/1e9)
-		}
-		if l.Latency > 0 {
-			latency = fmt.Sprintf("%d ms", l.Latency)
-		}
-		w.Row(l.ID, l.Role, l.Price, hour, l.Slots, l.Class, l.Tier, l.Region, l.Jurisdiction, memory,
-			rate, upload, latency, l.Domain, l.Attested, terminal.Zen(l.Cover)+" ZEN", l.At)
+// unit is a quantity that is not known where it is 0.
+func unit(n uint64, of string) string {
+	if n == 0 {
+		return ""
 	}
-	return w.Flush()
+	return fmt.Sprint(n, " ", of)
+}
+
+// gigaflops are those of a machine that may not be measured.
+func gigaflops(rate uint64) string {
+	return positive(float64(rate)/1e9, func(x float64) string { return fmt.Sprintf("%.1f", x) })
 }
 
 func (c *cli) marketOrders() *cobra.Command {
-	var network string
-	cmd := &cobra.Command{
-		Use:   "orders --network URL",
-		Short: "List the open orders, and why each waits",
-		Long: `List the orders of a network that are not matched yet, and why each waits.
+	return netCommand(c, "orders", "List the open orders, and why each waits", `List the orders of a network that are not matched yet, and why each waits.
 
-With -o json: {"orders":[{"job","consumer","budget_uzen","price_cap","workers","verifiers","expires","why"}]}.`,
-		Example: `  starling market orders --network http://127.0.0.1:26601`,
-		Args:    exactly(),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := wantNetwork(cmd, network); err != nil {
-				return err
-			}
-			orders, err := node.MarketOrders(cmd.Context(), network)
-			if err != nil {
-				return err
-			}
-			if c.form.Machine() {
-				return c.form.Print(os.Stdout, ordersAnswer(orders))
-			}
-			w := terminal.NewColumns(os.Stdout, c.form, "JOB", "BUDGET", "CAP", "WORKERS", "WAITS BECAUSE", "+VERIFIERS", "+NEAR", "+SINCE HEIGHT", "+UNTIL HEIGHT", "+CONSUMER")
-			for _, o := range orders {
-				until := "" // it waits as long as it takes
-				if o.Deadline > 0 {
-					until = strconv.FormatInt(o.Deadline, 10)
-				}
-				w.Row(o.ID, terminal.Zen(o.Budget)+" ZEN", o.PriceCap, fmt.Sprintf("%d to %d", o.Workers.Min, o.Workers.Max), whyWaits[market.Reason(o.Why)], o.Verifiers, o.Near, o.At, until, o.Consumer)
-			}
-			return w.Flush()
+With -o json: {"orders":[{"job","consumer","budget_uzen","price_cap","workers","most_workers","verifiers","near","since",
+"expires","why"}]}.`, `  starling market orders --network http://127.0.0.1:26601`,
+		"orders", func(ctx context.Context, t *target) ([]ordered, error) {
+			orders, err := node.MarketOrders(ctx, t.network)
+			return ordersOf(orders), err
 		},
-	}
-	networkFlag(cmd, &network)
-	return cmd
+		func(o ordered) string { return o.Job },
+		[]string{"JOB", "BUDGET", "CAP", "WORKERS", "WAITS BECAUSE", "+VERIFIERS", "+NEAR", "+SINCE HEIGHT", "+UNTIL HEIGHT", "+CONSUMER"},
+		func(o ordered) []any {
+			return []any{o.Job, terminal.Zen(o.Budget) + " ZEN", o.PriceCap, fmt.Sprintf("%d to %d", o.Workers, o.Most), whyWaits[market.Reason(o.Why)], o.Verifiers, o.Near, o.Since, whole(o.Expires), o.Consumer}
+		})
 }

@@ -138,7 +138,7 @@ With -o json: {"nodes":[{"id","roles","price","offers","stake_uzen","jailed","jo
 		func(p api.Participant) string { return p.ID },
 		[]string{"ACCOUNT", "ROLES", "CLASS", "GFLOP/S", "PRICE", "OFFERS", "STAKE", "JAILED", "WORKS FOR", "+DEVICE"},
 		func(p api.Participant) []any {
-			return []any{p.ID, strings.Join(p.Roles, ", "), p.Class, positive(float64(p.Rate)/1e9, func(x float64) string { return fmt.Sprintf("%.1f", x) }), p.Price, p.Offers, terminal.Zen(p.Stake), p.Jailed, strings.Join(p.Jobs, ", "), p.Device}
+			return []any{p.ID, strings.Join(p.Roles, ", "), p.Class, gigaflops(p.Rate), p.Price, p.Offers, terminal.Zen(p.Stake), p.Jailed, strings.Join(p.Jobs, ", "), p.Device}
 		})
 }
 

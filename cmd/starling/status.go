@@ -170,11 +170,7 @@ func printPeople(s *node.NetworkStatus) error {
 	fmt.Println()
 	w = terminal.NewColumns(os.Stdout, terminal.Wide, "PARTICIPANT", "ROLES", "PRICE", "OFFERS", "STAKE", "JAILED", "CLASS", "DEVICE", "GFLOP/S", "WORKS FOR")
 	for _, p := range s.Participants {
-		rate := ""
-		if p.Rate > 0 {
-			rate = fmt.Sprintf("%.1f", float64(p.Rate)/1e9)
-		}
-		w.Row(p.ID, strings.Join(p.Roles, ", "), p.Price, p.Offers, terminal.Zen(p.Stake), p.Jailed, p.Class, p.Device, rate, strings.Join(p.Jobs, ", "))
+		w.Row(p.ID, strings.Join(p.Roles, ", "), p.Price, p.Offers, terminal.Zen(p.Stake), p.Jailed, p.Class, p.Device, gigaflops(p.Rate), strings.Join(p.Jobs, ", "))
 	}
 	return w.Flush()
 }

@@ -124,7 +124,7 @@ func waits(t *testing.T, job, dir, network string) {
 		}
 	}
 	o, rows := orders.Orders[0], shows(t, &orders, "market", "orders", "--network", network)
-	if o.Why != string(market.ConditionsUnmet) || o.Budget != 25e6 || o.Workers != 3 || o.Verifiers != 1 {
+	if o.Why != string(market.ConditionsUnmet) || o.Budget != 25e6 || o.Workers != 3 || o.Most != 3 || o.Since == 0 || o.Verifiers != 1 {
 		t.Errorf("%+v", o)
 	}
 	if row := rows[o.Job]; !has(row, o.Job, "25.00", "ZEN", o.PriceCap, "3", "to", "3", "too few offers keep the conditions", 1) || !has(row, o.Consumer) {
@@ -296,7 +296,7 @@ func viewsOfJob(t *testing.T, dir, network string, s node.Summary, by map[string
 	}
 	var j api.Job
 	rows = shows(t, &j, "job", "get", s.Job, "--network", network)
-	if j.StateRoot != s.StateRoot.String() || j.RefundedUzen != s.RefundedUzen || j.Audits.Drawn != s.Audits.Drawn || j.Audits.Passed != s.Audits.Passed || !has(rows["state"], "state", "done") || !has(rows["state"], "root") && !has(rows["refunded"], terminal.Zen(s.RefundedUzen)) {
+	if j.StateRoot != s.StateRoot.String() || j.RefundedUzen != s.RefundedUzen || j.Audits.Drawn != s.Audits.Drawn || j.Audits.Passed != s.Audits.Passed || !has(rows["state"], "state root", s.StateRoot) || !has(rows["refunded"], terminal.Zen(s.RefundedUzen)) {
 		t.Errorf("%+v\n%v", j, rows)
 	}
 	var members api.Members

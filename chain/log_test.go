@@ -1,0 +1,26 @@
+package chain
+
+import (
+	"bytes"
+	"errors"
+	"strings"
+	"testing"
+
+	cmtlog "github.com/cometbft/cometbft/libs/log"
+	"github.com/cometbft/cometbft/libs/service"
+)
+
+// A client that leaves is no error, and everything else is, whatever module says it.
+func TestLogLeavesOutGoodbyes(t *testing.T) {
+	var b bytes.Buffer
+	l := withoutGoodbyes{cmtlog.NewTMLogger(&b)}.With("module", "rpc-server")
+	l.Error("error while stopping connection", "error", service.ErrAlreadyStopped)
+	l.Error("Failed to write response", "err", errors.New("websocket: close sent"), "msg", 1)
+	if b.Len() > 0 {
+		t.Error(b.String())
+	}
+	l.Error("Failed to write response", "err", errors.New("broken pipe"))
+	if s := b.String(); !strings.Contains(s, "broken pipe") || !strings.Contains(s, "rpc-server") {
+		t.Errorf("%q", s)
+	}
+}
