@@ -57,23 +57,30 @@ func encode(t testing.TB, list []model.Named, tensors map[string]*tensor.Tensor)
 func folders(t testing.TB) (dir, adapter string) {
 	t.Helper()
 	c := config(t)
-	dir, adapter = t.TempDir(), t.TempDir()
+	dir = t.TempDir()
 	writeFiles(t, dir, map[string][]byte{"config.json": c.JSON(), "tokenizer.json": tokenizer.Bytes().JSON(),
 		"model.safetensors": encode(t, c.Tensors(), c.Init(3))})
+	return dir, adapterOf(t, c, 5)
+}
+
+// adapterOf writes an adapter with random weights.
+func adapterOf(t testing.TB, c model.Config, seed uint64) (dir string) {
+	t.Helper()
+	dir = t.TempDir()
 	a, err := c.Adapt(model.LoRA{Rank: 2, Alpha: 4, Targets: []string{model.AllLinear}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	tensors := a.InitAdapters(1)
 	for i, n := range a.Adapters() {
-		kernel.NormalTo(tensors[n.Name].F32(), 5, uint64(i))
+		kernel.NormalTo(tensors[n.Name].F32(), seed, uint64(i))
 	}
 	json, err := a.AdapterJSON()
 	if err != nil {
 		t.Fatal(err)
 	}
-	writeFiles(t, adapter, map[string][]byte{"adapter_config.json": json, "adapter_model.safetensors": encode(t, a.Adapters(), tensors)})
-	return dir, adapter
+	writeFiles(t, dir, map[string][]byte{"adapter_config.json": json, "adapter_model.safetensors": encode(t, a.Adapters(), tensors)})
+	return dir
 }
 
 func open(t testing.TB, o Options) *Engine {
