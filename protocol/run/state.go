@@ -266,7 +266,7 @@ type State struct {
 	Slices []Slice `cbor:"11,keyasint,omitempty"` // of the current round, once every unit of it is committed
 	Merges []int64 `cbor:"12,keyasint,omitempty"` // the latest observed blocks from draw to seal of a slice
 	Trials []Trial `cbor:"13,keyasint,omitempty"` // of the members who are to show that they compute what the others do, in order of ID
-	Sample Exam    `cbor:"14,keyasint"`           // a unit of the latest final round
+	Sample Exam    `cbor:"14,keyasint"`           // a unit of the latest final round to which nothing was handed on
 	Void   []Lap   `cbor:"15,keyasint,omitempty"` // rounds that were rolled back, until nothing is open about their units
 }
 

@@ -33,7 +33,9 @@ func (s State) Tick(env Env) (State, []Event) {
 func (d *draft) settle() {
 	for n := d.together(); !d.halted() && n > 0; n = d.together() {
 		for _, lap := range d.Open[:n] {
-			d.Sample = d.example(lap, true)
+			if len(lap.From) == 0 {
+				d.Sample = d.example(lap, true)
+			}
 			d.emit(Event{Kind: RoundFinal, Round: lap.Round, Lap: &lap})
 		}
 		d.Open = d.Open[n:]

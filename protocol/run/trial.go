@@ -201,8 +201,7 @@ func (d *draft) excuse(void func(Exam) bool) {
 	}
 }
 
-// Examined is the segment to the end of which an exam executes a unit, counted from 1; 0: all of it, and its update. What a
-// unit carries is known while its round is open, and an exam may be about an earlier one.
+// Examined is the segment to the end of which an exam executes a unit, counted from 1; 0: all of it, and its update.
 func (s State) Examined() uint32 {
 	if s.Terms.Carry > 0 {
 		return s.Terms.Segments
@@ -296,9 +295,10 @@ func (d *draft) examine(t *Trial) {
 }
 
 // example picks a unit of a round whose audits are drawn: one that passed its audit, or else one that is accepted, or else,
-// unless it must be settled, one that is being audited.
+// unless it must be settled, one that is being audited. What is handed on to units is known while their round is open, and an
+// exam may be about an earlier one: none is about a unit that starts from that.
 func (d *draft) example(l Lap, settled bool) Exam {
-	if !l.Drawn {
+	if !l.Drawn || len(l.From) > 0 {
 		return Exam{}
 	}
 	var pool []Unit
