@@ -10,7 +10,6 @@ import (
 	"github.com/starling-network/starling/client/job"
 	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/exchange/outer"
-	"github.com/starling-network/starling/exchange/slice"
 	"github.com/starling-network/starling/network/blob"
 	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/role/engine"
@@ -51,7 +50,7 @@ type Candidate struct {
 	Seconds       float64  `json:"seconds"`       // of the run
 	Utilisation   float64  `json:"utilisation"`
 	TokensPerSec  float64  `json:"tokens_per_second"`
-	StateBytes    int64    `json:"state_bytes"` // carried from round to round by a worker: of the outer optimizer, and of error feedback
+	StateBytes    int64    `json:"state_bytes"` // carried from round to round by a worker: of the outer optimizer, and what units hand on
 	MostUzen      uint64   `json:"most_uzen"`
 	Fits          bool     `json:"fits"` // the exchange is less than a tenth of a round
 	Waits         string   `json:"waits"`
@@ -72,6 +71,8 @@ var recipes = []recipe{
 	{"diloco float32", "diloco", "{name: nesterov, lr: 0.7, momentum: 0.9}", "{quantize: none}", false, "float32"},
 	{"diloco sign with feedback", "diloco", "{name: nesterov, lr: 0.7, momentum: 0.9}", "{quantize: sign, error_feedback: true}", false, "sign"},
 	{"sparseloco 256 of 4096, int8", "sparseloco", "{name: sgd, lr: 1}", "{topk_ratio: 0.0625, quantize: int8, error_feedback: true}", true, "top256"},
+	{"sparta_diloco 1 of 32, int8", "sparta_diloco", "{name: nesterov, lr: 0.7, momentum: 0.9}", "{quantize: int8}", false, ""},
+	{"streaming_diloco 2 fragments, fp4", "streaming_diloco", "{name: nesterov, lr: 0.7, momentum: 0.9}", "{quantize: fp4}", false, ""},
 	{"sparseloco 64 of 4096, int2", "sparseloco", "{name: sgd, lr: 1}", "{topk_ratio: 0.0156, quantize: int2, error_feedback: true}", true, "top64"},
 }
 
@@ -264,11 +265,11 @@ func (b *Blueprint) weigh(c *Candidate, j *job.Job, n SimulateOptions, shipped i
 		return err
 	}
 	_, c.MostUzen = market.Quote(order.Terms, embeddedPrice, order.Verifiers)
-	whole, err := slice.TrafficOf(b.Spec.Exchange.Codec, b.shapes(), 2, 0) // of the one other worker
+	update, err := b.update()
 	if err != nil {
 		return err
 	}
-	course, err := b.course(n, order, whole.Updates)
+	course, err := b.course(n, order, update)
 	if err != nil {
 		return err
 	}
@@ -281,7 +282,7 @@ func (b *Blueprint) weigh(c *Candidate, j *job.Job, n SimulateOptions, shipped i
 		c.SentBytes, c.ReceivedBytes = round.Sliced, round.Sliced
 	}
 	f := course.Forecast()
-	if b.Spec.Exchange.Feedback > 0 {
+	if b.Spec.Exchange.Carry > 0 {
 		c.StateBytes += b.parameterBytes()
 	}
 	took := f.Inner + f.Exchange + f.Chain

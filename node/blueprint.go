@@ -100,6 +100,9 @@ func (b *Blueprint) specify() error {
 	if err := outer.Check(b.Spec.Exchange); err != nil {
 		return problem(j, "strategy", job.CodeBadValue, "the strategy cannot be run as it is", err, "change the value that is named")
 	}
+	if err := outer.Exchanged(b.Spec.Exchange, train.Params(b.Step)); err != nil {
+		return problem(j, "strategy.replicas.fragments", job.CodeBadValue, "the model has fewer layers than that", err, "lower fragments")
+	}
 	if err := b.slice(); err != nil {
 		return err
 	}
@@ -238,9 +241,11 @@ func (b *Blueprint) exchange() train.Exchange {
 	if x.Rule == aggregate.TrimmedMean {
 		x.Trim = st.Aggregation.Trim
 	}
-	if c := st.Compression; c.ErrorFeedback {
-		x.Feedback, x.Carry = feedbackDecay, uint32(c.FeedbackRounds)
+	x.Carry = st.Group()
+	if st.Compression.ErrorFeedback {
+		x.Feedback = feedbackDecay
 	}
+	x.Pick, x.Fragments = uint32(st.Replicas.Sample), uint32(st.Replicas.Fragments)
 	inner := b.Job.Training.Optimizer
 	switch {
 	case o.Adaptive():

@@ -7,12 +7,12 @@ import (
 	"slices"
 	"time"
 
+	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/client/api"
 	"github.com/starling-network/starling/compute/generate"
 	"github.com/starling-network/starling/compute/program"
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
-	"github.com/starling-network/starling/exchange/codec"
 	"github.com/starling-network/starling/exchange/outer"
 	"github.com/starling-network/starling/exchange/screen"
 	"github.com/starling-network/starling/network/blob"
@@ -72,7 +72,7 @@ func meanLogs(spec *train.Spec, e run.Entry, get func(cid string) ([]byte, error
 // agreement is the mean cosine of the updates of an attested round with what they were combined to; nil if one of them cannot be
 // had, or is in slices.
 func (b *Blueprint) agreement(e run.Entry, get func(blob.CID) ([]byte, error)) *float64 {
-	base := &train.Checkpoint{Round: e.Attestation.Checkpoint.Round - 1, Params: b.Genesis.Params}
+	base := &train.Checkpoint{Round: e.Attestation.Checkpoint.Round - 1, Names: b.Genesis.Names, Params: b.Genesis.Params}
 	deltas := make([][]*tensor.Tensor, len(e.Attestation.Updates))
 	for unit, cid := range e.Attestation.Updates {
 		id, err := blob.Parse(cid)
@@ -83,7 +83,7 @@ func (b *Blueprint) agreement(e run.Entry, get func(blob.CID) ([]byte, error)) *
 		if err != nil {
 			return nil
 		}
-		if _, deltas[unit], err = codec.Unpack(update, outer.Expect(b.Spec, base, uint32(unit))); err != nil {
+		if deltas[unit], err = outer.Unpack(b.Spec, base, uint32(unit), canon.Digest{}, update); err != nil {
 			return nil
 		}
 	}

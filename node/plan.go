@@ -11,6 +11,7 @@ import (
 	"github.com/starling-network/starling/compute/program"
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
+	"github.com/starling-network/starling/exchange/outer"
 	"github.com/starling-network/starling/exchange/slice"
 	"github.com/starling-network/starling/node/memory"
 	"github.com/starling-network/starling/protocol/market"
@@ -103,8 +104,22 @@ func (b *Blueprint) plan() (*Plan, error) {
 
 // traffic is how many bytes a worker receives in a round.
 func (b *Blueprint) traffic() (int64, error) {
+	if b.Slices == 0 {
+		update, err := b.update()
+		return int64(b.Spec.Units-1) * update, err
+	}
 	t, err := slice.TrafficOf(b.Spec.Exchange.Codec, b.shapes(), int(b.Spec.Units), int(b.Slices))
 	return t.Total(), err
+}
+
+// update is how many bytes the update of a unit has; of replicas, which exchange other parts in every round, on average.
+func (b *Blueprint) update() (int64, error) {
+	if x := b.Spec.Exchange; x.Replicas() {
+		sent, err := outer.Sent(b.Spec, train.Params(b.Step), b.shapes())
+		return sent / int64(x.Carry), err
+	}
+	whole, err := slice.TrafficOf(b.Spec.Exchange.Codec, b.shapes(), 2, 0) // of the one other worker
+	return whole.Updates, err
 }
 
 // shapes of the parameters that are trained.
@@ -124,7 +139,7 @@ func (p *Plan) tryStep(b *Blueprint) error {
 		return err
 	}
 	task := &train.Task{Spec: b.Spec, Step: b.Step, Exec: exec, Corpus: b.Corpus, Frozen: b.Frozen}
-	session, err := task.Begin(b.Genesis, 0)
+	session, err := task.Begin(b.Genesis, 0, nil)
 	if err != nil {
 		return err
 	}

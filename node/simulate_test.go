@@ -58,7 +58,7 @@ func testSimulated(t *testing.T, j *job.Job, trained *Summary) {
 
 // Every method and every compression that a job can name trains, and a liar changes nothing.
 func TestMethods(t *testing.T) {
-	for method, quantize := range map[string]string{"diloco": "fp4", "fedavg": "none", "fedprox": "int8", "fedadam": "bf16", "fedyogi": "fp16", "sparseloco": "int2", "allreduce": "none", "demo": "bf16"} {
+	for method, quantize := range map[string]string{"diloco": "fp4", "fedavg": "none", "fedprox": "int8", "fedadam": "bf16", "fedyogi": "fp16", "sparseloco": "int2", "sparta": "int8", "sparta_diloco": "int8", "streaming_diloco": "fp4", "allreduce": "none", "demo": "bf16"} {
 		t.Run(method, func(t *testing.T) {
 			set := []string{"strategy.method=" + method, "strategy.compression.quantize=" + quantize, "training.max_steps=8"}
 			if method == "allreduce" || method == "demo" {
@@ -67,6 +67,11 @@ func TestMethods(t *testing.T) {
 			j, err := job.Load(smallJob(t).Path, set...)
 			if err != nil {
 				t.Fatal(err)
+			}
+			if j.Strategy.Replicas.On() { // with a group that ends before the run does
+				if j, err = job.Load(j.Path, append(set, "strategy.replicas.rounds=3", "strategy.sync_steps=2")...); err != nil {
+					t.Fatal(err)
+				}
 			}
 			honest := simulate(t, SimulateOptions{Job: j, Seed: 1})
 			liar := simulate(t, SimulateOptions{Job: j, Seed: 2, Acts: map[string]adversary.Act{"worker-2": adversary.Skips{}}})

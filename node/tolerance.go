@@ -3,10 +3,10 @@ package node
 import (
 	"context"
 
+	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/client/job"
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
-	"github.com/starling-network/starling/exchange/codec"
 	"github.com/starling-network/starling/exchange/outer"
 	"github.com/starling-network/starling/exchange/screen"
 	"github.com/starling-network/starling/network/blob"
@@ -56,7 +56,7 @@ func (v *verification) tolerated(ctx context.Context, base *train.Checkpoint, un
 	if err != nil {
 		return nil, mismatch(line.Round, "the update of unit %d: %v", unit, err)
 	}
-	_, delta, err := codec.Unpack(encoded, outer.Expect(v.b.Spec, base, unit))
+	delta, err := outer.Unpack(v.b.Spec, base, unit, canon.Digest{}, encoded)
 	if err != nil {
 		return nil, mismatch(line.Round, "the update of unit %d: %v", unit, err)
 	}

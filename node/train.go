@@ -198,10 +198,7 @@ func auditPPM(v job.Verification) uint32 {
 // window is how many rounds a run may be ahead of its audits. Rounds through which units hand on a state become final
 // together: training goes on meanwhile.
 func window(j *job.Job) uint32 {
-	if c := j.Strategy.Compression; c.ErrorFeedback {
-		return max(embeddedWindow, min(run.MaxWindow, 2*uint32(c.FeedbackRounds)))
-	}
-	return embeddedWindow
+	return max(embeddedWindow, min(run.MaxWindow, 2*j.Strategy.Group()))
 }
 
 // order is what the consumer asks the chain for, but for what is known only once the blobs are stored.

@@ -307,6 +307,31 @@ func TestTrainInSlices(t *testing.T) {
 	}
 }
 
+// A run of replicas that is stopped where they differ goes on where it was, ends where a simulation of it does, and can be verified.
+func TestTrainReplicas(t *testing.T) {
+	j, err := job.Load(smallJob(t).Path, "strategy.method=streaming_diloco", "strategy.replicas.rounds=3", "strategy.sync_steps=2", "training.max_steps=8")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(t.TempDir(), "stopped")
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	if _, err := Train(ctx, TrainOptions{Job: j, Dir: dir, Progress: func(p Progress) {
+		if p.Round == 1 {
+			stop()
+		}
+	}}); !errors.Is(err, context.Canceled) {
+		t.Fatalf("stopped after a round: %v", err)
+	}
+	s := mustTrain(t, TrainOptions{Job: j, Dir: dir, Resume: true})
+	if played := simulate(t, SimulateOptions{Job: j, Seed: 1}); s.Rounds != 4 || s.StateRoot != played.StateRoot || s.SlashedUzen != 0 {
+		t.Errorf("%d rounds to %v, simulated %v; %d uzen slashed", s.Rounds, s.StateRoot, played.StateRoot, s.SlashedUzen)
+	}
+	if v, err := Verify(t.Context(), dir, VerifyOptions{}); err != nil || v.StateRoot != s.StateRoot {
+		t.Errorf("%+v, %v", v, err)
+	}
+}
+
 func TestResume(t *testing.T) {
 	j := smallJob(t)
 	whole := mustTrain(t, TrainOptions{Job: j, Dir: filepath.Join(t.TempDir(), "whole")})

@@ -21,7 +21,6 @@ import (
 	"github.com/starling-network/starling/compute/program"
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
-	"github.com/starling-network/starling/exchange/codec"
 	"github.com/starling-network/starling/exchange/outer"
 	"github.com/starling-network/starling/network/blob"
 	"github.com/starling-network/starling/network/checkpoint"
@@ -342,11 +341,11 @@ func (v *verification) round(ctx context.Context, base *train.Checkpoint) (*trai
 		g.Go(func() error {
 			task := <-v.tasks
 			defer func() { v.tasks <- task }()
-			r, err := task.Run(base, unit, func(uint32, float32) error { return working.Err() })
+			r, err := task.Run(base, unit, from[unit], func(uint32, float32) error { return working.Err() })
 			if err != nil {
 				return err
 			}
-			u, left, err := outer.Commit(v.b.Spec, base.Round, unit, r, from[unit])
+			u, left, err := outer.Commit(v.b.Spec, base.Names, base.Round, unit, r, from[unit])
 			if err != nil {
 				return err
 			}
@@ -356,7 +355,7 @@ func (v *verification) round(ctx context.Context, base *train.Checkpoint) (*trai
 				return err
 			}
 			updates[unit] = blob.Of(served).String()
-			if _, deltas[unit], err = codec.Unpack(u.Encode(), outer.Expect(v.b.Spec, base, unit)); err == nil && tolerant {
+			if deltas[unit], err = outer.Unpack(v.b.Spec, base, unit, u.Root(), u.Encode()); err == nil && tolerant {
 				deltas[unit], err = v.tolerated(working, base, unit, deltas[unit])
 			}
 			return err

@@ -70,6 +70,7 @@ type Size struct {
 	Rounds, Units, Steps, Segment uint32
 	Rate                          float64 // learning rate; 0: one that learns
 	Carry                         uint32  // rounds through which units hand on what their updates left out; 0: nothing is left out
+	Replicas                      bool    // units begin from that, and have sent one of eight elements
 }
 
 // NewJob makes a language model of some thousand parameters and a text for it to read.
@@ -89,7 +90,10 @@ func NewJob(z Size) (*Job, error) {
 		return nil, err
 	}
 	exchange := train.Exchange{Codec: codec.Int8, Rule: aggregate.Mean, Outer: outer.Nesterov, Rate: 0.7, Momentum: 0.9}
-	if z.Carry > 0 {
+	switch {
+	case z.Replicas:
+		exchange.Pick, exchange.Carry = 8, z.Carry
+	case z.Carry > 0:
 		exchange = train.Exchange{Codec: codec.TopKName(82, 2), Rule: aggregate.Contributors, Outer: outer.SGD, Rate: 1, Feedback: 0.95, Carry: z.Carry}
 	}
 	genesis, err := outer.Genesis(exchange, train.Params(step), config.Init(seed))
@@ -193,7 +197,7 @@ func (m memo) Train(ctx context.Context, name run.Checkpoint, unit uint32) (*eng
 
 func (m memo) trainTo(ctx context.Context, name run.Checkpoint, unit, segment uint32) (*engine.Work, error) {
 	var from run.Carried
-	if segment == 0 {
+	if m.Needs(segment) {
 		var err error
 		if from, err = m.From(name, unit); err != nil {
 			return nil, err

@@ -135,6 +135,26 @@ func TestStoriesOfCarriedState(t *testing.T) {
 	}
 }
 
+// Where units begin from what was handed on to them, who begins elsewhere lies, too, also where only segments are audited.
+func TestStoriesOfReplicas(t *testing.T) {
+	caught := func(name, who string, a adversary.Act) story {
+		return story{name: name, acts: one(who, a), slashed: []string{who}, unpaid: []string{who}, out: []string{who}}
+	}
+	config := replicating(t)
+	for _, s := range []story{
+		{name: "nobody lies"},
+		{name: "nobody lies, and audits go to a drawn segment", drawn: true},
+		caught("starts anew", w1, adversary.Patient{Round: 1, Then: adversary.StartsAnew{}}),
+		caught("lies about its state, and withholds it", w1, adversary.TampersState{Withholds: true}),
+		caught("poisons its update", w1, adversary.Poisons{Factor: -10}),
+		caught("trains on other data", w1, adversary.WrongData{}),
+		caught("accuses the beginning", v1, adversary.Accuses{Segment: 0, Manner: adversary.ToTheLeaf}),
+		{name: "commits and goes silent", acts: one(w1, adversary.GoesSilent{}), unpaid: []string{w1}, out: []string{w1}},
+	} {
+		t.Run(s.name, func(t *testing.T) { s.test(t, config) })
+	}
+}
+
 func (s story) test(t *testing.T, c Config) {
 	c.Acts, c.Withhold, c.Drawn = s.acts, s.withhold, s.drawn
 	if s.auditPPM > 0 {

@@ -37,3 +37,19 @@ func carrying(t testing.TB) Config {
 }
 
 var sharedCarrying *Job
+
+// replicating is small with a job whose units begin from what was handed on to them.
+func replicating(t testing.TB) Config {
+	t.Helper()
+	c := small(t)
+	if sharedReplicating == nil {
+		var err error
+		if sharedReplicating, err = NewJob(Size{Rounds: 5, Units: 4, Steps: 6, Segment: 3, Carry: 3, Replicas: true}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c.Job = sharedReplicating
+	return c
+}
+
+var sharedReplicating *Job

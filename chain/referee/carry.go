@@ -10,7 +10,8 @@ import (
 	"github.com/starling-network/starling/protocol/dispute"
 )
 
-// What a unit hands on is what its update left out: what was to be sent, without what was sent. A part of it is made from the
+// What a unit hands on is what its update left out: what was to be sent, without what was sent. Of a replica that is where it has
+// come to, beside the checkpoint. A part of it is made from the
 // same as the update, and from the payload that both parties agree on.
 
 // carryPayload shows what a part of what a parameter hands on is made from.
@@ -25,33 +26,34 @@ func feedback(s *train.Spec) codec.Feedback {
 	return codec.Feedback{Decay: float32(s.Exchange.Feedback)}
 }
 
-// carryEach is how many elements of what a parameter hands on are made together: those of a piece of the payload.
-func carryEach(s *train.Spec, shape tensor.Shape) int {
-	each, err := codec.Grain(s.Exchange.Codec, shape)
+// handsOnEach is how many elements of what a parameter hands on are made together: those of a piece of the payload.
+func (x sent) handsOnEach() int {
+	each, err := codec.Grain(x.codec, x.shape)
 	if err != nil {
-		return shape.Elements()
+		return x.shape.Elements()
 	}
 	return each
 }
 
-func carryParts(s *train.Spec, shape tensor.Shape) uint64 {
-	each := carryEach(s, shape)
-	return uint64((shape.Elements() + each - 1) / each)
+// handsOnParts is in how many parts what a parameter hands on is made.
+func (x sent) handsOnParts() uint64 {
+	each := x.handsOnEach()
+	return uint64((x.shape.Elements() + each - 1) / each)
 }
 
-// carryRange returns which elements are made in a part.
-func carryRange(s *train.Spec, shape tensor.Shape, part uint64) (lo, hi int) {
-	each := carryEach(s, shape)
-	return int(part) * each, min((int(part)+1)*each, shape.Elements())
+// handsOnRange returns which elements are made in a part.
+func (x sent) handsOnRange(part uint64) (lo, hi int) {
+	each := x.handsOnEach()
+	return int(part) * each, min((int(part)+1)*each, x.shape.Elements())
 }
 
 // carry makes a part of what one parameter hands on again.
 func (r *Referee) carry(c dispute.Claim, payload []byte) (dispute.Ruling, error) {
-	_, shape, err := updateMaking(r.spec, r.step, c.Index)
+	x, err := sentOf(r.spec, r.step, c.Round, c.Index)
 	if err != nil {
 		return dispute.Ruling{}, err
 	}
-	parts := carryParts(r.spec, shape)
+	shape, parts := x.shape, x.handsOnParts()
 	if c.Part >= parts {
 		return dispute.Ruling{}, wrong("what parameter %d hands on has no part %d", c.Index, c.Part)
 	}
@@ -65,12 +67,12 @@ func (r *Referee) carry(c dispute.Claim, payload []byte) (dispute.Ruling, error)
 	if err := r.isPrior(c, p.Sources.State); err != nil {
 		return dispute.Ruling{}, err
 	}
-	lo, hi := carryRange(r.spec, shape, c.Part)
+	lo, hi := x.handsOnRange(c.Part)
 	left, err := r.toSend(c, shape, p.Sources, lo, hi)
 	if err != nil {
 		return dispute.Ruling{}, err
 	}
-	root, sent, err := codec.RestoreLeaves(r.spec.Exchange.Codec, shape, lo, hi, p.Sent)
+	root, sent, err := codec.RestoreLeaves(x.codec, shape, lo, hi, p.Sent)
 	if err != nil {
 		return dispute.Ruling{}, fmt.Errorf("%w: %w", ErrPayload, err)
 	}
@@ -104,14 +106,17 @@ func (w *Witness) handsOn(c dispute.Claim) (payload []byte, left *tensor.Tensor,
 	if err != nil {
 		return nil, nil, err
 	}
-	name, shape := w.task.Spec.Exchange.Codec, w.base.Params[c.Index].Shape
-	left = tensor.FromF32(delta, shape.Dims...)
-	if payload, err = codec.Encode(name, left); err != nil {
+	x, err := sentOf(w.task.Spec, w.task.Step, c.Round, c.Index)
+	if err != nil {
 		return nil, nil, err
 	}
-	sent, err := codec.Decode(name, payload, shape)
+	left = tensor.FromF32(delta, x.shape.Dims...)
+	if payload, err = codec.Encode(x.codec, left); err != nil {
+		return nil, nil, err
+	}
+	received, err := codec.Decode(x.codec, payload, x.shape)
 	if err == nil {
-		codec.LeftOut(left.F32(), sent.F32())
+		codec.LeftOut(left.F32(), received.F32())
 	}
 	return payload, left, err
 }
@@ -122,20 +127,24 @@ func (w *Witness) carryAfter(c dispute.Claim, after []uint64) ([]canon.Digest, e
 	if err != nil {
 		return nil, err
 	}
-	parts, tree := carryParts(w.task.Spec, left.Shape), left.Tree()
+	x, err := sentOf(w.task.Spec, w.task.Step, c.Round, c.Index)
+	if err != nil {
+		return nil, err
+	}
+	parts, tree := x.handsOnParts(), left.Tree()
 	out := make([]canon.Digest, len(after))
 	for i, part := range after {
 		if out[i] = left.Root(); part < parts {
-			out[i] = progress{Done: w.frontier(left.Shape, tree, part)}.digest()
+			out[i] = progress{Done: x.frontier(tree, part)}.digest()
 		}
 	}
 	return out, nil
 }
 
 // frontier is what is done of the tree of what a parameter hands on before a part.
-func (w *Witness) frontier(shape tensor.Shape, tree *canon.Tree, part uint64) []canon.Digest {
-	lo, _ := carryRange(w.task.Spec, shape, part)
-	return tree.Frontier(lo * shape.DType.Size() / tensor.LeafBytes)
+func (x sent) frontier(tree *canon.Tree, part uint64) []canon.Digest {
+	lo, _ := x.handsOnRange(part)
+	return tree.Frontier(lo * x.shape.DType.Size() / tensor.LeafBytes)
 }
 
 // carry brings what a part of what a parameter hands on is made from.
@@ -149,12 +158,16 @@ func (w *Witness) carry(c dispute.Claim) (p carryPayload, err error) {
 		return p, err
 	}
 	p.Update = leaves(update)
-	shape := left.Shape
-	lo, hi := carryRange(w.task.Spec, shape, c.Part)
-	if c.Part > 0 {
-		p.Sources.Before.Done = w.frontier(shape, left.Tree(), c.Part)
+	x, err := sentOf(w.task.Spec, w.task.Step, c.Round, c.Index)
+	if err != nil {
+		return p, err
 	}
-	if p.Sent, err = codec.ExcerptOf(w.task.Spec.Exchange.Codec, shape, lo, hi, payload, codec.PayloadTree(payload)); err != nil {
+	shape := left.Shape
+	lo, hi := x.handsOnRange(c.Part)
+	if c.Part > 0 {
+		p.Sources.Before.Done = x.frontier(left.Tree(), c.Part)
+	}
+	if p.Sent, err = codec.ExcerptOf(x.codec, shape, lo, hi, payload, codec.PayloadTree(payload)); err != nil {
 		return p, err
 	}
 	return p, w.sources(c, shape, &p.Sources, lo, hi)

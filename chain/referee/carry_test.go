@@ -74,7 +74,7 @@ func TestWhatAUnitHandsOn(t *testing.T) {
 		}
 		honest := NewWitness(task, &base, unit, from, shardTokens)
 		right := roots(t, honest, honest)
-		u, on, err := outer.Commit(task.Spec, base.Round, unit, result(t, task, &base), from)
+		u, on, err := outer.Commit(task.Spec, base.Names, base.Round, unit, result(t, task, &base, from), from)
 		if err != nil || u.Root() != right.Update || train.CarriedRoot(train.Roots(on)) != right.Carried.Root {
 			t.Fatalf("%s: a witness and a worker make other results: %v", name, err)
 		}
@@ -117,9 +117,9 @@ func TestWhatAUnitHandsOn(t *testing.T) {
 	}
 }
 
-func result(t *testing.T, task *train.Task, base *train.Checkpoint) *train.Result {
+func result(t *testing.T, task *train.Task, base *train.Checkpoint, from []*tensor.Tensor) *train.Result {
 	t.Helper()
-	r, err := task.Run(base, unit, nil)
+	r, err := task.Run(base, unit, from, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,16 +130,16 @@ func result(t *testing.T, task *train.Task, base *train.Checkpoint) *train.Resul
 func TestPartsOfWhatIsHandedOn(t *testing.T) {
 	shape := tensor.Make(tensor.Float32, 3, codec.PartElements)
 	for _, name := range []string{codec.TopKName(82, 2), codec.Int8, codec.E3M0, codec.Sign} {
-		s := &train.Spec{Exchange: train.Exchange{Codec: name, Feedback: 1, Carry: 2}}
-		if n := carryParts(s, shape); n != 3 {
+		s := sent{codec: name, shape: shape}
+		if n := s.handsOnParts(); n != 3 {
 			t.Errorf("%s: %d parts", name, n)
 		}
 		x := tensor.New(shape)
 		kernel.NormalTo(x.F32(), 1, 1)
 		done := new(canon.Frontier)
-		for part := range carryParts(s, shape) {
-			lo, hi := carryRange(s, shape, part)
-			got := carried(shape, done, x.F32()[lo:hi], part+1 == carryParts(s, shape))
+		for part := range s.handsOnParts() {
+			lo, hi := s.handsOnRange(part)
+			got := carried(shape, done, x.F32()[lo:hi], part+1 == s.handsOnParts())
 			if want := (progress{Done: x.Tree().Frontier(hi * 4 / tensor.LeafBytes)}).digest(); part < 2 && got != want || part == 2 && got != x.Root() {
 				t.Errorf("%s: part %d leads to something else", name, part)
 			}

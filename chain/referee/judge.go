@@ -17,7 +17,8 @@ import (
 // The payloads. Lists of roots are in the order in which train.StateRoot and train.CheckpointRoot take them.
 type (
 	startPayload struct { // also for an Input that the unit began with
-		Checkpoint []canon.Digest `cbor:"1,keyasint"` // roots of its tensors
+		Checkpoint []canon.Digest `cbor:"1,keyasint"`           // roots of its tensors
+		From       []canon.Digest `cbor:"2,keyasint,omitempty"` // of a replica, roots of what was handed on to the unit
 	}
 	bindingPayload struct {
 		Outputs []canon.Digest `cbor:"1,keyasint"` // roots of the outputs of all operators
@@ -59,8 +60,11 @@ func (r *Referee) Judge(c dispute.Claim, payload []byte) (dispute.Ruling, error)
 	case dispute.Carry:
 		return r.carry(c, payload)
 	case dispute.Tile:
-		if uint64(c.Index) >= uint64(len(r.step.Ops)) || c.Part >= parts(r.step, c.Index) {
+		if uint64(c.Index) >= uint64(len(r.step.Ops)) || c.Part >= r.Parts(c) {
 			return dispute.Ruling{}, wrong("the program has no operator %d, or that no part %d", c.Index, c.Part)
+		}
+		if begins(r.spec, r.step, c) {
+			return r.begin(c, payload)
 		}
 		if op := &r.step.Ops[c.Index]; op.Kind == program.Input {
 			return r.input(c, op.Name, payload)
@@ -100,11 +104,17 @@ func (r *Referee) start(c dispute.Claim, payload []byte) (dispute.Ruling, error)
 	if err := r.isCheckpoint(c, p.Checkpoint); err != nil {
 		return dispute.Ruling{}, err
 	}
-	return rule("the state at the start", r.startRoot(p.Checkpoint[:len(r.names)]), c.After), nil
+	if r.spec.Exchange.Replicas() && !c.From.IsZero() {
+		if err := r.isFrom(c, p.From); err != nil {
+			return dispute.Ruling{}, err
+		}
+	}
+	return rule("the state at the start", r.startRoot(p.Checkpoint[:len(r.names)], p.From), c.After), nil
 }
 
-// startRoot is the root of the first inner state: the parameters of the checkpoint, and moments of zero.
-func (r *Referee) startRoot(params []canon.Digest) canon.Digest {
+// startRoot is the root of the first inner state: the parameters of the checkpoint, and moments of zero; of a replica, beside
+// what was handed on to it.
+func (r *Referee) startRoot(params, from []canon.Digest) canon.Digest {
 	roots := append([]canon.Digest{}, params...)
 	shapes := r.step.InputShapes()
 	for _, prefix := range []string{train.First, train.Second} {
@@ -112,7 +122,7 @@ func (r *Referee) startRoot(params []canon.Digest) canon.Digest {
 			roots = append(roots, zeroRoot(shapes[prefix+n]))
 		}
 	}
-	return train.StateRoot(0, roots)
+	return train.BeginRoot(roots, from)
 }
 
 func (r *Referee) isCheckpoint(c dispute.Claim, roots []canon.Digest) error {
@@ -123,7 +133,11 @@ func (r *Referee) isCheckpoint(c dispute.Claim, roots []canon.Digest) error {
 }
 
 func (r *Referee) isPrior(c dispute.Claim, roots []canon.Digest) error {
-	if len(roots) != 3*len(r.names) || train.StateRoot(c.Step, roots) != c.Prior {
+	n := 3
+	if r.spec.Exchange.Replicas() && c.Step == 0 && !c.From.IsZero() {
+		n = 4 // and what was handed on
+	}
+	if len(roots) != n*len(r.names) || train.StateRoot(c.Step, roots) != c.Prior {
 		return wrong("these are not the tensors of the agreed state %s", c.Prior.Short())
 	}
 	return nil

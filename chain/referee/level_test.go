@@ -70,7 +70,7 @@ func (p pretender) Partial(c dispute.Claim, after []uint64) ([]canon.Digest, err
 	if err != nil || c.Kind != p.at.kind || c.Step != p.at.step && c.Kind == dispute.Tile || c.Index != p.at.index {
 		return out, err
 	}
-	total := p.Parts(c.Kind, c.Index)
+	total := p.Parts(c)
 	for i, n := range after {
 		switch {
 		case n == total && c.Kind == dispute.Tile:
@@ -112,7 +112,7 @@ func places(w *Witness, base *train.Checkpoint) (out []place) {
 	ops := w.task.Step.Ops
 	many := 0 // the operator made in the most parts
 	for i := range ops {
-		if w.Parts(dispute.Tile, uint32(i)) > w.Parts(dispute.Tile, uint32(many)) {
+		if w.Parts(dispute.Claim{Kind: dispute.Tile, Index: uint32(i)}) > w.Parts(dispute.Claim{Kind: dispute.Tile, Index: uint32(many)}) {
 			many = i
 		}
 	}
@@ -122,24 +122,24 @@ func places(w *Witness, base *train.Checkpoint) (out []place) {
 	steps := w.task.Spec.Steps
 	for step := range steps { // first and last of a segment, and of the unit
 		for _, op := range []int{0, len(ops) - 1} {
-			out = append(out, place{dispute.Tile, step, uint32(op), w.Parts(dispute.Tile, uint32(op)) - 1})
+			out = append(out, place{dispute.Tile, step, uint32(op), w.Parts(dispute.Claim{Kind: dispute.Tile, Index: uint32(op)}) - 1})
 		}
 	}
 	for _, op := range []int{first(program.Dot), first(program.AddRows), first(program.TakeRows), many} {
-		for _, part := range ends(w.Parts(dispute.Tile, uint32(op))) {
+		for _, part := range ends(w.Parts(dispute.Claim{Kind: dispute.Tile, Index: uint32(op)})) {
 			out = append(out, place{dispute.Tile, 1, uint32(op), part})
 		}
 	}
 	large := 0 // the parameter whose payload is made in the most parts
 	for i := range base.Names {
-		if w.Parts(dispute.Update, uint32(i)) > w.Parts(dispute.Update, uint32(large)) {
+		if w.Parts(dispute.Claim{Kind: dispute.Update, Index: uint32(i)}) > w.Parts(dispute.Claim{Kind: dispute.Update, Index: uint32(large)}) {
 			large = i
 		}
 	}
-	for part := range w.Parts(dispute.Update, uint32(large)) {
+	for part := range w.Parts(dispute.Claim{Kind: dispute.Update, Index: uint32(large)}) {
 		out = append(out, place{kind: dispute.Update, index: uint32(large), part: part})
 	}
-	return append(out, place{kind: dispute.Update}, place{kind: dispute.Update, index: uint32(len(base.Names) - 1), part: w.Parts(dispute.Update, uint32(len(base.Names)-1)) - 1})
+	return append(out, place{kind: dispute.Update}, place{kind: dispute.Update, index: uint32(len(base.Names) - 1), part: w.Parts(dispute.Claim{Kind: dispute.Update, Index: uint32(len(base.Names) - 1)}) - 1})
 }
 
 // Whoever lies loses, and the dispute ends where the lie begins, on every level: segment, step, operator, parameter, part.
@@ -175,7 +175,7 @@ func TestMalformedPayloads(t *testing.T) {
 	w := NewWitness(task, base, unit, nil, shardTokens)
 	r := newReferee(task.Spec, task.Step)
 	op := slices.IndexFunc(task.Step.Ops, func(op program.Operator) bool { return op.Kind == program.Dot })
-	c, prove := operatorClaim(t, w, base, 2, op, w.Parts(dispute.Tile, uint32(op))/2)
+	c, prove := operatorClaim(t, w, base, 2, op, w.Parts(dispute.Claim{Kind: dispute.Tile, Index: uint32(op)})/2)
 	p, err := w.part(c, prove)
 	if err != nil {
 		t.Fatal(err)
@@ -219,7 +219,7 @@ func TestMalformedPayloads(t *testing.T) {
 			t.Errorf("agreed on %d leaves and %d bytes: %v", len(before.Done), len(before.State), err)
 		}
 	}
-	for _, part := range []uint64{w.Parts(dispute.Tile, c.Index), 1 << 63} {
+	for _, part := range []uint64{w.Parts(dispute.Claim{Kind: dispute.Tile, Index: c.Index}), 1 << 63} {
 		c.Part = part
 		if _, err := r.Judge(c, canon.MustMarshal(p)); !errors.Is(err, ErrPayload) {
 			t.Errorf("part %d: %v", part, err)
@@ -244,7 +244,7 @@ func TestPartedJobHasManyParts(t *testing.T) {
 	if kinds[program.Dot] < 2 {
 		t.Errorf("no product is made in several parts a tile: %v", kinds)
 	}
-	if n := len(base.Names); w.Parts(dispute.Update, uint32(n)) != 1 {
+	if n := len(base.Names); w.Parts(dispute.Claim{Kind: dispute.Update, Index: uint32(n)}) != 1 {
 		t.Error("a parameter that there is not")
 	}
 }

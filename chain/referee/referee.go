@@ -107,22 +107,25 @@ func (r *Referee) Config(job string, d run.Duty, challenger string, blocks int64
 }
 
 // Parts implements dispute.Referee.
-func (r *Referee) Parts(k dispute.Kind, index uint32) uint64 {
-	return partsOf(r.spec, r.step, k, index)
+func (r *Referee) Parts(c dispute.Claim) uint64 {
+	return partsOf(r.spec, r.step, c)
 }
 
-func partsOf(s *train.Spec, p *program.Program, k dispute.Kind, index uint32) uint64 {
-	if k == dispute.Tile {
-		return parts(p, index)
+func partsOf(s *train.Spec, p *program.Program, c dispute.Claim) uint64 {
+	if c.Kind == dispute.Tile {
+		if begins(s, p, c) {
+			return uint64(p.Ops[c.Index].Out.Leaves())
+		}
+		return parts(p, c.Index)
 	}
-	m, shape, err := updateMaking(s, p, index)
+	x, err := sentOf(s, p, c.Round, c.Index)
 	if err != nil {
 		return 1
 	}
-	if k == dispute.Carry {
-		return carryParts(s, shape)
+	if c.Kind == dispute.Carry {
+		return x.handsOnParts()
 	}
-	return uint64(m.Parts())
+	return uint64(x.Parts())
 }
 
 // Check reports, as an error that wraps ErrTooLarge, why a dispute about a job might end in a question that cannot be

@@ -323,7 +323,7 @@ func operatorClaim(t testing.TB, w *Witness, base *train.Checkpoint, step uint32
 		Kind: dispute.Tile, Round: base.Round, Unit: unit, Base: base.Root(), Step: step, Prior: prior[0],
 		Trace: tree.Root(), Index: uint32(op), Part: part, Output: leaves(tree)[op],
 	}
-	if w.Parts(c.Kind, c.Index) > 1 {
+	if w.Parts(c) > 1 {
 		made, err := w.Partial(c, []uint64{part, part + 1})
 		if err != nil {
 			t.Fatal(err)
@@ -338,7 +338,7 @@ func operatorClaim(t testing.TB, w *Witness, base *train.Checkpoint, step uint32
 
 // lastPart is the claim about the end of an operator.
 func lastPart(t testing.TB, w *Witness, base *train.Checkpoint, step uint32, op int) (dispute.Claim, func(int) (canon.Proof, error)) {
-	return operatorClaim(t, w, base, step, op, w.Parts(dispute.Tile, uint32(op))-1)
+	return operatorClaim(t, w, base, step, op, w.Parts(dispute.Claim{Kind: dispute.Tile, Index: uint32(op)})-1)
 }
 
 // Every kind of operator of a real step is recomputed: an honest output holds, another does not.
@@ -386,7 +386,7 @@ func everyKind(t *testing.T, z size, o model.AdamW) {
 			continue
 		}
 		seen[key] = true
-		n := w.Parts(dispute.Tile, uint32(i))
+		n := w.Parts(dispute.Claim{Kind: dispute.Tile, Index: uint32(i)})
 		for _, part := range slices.Compact([]uint64{0, n / 2, n - 1}) {
 			checkPart(t, w, r, base, i, part)
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/exchange/codec"
+	"github.com/starling-network/starling/exchange/outer"
 )
 
 // leafSize is the largest part of a kind in a program: bytes of operands and of the state before, with what proves them,
@@ -149,7 +150,7 @@ func TestSizeOfParts(t *testing.T) {
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		p := all[name]
 		begin := time.Now()
-		spec := &train.Spec{Exchange: train.Exchange{Codec: codec.Int8}}
+		spec := &train.Spec{Exchange: train.Exchange{Codec: codec.Int8, Outer: outer.SGD}}
 		if err := errors.Join(p.Verify(limits), divisible(p), updatesFit(spec, p)); err != nil {
 			t.Error(name, err)
 			continue

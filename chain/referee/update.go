@@ -9,6 +9,7 @@ import (
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/exchange/codec"
+	"github.com/starling-network/starling/exchange/outer"
 	"github.com/starling-network/starling/protocol/dispute"
 )
 
@@ -47,45 +48,66 @@ func paramShape(p *program.Program, name string) tensor.Shape {
 	return tensor.Shape{}
 }
 
-// updateMaking is how the payload of a parameter is made.
-func updateMaking(s *train.Spec, p *program.Program, index uint32) (codec.Making, tensor.Shape, error) {
+// sent is what is sent of a parameter in a round: how its payload is made.
+type sent struct {
+	codec.Making
+	codec string
+	shape tensor.Shape
+}
+
+func sentOf(s *train.Spec, p *program.Program, round, index uint32) (x sent, err error) {
 	names := train.Params(p)
 	if uint64(index) >= uint64(len(names)) {
-		return codec.Making{}, tensor.Shape{}, wrong("there is no parameter %d", index)
+		return x, wrong("there is no parameter %d", index)
 	}
-	shape := paramShape(p, names[index])
-	m, err := codec.MakingOf(s.Exchange.Codec, shape)
+	turn, err := outer.TurnOf(s, names[index], int(index), round)
 	if err != nil {
-		return m, shape, fmt.Errorf("%w: %w", ErrPayload, err)
+		return x, fmt.Errorf("%w: %w", ErrPayload, err)
 	}
-	return m, shape, nil
+	x.codec, x.shape = turn.Codec, paramShape(p, names[index])
+	if x.Making, err = codec.MakingOf(x.codec, x.shape); err != nil {
+		return x, fmt.Errorf("%w: %w", ErrPayload, err)
+	}
+	return x, nil
 }
 
 // updatesFit reports, as an error that wraps ErrTooLarge, the first parameter of which a part needs too much.
 func updatesFit(s *train.Spec, p *program.Program) error {
-	for i, name := range train.Params(p) {
-		m, shape, err := updateMaking(s, p, uint32(i))
-		if err != nil {
-			return err
-		}
-		lo, hi := m.Elements(m.Parts() / 2)
-		n, limit := 2*len(leavesOf(shape, lo, hi))*tensor.LeafBytes, maxPart
-		if s.Exchange.Feedback > 0 { // what was handed on lies beside it, and for what is handed on what is sent
-			n, limit = n/2*3, maxValues
-			if c, _ := codec.ByName(s.Exchange.Codec); carryParts(s, shape) == 1 {
-				n = 3*shape.Bytes() + codec.Size(c, shape)
+	rounds := uint32(1)
+	if s.Exchange.Replicas() { // which are the same in every group
+		rounds = min(s.Exchange.Carry, s.Rounds)
+	}
+	for round := range rounds {
+		for i, name := range train.Params(p) {
+			x, err := sentOf(s, p, round, uint32(i))
+			if err != nil {
+				return err
 			}
-		}
-		if n > limit {
-			return fmt.Errorf("%w: a part of the update of %q by codec %q needs %d bytes, at most %d are taken", ErrTooLarge, name, s.Exchange.Codec, n, maxPart)
+			if n, limit := x.needs(s.Exchange.Carry > 0); n > limit {
+				return fmt.Errorf("%w: a part of the update of %q by codec %q needs %d bytes, at most %d are taken", ErrTooLarge, name, x.codec, n, limit)
+			}
 		}
 	}
 	return nil
 }
 
+// needs is how many bytes of values a part of the payload is made from, or of what the parameter hands on, and how many may be
+// brought.
+func (x sent) needs(carries bool) (n, limit int) {
+	lo, hi := x.Elements(x.Parts() / 2)
+	n = 2 * len(leavesOf(x.shape, lo, hi)) * tensor.LeafBytes
+	if !carries {
+		return n, maxPart
+	}
+	if c, _ := codec.ByName(x.codec); x.handsOnParts() == 1 { // what was handed on lies beside it, and for what is handed on what is sent
+		return 3*x.shape.Bytes() + codec.Size(c, x.shape), maxValues
+	}
+	return n / 2 * 3, maxValues
+}
+
 // update makes a part of the payload of one parameter again.
 func (r *Referee) update(c dispute.Claim, payload []byte) (dispute.Ruling, error) {
-	m, shape, err := updateMaking(r.spec, r.step, c.Index)
+	m, err := sentOf(r.spec, r.step, c.Round, c.Index)
 	if err != nil {
 		return dispute.Ruling{}, err
 	}
@@ -101,7 +123,7 @@ func (r *Referee) update(c dispute.Claim, payload []byte) (dispute.Ruling, error
 	}
 	part := int(c.Part)
 	lo, hi := m.Elements(part)
-	delta, err := r.toSend(c, shape, p, lo, hi)
+	delta, err := r.toSend(c, m.shape, p, lo, hi)
 	if err != nil {
 		return dispute.Ruling{}, err
 	}
@@ -134,11 +156,11 @@ func (r *Referee) toSend(c dispute.Claim, shape tensor.Shape, p updatePayload, l
 		return nil, err
 	}
 	delta := minus(base, end)
-	if c.From.IsZero() {
+	if c.From.IsZero() || r.spec.Exchange.Replicas() { // which began with it
 		return delta, nil
 	}
-	if len(p.From) != len(r.names) || train.CarriedRoot(p.From) != c.From {
-		return nil, wrong("these are not the tensors of the state %s that was handed on", c.From.Short())
+	if err := r.isFrom(c, p.From); err != nil {
+		return nil, err
 	}
 	left, err := elements(shape, p.Left, lo, hi, p.From[c.Index])
 	if err != nil {
@@ -146,6 +168,13 @@ func (r *Referee) toSend(c dispute.Claim, shape tensor.Shape, p updatePayload, l
 	}
 	feedback(r.spec).Accumulate(delta, left)
 	return delta, nil
+}
+
+func (r *Referee) isFrom(c dispute.Claim, roots []canon.Digest) error {
+	if len(roots) != len(r.names) || train.CarriedRoot(roots) != c.From {
+		return wrong("these are not the tensors of the state %s that was handed on", c.From.Short())
+	}
+	return nil
 }
 
 // finite answers whether a part of an update cannot be made because an element of it is not finite, as the worker claims.
@@ -198,7 +227,7 @@ func grown(done *canon.Frontier, leaves [][]byte, state []byte, last bool) canon
 // ascending, and what there is in the open after the last of them, if that is not the whole. From a part on that cannot be
 // made there is nothing.
 func (w *Witness) payloadAfter(c dispute.Claim, after []uint64) ([]canon.Digest, progress, error) {
-	m, _, err := updateMaking(w.task.Spec, w.task.Step, c.Index)
+	m, err := sentOf(w.task.Spec, w.task.Step, c.Round, c.Index)
 	if err != nil {
 		return nil, progress{}, err
 	}
@@ -238,7 +267,7 @@ func (w *Witness) payloadAfter(c dispute.Claim, after []uint64) ([]canon.Digest,
 
 // update brings what a part of the payload of a parameter is made from.
 func (w *Witness) update(c dispute.Claim) (p updatePayload, err error) {
-	m, shape, err := updateMaking(w.task.Spec, w.task.Step, c.Index)
+	m, err := sentOf(w.task.Spec, w.task.Step, c.Round, c.Index)
 	if err != nil {
 		return p, err
 	}
@@ -246,15 +275,16 @@ func (w *Witness) update(c dispute.Claim) (p updatePayload, err error) {
 		return p, err
 	}
 	lo, hi := m.Elements(int(c.Part))
-	return p, w.sources(c, shape, &p, lo, hi)
+	return p, w.sources(c, m.shape, &p, lo, hi)
 }
 
 // sources brings what elements lo up to hi of the update of a parameter are made from.
 func (w *Witness) sources(c dispute.Claim, shape tensor.Shape, p *updatePayload, lo, hi int) (err error) {
 	end := w.session.Tensors()
 	p.Checkpoint, p.State = w.checkpoint(), train.Roots(end)
-	if w.from != nil {
-		p.From = train.Roots(w.from)
+	added := w.added()
+	if added != nil {
+		p.From = train.Roots(added)
 	}
 	if lo == hi {
 		return nil
@@ -263,8 +293,8 @@ func (w *Witness) sources(c dispute.Claim, shape tensor.Shape, p *updatePayload,
 	if p.Base, _, err = excerptOf(w.base.Params[c.Index], at); err != nil {
 		return err
 	}
-	if p.End, _, err = excerptOf(end[c.Index], at); err == nil && w.from != nil {
-		p.Left, _, err = excerptOf(w.from[c.Index], at)
+	if p.End, _, err = excerptOf(end[c.Index], at); err == nil && added != nil {
+		p.Left, _, err = excerptOf(added[c.Index], at)
 	}
 	return err
 }
@@ -275,8 +305,16 @@ func (w *Witness) toSend(c dispute.Claim) ([]float32, error) {
 		return nil, err
 	}
 	delta := minus(w.base.Params[c.Index].F32(), w.session.Tensors()[c.Index].F32())
-	if w.from != nil {
-		feedback(w.task.Spec).Accumulate(delta, w.from[c.Index].F32())
+	if added := w.added(); added != nil {
+		feedback(w.task.Spec).Accumulate(delta, added[c.Index].F32())
 	}
 	return delta, nil
+}
+
+// added is what was handed on to the unit if it is added to its update; a replica has begun with it.
+func (w *Witness) added() []*tensor.Tensor {
+	if w.task.Spec.Exchange.Replicas() {
+		return nil
+	}
+	return w.from
 }

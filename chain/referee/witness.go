@@ -64,7 +64,7 @@ func (w *Witness) Steps(after []uint64) ([]canon.Digest, error) {
 func (w *Witness) at(step uint32) (err error) {
 	if w.session == nil || w.done > step {
 		w.done = 0
-		if w.session, err = w.task.Begin(w.base, w.unit); err != nil {
+		if w.session, err = w.task.Begin(w.base, w.unit, w.from); err != nil {
 			return err
 		}
 	}
@@ -94,8 +94,8 @@ func (w *Witness) Trace(step uint32) (*canon.Tree, error) {
 }
 
 // Parts implements dispute.Oracle.
-func (w *Witness) Parts(k dispute.Kind, index uint32) uint64 {
-	return partsOf(w.task.Spec, w.task.Step, k, index)
+func (w *Witness) Parts(c dispute.Claim) uint64 {
+	return partsOf(w.task.Spec, w.task.Step, c)
 }
 
 // Partial implements dispute.Oracle.
@@ -221,7 +221,7 @@ func (w *Witness) Result(k dispute.Kind) (*canon.Tree, error) {
 func (w *Witness) finish() error {
 	payloads, left := make([]canon.Digest, len(w.base.Params)), make([]canon.Digest, len(w.base.Params))
 	for i := range payloads {
-		payload, rest, err := w.handsOn(dispute.Claim{Step: w.task.Spec.Steps, Index: uint32(i)})
+		payload, rest, err := w.handsOn(dispute.Claim{Round: w.base.Round, Step: w.task.Spec.Steps, Index: uint32(i)})
 		switch {
 		case err == nil:
 			payloads[i], left[i] = codec.PayloadTree(payload).Root(), rest.Root()
@@ -249,7 +249,11 @@ func (w *Witness) Leaf(c dispute.Claim, prove func(operator int) (canon.Proof, e
 func (w *Witness) answer(c dispute.Claim, prove func(operator int) (canon.Proof, error)) (any, error) {
 	switch c.Kind {
 	case dispute.Start:
-		return startPayload{Checkpoint: w.checkpoint()}, nil
+		p := startPayload{Checkpoint: w.checkpoint()}
+		if w.from != nil && w.task.Spec.Exchange.Replicas() {
+			p.From = train.Roots(w.from)
+		}
+		return p, nil
 	case dispute.Binding:
 		t, err := w.Trace(c.Step)
 		if err != nil {
@@ -264,6 +268,9 @@ func (w *Witness) answer(c dispute.Claim, prove func(operator int) (canon.Proof,
 	if err := w.at(c.Step); err != nil {
 		return nil, err
 	}
+	if begins(w.task.Spec, w.task.Step, c) {
+		return w.begin(c)
+	}
 	switch op := &w.task.Step.Ops[c.Index]; {
 	case op.Kind == program.Input && op.Name == "tokens":
 		return w.tokens(c, op.Out)
@@ -272,7 +279,7 @@ func (w *Witness) answer(c dispute.Claim, prove func(operator int) (canon.Proof,
 	case op.Kind == program.Input && slices.Contains(train.Frozen(w.task.Step), strings.TrimPrefix(op.Name, train.Param)):
 		return frozenPayload{Frozen: train.Roots(w.task.Frozen)}, nil
 	case op.Kind == program.Input:
-		return statePayload{State: train.Roots(w.session.Tensors())}, nil
+		return statePayload{State: train.Roots(w.session.Named())}, nil
 	default:
 		return w.part(c, prove)
 	}

@@ -25,6 +25,7 @@ func (c *checker) run() {
 	c.workers()
 	c.outer()
 	c.compression()
+	c.replicas()
 	c.verification()
 	c.executor()
 	c.slices()
@@ -259,6 +260,36 @@ func (c *checker) compression() {
 	case !sparse && c.Strategy.Compression.Quantize == "int2":
 		c.report(quantize, CodeBadValue, quantize+" is int2 and every element is sent", "two bits are for the largest elements of an update, which are far from zero",
 			"give topk_ratio: 0.0156, or use quantize: fp4")
+	}
+}
+
+// replicas checks that what rounds exchange of replicas is one thing, and that nothing else is handed on.
+func (c *checker) replicas() {
+	const at, sample, fragments, rounds = "strategy.replicas", "strategy.replicas.sample", "strategy.replicas.fragments", "strategy.replicas.rounds"
+	r := c.Strategy.Replicas
+	if !r.On() || c.bad(at, sample, fragments, rounds, "strategy.method") {
+		return
+	}
+	switch {
+	case r.Sample > 0 && r.Fragments > 0:
+		c.report(at, CodeBadValue, sample+" and "+fragments+" are given", "a round exchanges random elements or whole fragments", "remove one of them, or set it to 0")
+	case r.Sample > 0 && (r.Sample < 2 || r.Sample&(r.Sample-1) != 0):
+		c.report(sample, CodeBadValue, fmt.Sprintf("%s is %d", sample, r.Sample), "parts of a parameter are drawn alike: it is a power of two from 2 on", "use 16, 32 or 64")
+	case r.Fragments == 1 || r.Fragments >= r.Rounds:
+		c.report(fragments, CodeBadValue, fmt.Sprintf("%s is %d and %s is %d", fragments, r.Fragments, rounds, r.Rounds),
+			"every fragment has its turn before the last of these rounds, which exchanges all", fmt.Sprintf("use 2 to %d fragments", max(2, r.Rounds-1)))
+	}
+	for _, other := range []struct {
+		is        bool
+		path, why string
+	}{
+		{c.Strategy.Compression.ErrorFeedback, "strategy.compression.error_feedback", "a replica keeps what its update leaves out by itself"},
+		{c.Strategy.OuterOptimizer.Gradients(), "strategy.outer_optimizer.name", "units that are gradients have no replica to go on from"},
+		{c.Training.Numerics == Tolerant, "training.numerics", "what a unit hands on would be different for every worker, and nobody could check it"},
+	} {
+		if other.is && !c.bad(other.path) {
+			c.report(at, CodeBadValue, fmt.Sprintf("%s is given beside %s", at, other.path), other.why, "use method: diloco, or change "+other.path)
+		}
 	}
 }
 

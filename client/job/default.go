@@ -32,6 +32,7 @@ func defaults() Spec {
 		Strategy: Strategy{
 			Method:       "diloco",
 			Compression:  Compression{FeedbackRounds: 8},
+			Replicas:     Replicas{Rounds: 8},
 			Aggregation:  Aggregation{Rule: "mean"},
 			Workers:      Workers{Target: 4},
 			RoundTimeout: Duration(10 * time.Minute),
@@ -132,6 +133,10 @@ var recipes = map[string]struct {
 
 	"allreduce": {"adamw", 1, "none"},
 	"demo":      {"sign", 1, "bf16"},
+
+	"sparta":           {"sgd", 1, "int8"},
+	"sparta_diloco":    {"nesterov", 0.7, "int8"},
+	"streaming_diloco": {"nesterov", 0.7, "fp4"},
 }
 
 // Methods are the strategies that strategy.method stands for, in order of their names, with every key that a method sets.
@@ -165,6 +170,16 @@ func (s *Strategy) derive(given func(path string) bool) {
 	}
 	if s.Method == "sparseloco" || s.Method == "demo" {
 		s.sparse(given)
+	}
+	switch s.Method {
+	case "sparta", "sparta_diloco":
+		if !given("strategy.replicas.sample") {
+			s.Replicas.Sample = 32
+		}
+	case "streaming_diloco":
+		if !given("strategy.replicas.fragments") {
+			s.Replicas.Fragments = 2
+		}
 	}
 	if s.Method == "fedprox" && !given("strategy.proximal_mu") {
 		s.ProximalMu = 0.01

@@ -160,6 +160,27 @@ func TestNumericsDecideWhatIsCompared(t *testing.T) {
 	}
 }
 
+func TestReplicas(t *testing.T) {
+	for method, want := range map[string]Replicas{"diloco": {0, 0, 8}, "sparta": {32, 0, 8}, "sparta_diloco": {32, 0, 8}, "streaming_diloco": {0, 2, 8}} {
+		if s := parse(t, minimal, "strategy.method="+method).Strategy; s.Replicas != want || s.Replicas.On() != (s.Group() == 8) {
+			t.Errorf("%s: %+v in groups of %d rounds", method, s.Replicas, s.Group())
+		}
+	}
+	s := parse(t, minimal, "strategy.method=sparta", "strategy.replicas={sample: 0, fragments: 3, rounds: 4}").Strategy
+	if s.Replicas != (Replicas{0, 3, 4}) || s.Group() != 4 {
+		t.Errorf("%+v", s.Replicas)
+	}
+	for _, set := range []string{
+		"strategy.replicas.fragments=2", "strategy.replicas.sample=24", "strategy.replicas.sample=1", "strategy.replicas={sample: 0, fragments: 1}",
+		"strategy.replicas={sample: 0, fragments: 8}", "strategy.replicas.rounds=9", "strategy.compression.error_feedback=true",
+		"strategy.outer_optimizer.name=adamw", "training.numerics=tolerant",
+	} {
+		if _, err := Parse([]byte(minimal), "tiny.yaml", "strategy.method=sparta", set); err == nil {
+			t.Errorf("%s is taken", set)
+		}
+	}
+}
+
 func TestSegmentsOfAudits(t *testing.T) {
 	const drawn = "strategy.verification.segments=drawn"
 	if v := parse(t, minimal).Strategy.Verification; v.Segments != "all" {
@@ -367,11 +388,11 @@ func TestMethodsAreWhatFilesGet(t *testing.T) {
 			continue
 		}
 		s := j.Strategy
-		if !reflect.DeepEqual(s.OuterOptimizer, m.OuterOptimizer) || s.Compression != m.Compression || s.Aggregation.Rule != m.Aggregation.Rule || s.ProximalMu != m.ProximalMu {
+		if !reflect.DeepEqual(s.OuterOptimizer, m.OuterOptimizer) || s.Compression != m.Compression || s.Aggregation.Rule != m.Aggregation.Rule || s.ProximalMu != m.ProximalMu || s.Replicas != m.Replicas {
 			t.Errorf("%s: %+v, a file gets %+v", m.Method, m, s)
 		}
 	}
-	if len(all) != 8 {
+	if len(all) != 11 {
 		t.Errorf("%d methods", len(all))
 	}
 }

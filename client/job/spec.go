@@ -96,11 +96,12 @@ type Optimizer struct {
 
 // Strategy is the distributed part: how the work of many workers becomes one checkpoint.
 type Strategy struct {
-	Method         string         `job:"method" one:"diloco fedavg fedprox fedadam fedyogi sparseloco allreduce demo" later:"streaming_diloco sparta gossip"` // what the keys below are if they are not given
-	SyncSteps      int            `job:"sync_steps" in:"[1,65536]"`                                                                                           // inner steps of one round
-	ProximalMu     float64        `job:"proximal_mu" in:"[0,1000]"`                                                                                           // pulls a unit back to where it began (FedProx, section 3)
+	Method         string         `job:"method" one:"diloco fedavg fedprox fedadam fedyogi sparseloco allreduce demo sparta sparta_diloco streaming_diloco" later:"gossip async_diloco"` // what the keys below are if they are not given
+	SyncSteps      int            `job:"sync_steps" in:"[1,65536]"`                                                                                                                      // inner steps of one round
+	ProximalMu     float64        `job:"proximal_mu" in:"[0,1000]"`                                                                                                                      // pulls a unit back to where it began (FedProx, section 3)
 	OuterOptimizer OuterOptimizer `job:"outer_optimizer"`
 	Compression    Compression    `job:"compression"`
+	Replicas       Replicas       `job:"replicas"`
 	Aggregation    Aggregation    `job:"aggregation"`
 	Workers        Workers        `job:"workers"`
 	RoundTimeout   Duration       `job:"round_timeout" in:"[1,604800]"` // upper bound; deadlines adapt below it
@@ -132,6 +133,28 @@ type Compression struct {
 	// FeedbackRounds is in how many rounds in a row that goes on, beginning with nothing. Who takes a unit over, or audits
 	// it, and can have the state of nobody executes it for as many rounds at most.
 	FeedbackRounds int `job:"feedback_rounds" in:"[2,8]"`
+}
+
+// Replicas are what units train that go on from where they came to, and not from the checkpoint alone. A round but the last of
+// so many in a row exchanges a part of the parameters; the last exchanges all, and they begin from the checkpoint again.
+type Replicas struct {
+	Sample    int `job:"sample" in:"[0,4096]"`  // the part is one of so many elements of every parameter, drawn from the seed; a power of two; 0: all of them
+	Fragments int `job:"fragments" in:"[0,64]"` // the part is one of so many fragments of the layers, in turn; 0: all of them
+	Rounds    int `job:"rounds" in:"[2,8]"`     // in a row
+}
+
+// On reports whether units train replicas.
+func (r Replicas) On() bool { return r.Sample > 0 || r.Fragments > 0 }
+
+// Group is through how many rounds in a row units hand on a state; 0: they hand on none.
+func (s Strategy) Group() uint32 {
+	switch {
+	case s.Replicas.On():
+		return uint32(s.Replicas.Rounds)
+	case s.Compression.ErrorFeedback:
+		return uint32(s.Compression.FeedbackRounds)
+	}
+	return 0
 }
 
 // sparseWidths are the widths of the values of an update of which only the largest elements are sent, by their words.

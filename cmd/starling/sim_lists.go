@@ -59,6 +59,12 @@ func methods() (all []method) {
 		if s.Compression.ErrorFeedback {
 			m.Compression += ", error feedback"
 		}
+		switch r := s.Replicas; {
+		case r.Sample > 0:
+			m.Compression += fmt.Sprintf(", of 1 of %d elements in %d of %d rounds", r.Sample, r.Rounds-1, r.Rounds)
+		case r.Fragments > 0:
+			m.Compression += fmt.Sprintf(", of 1 of %d fragments in %d of %d rounds", r.Fragments, r.Rounds-1, r.Rounds)
+		}
 		all = append(all, m)
 	}
 	return all

@@ -17,9 +17,9 @@ type Executor interface {
 	State(into []*tensor.Tensor) error
 }
 
-// RunOn is Run on an executor: the same batches, schedule and commitments around another arithmetic.
+// RunOn is Run on an executor, of a unit to which nothing was handed on: the same batches, schedule and commitments around another arithmetic.
 func (t *Task) RunOn(x Executor, base *Checkpoint, unit uint32, observe func(step uint32, loss float32) error) (*Result, error) {
-	s, err := t.Begin(base, unit)
+	s, err := t.Begin(base, unit, nil)
 	if err != nil {
 		return nil, err
 	}

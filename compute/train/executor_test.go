@@ -56,7 +56,7 @@ func (k *kernels) State(into []*tensor.Tensor) error {
 func TestRunOnAnExecutor(t *testing.T) {
 	task, base := newTask(t, tiny, 1)
 	root := base.Root()
-	want, err := task.Run(base, 1, nil)
+	want, err := task.Run(base, 1, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

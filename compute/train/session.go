@@ -26,23 +26,36 @@ type Session struct {
 	round, unit uint32
 	step        uint32 // inner steps done
 	names       []string
+	base, from  []*tensor.Tensor          // parameters that a replica is made from
 	in, out     map[string]*tensor.Tensor // state before and after the current step, the same tensors where the program lets them
 	tokens      *tensor.Tensor
 	on          Executor // nil: the kernels
 }
 
-// Begin prepares the unit of the round that follows a checkpoint.
-func (t *Task) Begin(base *Checkpoint, unit uint32) (*Session, error) {
+// Begin prepares the unit of the round that follows a checkpoint. from is what was handed on to it, nil for nothing: where units
+// are replicas they begin from the checkpoint less that.
+func (t *Task) Begin(base *Checkpoint, unit uint32, from []*tensor.Tensor) (*Session, error) {
+	if !t.Spec.Exchange.Replicas() {
+		from = nil
+	}
+	if from != nil && !alike(base.Params, from) {
+		return nil, fmt.Errorf("train: what is handed on to unit %d of round %d does not have the shapes of the parameters", unit, base.Round)
+	}
 	if unit >= t.Spec.Units || base.Round >= t.Spec.Rounds {
 		return nil, fmt.Errorf("train: no unit %d in round %d of a job of %d rounds of %d units", unit, base.Round, t.Spec.Rounds, t.Spec.Units)
 	}
 	s := &Session{
-		task: t, round: base.Round, unit: unit, names: base.Names,
+		task: t, round: base.Round, unit: unit, names: base.Names, base: base.Params, from: from,
 		in: map[string]*tensor.Tensor{}, out: map[string]*tensor.Tensor{},
 		tokens: tensor.New(tensor.Shape{DType: tensor.Int32, Dims: []int{int(t.Spec.Batch), int(t.Spec.Length) + 1}}),
 	}
 	for i, n := range base.Names {
-		s.in[Param+n] = base.Params[i].Clone()
+		if from == nil {
+			s.in[Param+n] = base.Params[i].Clone()
+		} else {
+			s.in[Param+n] = Difference(base.Params[i], from[i])
+			s.in[Param+n].Canonicalize()
+		}
 		for _, prefix := range []string{First, Second} {
 			s.in[prefix+n] = tensor.New(base.Params[i].Shape)
 		}
@@ -138,8 +151,22 @@ func (s *Session) Tensors() []*tensor.Tensor {
 	return out
 }
 
+// Named are the tensors whose roots make the root of the current inner state: those of the state itself, or, before the first
+// step of a replica, what that is made from.
+func (s *Session) Named() []*tensor.Tensor {
+	state := s.Tensors()
+	if s.step > 0 || s.from == nil {
+		return state
+	}
+	return slices.Concat(s.base, state[len(s.base):], s.from)
+}
+
 // Root is the root of the current inner state.
-func (s *Session) Root() canon.Digest { return StateRoot(s.step, Roots(s.Tensors())) }
+func (s *Session) Root() canon.Digest { return StateRoot(s.step, Roots(s.Named())) }
+
+func alike(a, b []*tensor.Tensor) bool {
+	return slices.EqualFunc(a, b, func(x, y *tensor.Tensor) bool { return x.Shape.Equal(y.Shape) })
+}
 
 // Trace executes the next step operator by operator without advancing, and returns the tree over the roots of all
 // operators' outputs.
@@ -184,15 +211,15 @@ type Result struct {
 	Diverged *DivergedError   // the update is not finite; nil: it is
 }
 
-// Run executes a whole unit. After every step it calls observe, if given; an error from there ends the unit. One whose numbers
+// Run executes a whole unit, to which from was handed on, as Begin takes it. After every step it calls observe, if given; an error from there ends the unit. One whose numbers
 // are not finite is executed to its end like any other: every bit of it is specified, with one NaN for all.
-func (t *Task) Run(base *Checkpoint, unit uint32, observe func(step uint32, loss float32) error) (*Result, error) {
-	return t.Resume(base, unit, nil, each(observe))
+func (t *Task) Run(base *Checkpoint, unit uint32, from []*tensor.Tensor, observe func(step uint32, loss float32) error) (*Result, error) {
+	return t.Resume(base, unit, from, nil, each(observe))
 }
 
 // RunTo executes a unit from its start to the end of a segment, counted from 1. It makes no update of it.
-func (t *Task) RunTo(base *Checkpoint, unit, segment uint32, observe func(step uint32, loss float32) error) (*Result, error) {
-	return t.execute(base, unit, segment, nil, each(observe))
+func (t *Task) RunTo(base *Checkpoint, unit, segment uint32, from []*tensor.Tensor, observe func(step uint32, loss float32) error) (*Result, error) {
+	return t.execute(base, unit, segment, from, nil, each(observe))
 }
 
 func each(observe func(step uint32, loss float32) error) func(Progress) error {
@@ -218,8 +245,8 @@ var ErrProgress = errors.New("not the progress of this unit")
 
 // Resume is Run from the progress that was made before, which the caller vouches for; nil: from the start. observe gets
 // the progress after every step.
-func (t *Task) Resume(base *Checkpoint, unit uint32, from *Progress, observe func(Progress) error) (*Result, error) {
-	r, err := t.execute(base, unit, t.Spec.Segments(), from, observe)
+func (t *Task) Resume(base *Checkpoint, unit uint32, from []*tensor.Tensor, p *Progress, observe func(Progress) error) (*Result, error) {
+	r, err := t.execute(base, unit, t.Spec.Segments(), from, p, observe)
 	if err != nil {
 		return nil, err
 	}
@@ -242,17 +269,17 @@ func (r *Result) conclude(base *Checkpoint, unit uint32) {
 }
 
 // execute executes a unit to the end of a segment.
-func (t *Task) execute(base *Checkpoint, unit, segment uint32, from *Progress, observe func(Progress) error) (*Result, error) {
-	s, err := t.Begin(base, unit)
+func (t *Task) execute(base *Checkpoint, unit, segment uint32, from []*tensor.Tensor, p *Progress, observe func(Progress) error) (*Result, error) {
+	s, err := t.Begin(base, unit, from)
 	if err != nil {
 		return nil, err
 	}
 	r := &Result{Segments: []canon.Digest{s.Root()}}
-	if from != nil {
-		if err := s.skip(from, r.Segments[0]); err != nil {
+	if p != nil {
+		if err := s.skip(p, r.Segments[0]); err != nil {
 			return nil, err
 		}
-		r.Segments, r.Losses, r.Norms = slices.Clone(from.Segments), slices.Clone(from.Losses), slices.Clone(from.Norms)
+		r.Segments, r.Losses, r.Norms = slices.Clone(p.Segments), slices.Clone(p.Losses), slices.Clone(p.Norms)
 	}
 	if err := s.continueTo(t.Spec.StepsTo(segment), r, observe); err != nil {
 		return nil, err

@@ -57,7 +57,15 @@ type Exchange struct {
 	Gradients bool    `cbor:"11,keyasint,omitempty"`
 	Shrink    float64 `cbor:"12,keyasint,omitempty"` // decoupled weight decay of tensors of two or more dimensions
 	Clip      float64 `cbor:"13,keyasint,omitempty"` // largest norm of the combined gradient; 0: any
+
+	// Of a job whose units train replicas of their own: a unit begins from the checkpoint less what was handed on to it, and hands
+	// on what its update left out. At most one of them is given, and the last round of a group exchanges everything.
+	Pick      uint32 `cbor:"14,keyasint,omitempty"` // the other rounds exchange one of so many elements of every parameter
+	Fragments uint32 `cbor:"15,keyasint,omitempty"` // the other rounds exchange one of so many fragments of the layers, in turn
 }
+
+// Replicas reports whether units begin from what was handed on to them, and not from the checkpoint alone.
+func (x Exchange) Replicas() bool { return x.Pick > 0 || x.Fragments > 0 }
 
 // GradientScale is what a unit of a job of gradients multiplies its gradient with: it hands in base minus end, which loses what is
 // below the last bit of a weight.
@@ -147,9 +155,29 @@ func (s *Spec) checkGradients() error {
 // maxCarry is through how many rounds a unit may hand on a state: whoever misses the state executes as many units.
 const maxCarry = 16
 
+// Limits of what a round of replicas leaves out.
+const (
+	maxPick      = 1 << 12
+	maxFragments = 1 << 8
+)
+
 func (s *Spec) checkCarry() error {
-	if x := s.Exchange; (x.Carry > 1) != (x.Feedback > 0) || x.Carry == 1 || x.Carry > maxCarry {
-		return fmt.Errorf("%w: feedback %v through %d rounds, wanted both or none, and 2 to %d rounds", ErrSpec, x.Feedback, x.Carry, maxCarry)
+	x := s.Exchange
+	if (x.Carry > 1) != (x.Feedback > 0 || x.Replicas()) || x.Carry == 1 || x.Carry > maxCarry {
+		return fmt.Errorf("%w: feedback %v, or replicas, through %d rounds, wanted both or none, and 2 to %d rounds", ErrSpec, x.Feedback, x.Carry, maxCarry)
+	}
+	if !x.Replicas() {
+		return nil
+	}
+	given := 0
+	for _, is := range []bool{x.Pick > 0, x.Fragments > 0, x.Feedback > 0, x.Gradients} {
+		if is {
+			given++
+		}
+	}
+	if given > 1 || x.Pick == 1 || x.Pick > maxPick || x.Fragments == 1 || x.Fragments > maxFragments {
+		return fmt.Errorf("%w: replicas that exchange one of %d elements and one of %d fragments, wanted one of them, 2 to %d or %d, and neither feedback nor gradients",
+			ErrSpec, x.Pick, x.Fragments, maxPick, maxFragments)
 	}
 	return nil
 }

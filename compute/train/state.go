@@ -80,6 +80,12 @@ func StateRoot(step uint32, tensors []canon.Digest) canon.Digest {
 	return StateRootOf(step, canon.NewTree(tensors).Root())
 }
 
+// BeginRoot is the root of the inner state that a unit of a replica begins with, to which something was handed on: it is named
+// by the roots of what it is made from, which are those of StateRoot for the checkpoint, and of what was handed on.
+func BeginRoot(checkpoint, from []canon.Digest) canon.Digest {
+	return StateRoot(0, slices.Concat(checkpoint, from))
+}
+
 // StateRootOf is StateRoot, given the root of the tree over the roots of the tensors.
 func StateRootOf(step uint32, tree canon.Digest) canon.Digest {
 	return stateRoot("starling/state/1", step, tree)

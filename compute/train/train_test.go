@@ -64,16 +64,16 @@ func newTask(t testing.TB, z sizes, threads int) (*train.Task, *train.Checkpoint
 func TestUnitIsAPureFunction(t *testing.T) {
 	task, base := newTask(t, tiny, 1)
 	root := base.Root()
-	first, err := task.Run(base, 1, nil)
+	first, err := task.Run(base, 1, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	other, err := task.Run(base, 0, nil)
+	other, err := task.Run(base, 0, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	parallel, _ := newTask(t, tiny, 3)
-	again, err := parallel.Run(base, 1, nil)
+	again, err := parallel.Run(base, 1, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,7 +96,7 @@ func TestUnitIsAPureFunction(t *testing.T) {
 func TestNorms(t *testing.T) {
 	task, base := newTask(t, tiny, 1)
 	var moment float64
-	r, err := task.Resume(base, 1, nil, func(p train.Progress) error {
+	r, err := task.Resume(base, 1, nil, nil, func(p train.Progress) error {
 		if p.Step == 1 {
 			for _, m := range p.State[len(base.Params) : 2*len(base.Params)] {
 				for _, x := range m.F32() {
@@ -118,12 +118,12 @@ func TestNorms(t *testing.T) {
 // What is executed to the end of a segment is the beginning of the whole unit.
 func TestRunTo(t *testing.T) {
 	task, base := newTask(t, tiny, 1)
-	whole, err := task.Run(base, 1, nil)
+	whole, err := task.Run(base, 1, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for k := uint32(1); k <= task.Spec.Segments(); k++ {
-		part, err := task.RunTo(base, 1, k, nil)
+		part, err := task.RunTo(base, 1, k, nil, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -140,7 +140,7 @@ func TestRunTo(t *testing.T) {
 // The loss of a checkpoint on the first batch of a unit is that of the unit's first step.
 func TestMeter(t *testing.T) {
 	task, base := newTask(t, tiny, 1)
-	r, err := task.Run(base, 1, nil)
+	r, err := task.Run(base, 1, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -179,7 +179,7 @@ func TestPathsGiveTheSameBits(t *testing.T) {
 			t.Fatal(err)
 		}
 		task, base := newTask(t, tiny, 1)
-		r, err := task.Run(base, 0, nil)
+		r, err := task.Run(base, 0, nil, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -196,7 +196,7 @@ func TestPathsGiveTheSameBits(t *testing.T) {
 func TestGoldenStateRoots(t *testing.T) {
 	const file = "testdata/roots.txt"
 	task, base := newTask(t, tiny, 1)
-	s, err := task.Begin(base, 0)
+	s, err := task.Begin(base, 0, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -223,7 +223,7 @@ func TestGoldenStateRoots(t *testing.T) {
 // The trace of a step ends in the state that the step ends in.
 func TestTraceAgreesWithTheStep(t *testing.T) {
 	task, base := newTask(t, tiny, 1)
-	s, err := task.Begin(base, 0)
+	s, err := task.Begin(base, 0, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -254,7 +254,7 @@ func TestObserverEndsAUnit(t *testing.T) {
 	task, base := newTask(t, tiny, 1)
 	enough := errors.New("enough")
 	steps := 0
-	_, err := task.Run(base, 0, func(step uint32, _ float32) error {
+	_, err := task.Run(base, 0, nil, func(step uint32, _ float32) error {
 		if steps++; step == 3 {
 			return enough
 		}
@@ -278,13 +278,13 @@ func TestResume(t *testing.T) {
 		all = append(all, p)
 		return nil
 	}
-	want, err := task.Resume(base, 1, nil, keep)
+	want, err := task.Resume(base, 1, nil, nil, keep)
 	if err != nil || len(all) != int(task.Spec.Steps) {
 		t.Fatal(err, len(all))
 	}
 	ignore := func(train.Progress) error { return nil }
 	for _, p := range all[:len(all)-1] {
-		got, err := task.Resume(base, 1, &p, ignore)
+		got, err := task.Resume(base, 1, nil, &p, ignore)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -296,7 +296,7 @@ func TestResume(t *testing.T) {
 	later.Params = slices.Clone(base.Params)
 	later.Params[0] = base.Params[0].Clone()
 	later.Params[0].F32()[0]++
-	if _, err := task.Resume(&later, 1, &all[2], ignore); !errors.Is(err, train.ErrProgress) {
+	if _, err := task.Resume(&later, 1, nil, &all[2], ignore); !errors.Is(err, train.ErrProgress) {
 		t.Errorf("from another checkpoint: %v", err)
 	}
 	for what, damage := range map[string]func(*train.Progress){
@@ -307,7 +307,7 @@ func TestResume(t *testing.T) {
 	} {
 		p := all[2]
 		damage(&p)
-		if _, err := task.Resume(base, 1, &p, ignore); !errors.Is(err, train.ErrProgress) {
+		if _, err := task.Resume(base, 1, nil, &p, ignore); !errors.Is(err, train.ErrProgress) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
@@ -320,14 +320,14 @@ func TestDivergence(t *testing.T) {
 	base.Params[0].F32()[0] = float32(math.Inf(1))
 	for what, steps := range map[string]uint32{"the loss of step 1 of unit 1": 5, `the update of unit 1 to element 0 of "`: 0} {
 		task.Spec.Steps = steps // of none, the update is infinity minus infinity
-		r, err := task.Run(base, 1, nil)
+		r, err := task.Run(base, 1, nil, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if d := r.Diverged; d == nil || d.Round != 0 || !strings.HasPrefix(d.What, what) || len(r.Losses) != int(steps) {
 			t.Errorf("%d steps: %v after %d, want %s", steps, d, len(r.Losses), what)
 		}
-		again, err := task.Run(base, 1, nil)
+		again, err := task.Run(base, 1, nil, nil)
 		if err != nil || !slices.Equal(again.Segments, r.Segments) {
 			t.Errorf("%d steps, again: %v, the roots differ", steps, err)
 		}
@@ -422,7 +422,7 @@ func FuzzDecodeSpec(f *testing.F) {
 func BenchmarkStep(b *testing.B) {
 	task, base := newTask(b, sizes{4, 128, 4, 128, 4}, 1)
 	task.Spec.Steps = 1 << 12
-	s, err := task.Begin(base, 0)
+	s, err := task.Begin(base, 0, nil)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -25,11 +25,12 @@ const (
 	Sign     = "sign"     // the sign in 1 bit, a scale for 4096 elements: 0.126 bytes
 	Sparse   = "topk"     // 64 of every 4096 elements in 2 bits: TopK{4096, 64, 2} of SparseLoCo: 0.0273 bytes
 	Cosine   = "dct"      // 32 of every 64 x 64 frequencies in 16 bits: DCT{64, 32, 16} of DeMo: 0.0273 bytes
+	Nothing  = "nothing"  // of a tensor that is not sent: no bytes, and zeros come back
 )
 
 var named = map[string]Codec{
 	Int8: codebook{}, Float32: plain{}, Float16: half{}, BFloat16: brain{}, E3M0: e3m0{}, Sign: sign{},
-	Sparse: TopK{Chunk: 4096, K: 64, Bits: 2}, Cosine: DCT{Side: 64, K: 32, Bits: 16},
+	Sparse: TopK{Chunk: 4096, K: 64, Bits: 2}, Cosine: DCT{Side: 64, K: 32, Bits: 16}, Nothing: nothing{},
 }
 
 // ErrPayload wraps every reason why bytes are not an update.
@@ -44,9 +45,12 @@ type Codec interface {
 	decode(x *tensor.Tensor, b []byte) error // fills x, zeros
 }
 
-// ByName returns the codec of a name in a work specification: one of those above, or that of TopKName.
+// ByName returns the codec of a name in a work specification: one of those above, or that of TopKName or RandomName.
 func ByName(name string) (Codec, bool) {
 	if c, ok := named[name]; ok {
+		return c, true
+	}
+	if c, ok := randomByName(name); ok {
 		return c, true
 	}
 	return topKByName(name)
@@ -70,6 +74,13 @@ func byName(name string) (Codec, error) {
 type fixed struct{}
 
 func (fixed) Check() error { return nil }
+
+// nothing is what is not sent.
+type nothing struct{ fixed }
+
+func (nothing) size(tensor.Shape) int               { return 0 }
+func (nothing) encode([]byte, *tensor.Tensor) error { return nil }
+func (nothing) decode(*tensor.Tensor, []byte) error { return nil }
 
 // Size is the number of bytes of the payload of a tensor of this shape. The codec must have passed Check.
 func Size(c Codec, s tensor.Shape) int { return effective(c, s).size(s) }

@@ -50,7 +50,13 @@ func RestoreLeaves(name string, s tensor.Shape, lo, hi int, x Excerpt) (canon.Di
 	if len(rest) > 0 {
 		return fail(fmt.Errorf("%w: %d bytes are too many", ErrPayload, len(x.Bytes)))
 	}
-	root, err := canon.Covered(leafCount(size), at, canon.Leaves(data), x.Cover)
+	root := PayloadTree(nil).Root()
+	switch {
+	case size > 0:
+		root, err = canon.Covered(leafCount(size), at, canon.Leaves(data), x.Cover)
+	case len(x.Cover) > 0:
+		err = fmt.Errorf("%w: %d digests about no bytes", ErrPayload, len(x.Cover))
+	}
 	if err != nil {
 		return fail(err)
 	}

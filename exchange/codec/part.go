@@ -48,8 +48,12 @@ func MakingOf(name string, s tensor.Shape) (Making, error) {
 		}
 	case codebook:
 		m.passes, m.head, m.each = codePass, 4*levels, PartElements
-	case plain, half, brain, e3m0, sign: // every block on its own, of a length that divides PartElements
+	case plain, half, brain, e3m0, sign, nothing: // every block on its own, of a length that divides PartElements
 		m.each = PartElements
+	case RandomK:
+		if c.parted() {
+			m.each = PartElements
+		}
 	}
 	if s.Elements() <= PartElements {
 		m.passes, m.head, m.each = 0, 0, s.Elements()

@@ -10,13 +10,27 @@ import (
 // RandomK keeps one element of every run of Every and decodes the others as zeros. Which one follows from the seed, so
 // no position travels, and all workers of a round keep the same ones: their updates can be added as they are (SPARTA,
 // Baioumy and Cheema 2025). The position in a run moves by one each round: every element has its turn once in Every
-// rounds.
+// rounds. Where Every divides PartElements the positions come again after so many elements, so that a part of a tensor is
+// encoded and decoded as one of its own.
 type RandomK struct {
 	Every        int // at least 1: the payload is 1/Every of the elements
 	Bits         int // of a value, as in TopK
 	Seed, Stream uint64
 	Round        uint32
 }
+
+// RandomName is the name of a codec that keeps random elements.
+func RandomName(c RandomK) string {
+	return fmt.Sprintf("random/%d/%d/%d/%d/%d", c.Every, c.Bits, c.Seed, c.Stream, c.Round)
+}
+
+func randomByName(name string) (c RandomK, ok bool) {
+	n, err := fmt.Sscanf(name, "random/%d/%d/%d/%d/%d", &c.Every, &c.Bits, &c.Seed, &c.Stream, &c.Round)
+	return c, n == 5 && err == nil && RandomName(c) == name && c.Check() == nil
+}
+
+// parted reports whether parts of a tensor are encoded by themselves.
+func (c RandomK) parted() bool { return PartElements%c.Every == 0 && c.Bits >= 16 }
 
 // Check implements Codec.
 func (c RandomK) Check() error {
@@ -33,13 +47,18 @@ func (c RandomK) kept(n int) int { return (n + c.Every - 1) / c.Every }
 // Positions calls f with the number and the position of each element that is kept, out of n, in ascending order.
 func (c RandomK) Positions(n int, f func(k, i int)) {
 	var words [4]uint32
+	period := c.kept(n)
+	if c.parted() {
+		period = PartElements / c.Every
+	}
 	for k := range c.kept(n) {
-		if k%4 == 0 {
-			words = kernel.PhiloxU32(c.Seed, c.Stream, uint64(k/4))
+		draw := k % period
+		if draw%4 == 0 {
+			words = kernel.PhiloxU32(c.Seed, c.Stream, uint64(draw/4))
 		}
 		lo := k * c.Every
 		run := uint64(min(c.Every, n-lo))
-		f(k, lo+int((uint64(words[k%4])+uint64(c.Round))%run))
+		f(k, lo+int((uint64(words[draw%4])+uint64(c.Round))%run))
 	}
 }
 

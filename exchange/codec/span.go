@@ -16,8 +16,12 @@ func Grain(name string, s tensor.Shape) (int, error) {
 	}
 	if s.Elements() > PartElements {
 		switch c := effective(c, s).(type) {
-		case codebook, plain, half, brain, e3m0, sign:
+		case codebook, plain, half, brain, e3m0, sign, nothing:
 			return PartElements, nil
+		case RandomK:
+			if c.parted() {
+				return PartElements, nil
+			}
 		case TopK:
 			if PartElements%c.Chunk == 0 {
 				return PartElements, nil

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/compute/kernel"
 	"github.com/starling-network/starling/compute/tensor"
 )
 
@@ -226,6 +228,45 @@ func TestNamesOfTopK(t *testing.T) {
 		"topk/64/64", "topk/ 64/2", "topk/64/2 ", "topk/99999999999999999999/2", "dct/32/16"} {
 		if c, ok := ByName(name); ok {
 			t.Errorf("%q is %v", name, c)
+		}
+	}
+}
+
+func TestRandomNames(t *testing.T) {
+	c := RandomK{Every: 32, Bits: 16, Seed: 1<<64 - 1, Stream: 4, Round: 9}
+	if got, ok := ByName(RandomName(c)); !ok || got != c {
+		t.Errorf("%q is %v, %v", RandomName(c), got, ok)
+	}
+	for _, bad := range []string{"random", "random/32/16/1/2", "random/0/16/1/2/3", "random/32/12/1/2/3", "random/032/16/1/2/3", "random/32/16/1/2/3/", "random/-2/16/1/2/3", "random/32/16/1/2/4294967296"} {
+		if Known(bad) {
+			t.Errorf("%q is the name of a codec", bad)
+		}
+	}
+}
+
+// What is not sent has no bytes, comes back as zeros, and is shown to be that by nothing.
+func TestNothing(t *testing.T) {
+	x := tensor.New(tensor.Make(tensor.Float32, PartElements+5))
+	kernel.NormalTo(x.F32(), 1, 2)
+	m, err := MakingOf(Nothing, x.Shape)
+	if err != nil {
+		t.Fatal(err)
+	}
+	payload, err := Encode(Nothing, x)
+	if err != nil || len(payload) != 0 || len(made(t, m, x)) != 0 {
+		t.Fatalf("%d bytes (%v)", len(payload), err)
+	}
+	shown, err := ExcerptOf(Nothing, x.Shape, 0, PartElements, payload, PayloadTree(payload))
+	if err != nil {
+		t.Fatal(err)
+	}
+	root, part, err := RestoreLeaves(Nothing, x.Shape, 0, PartElements, shown)
+	if err != nil || root != PayloadTree(nil).Root() || slices.ContainsFunc(part.F32(), func(v float32) bool { return v != 0 }) {
+		t.Errorf("%s (%v)", root, err)
+	}
+	for _, bad := range []Excerpt{{Bytes: []byte{0}}, {Cover: []canon.Digest{{}}}} {
+		if _, _, err := RestoreLeaves(Nothing, x.Shape, 0, PartElements, bad); !errors.Is(err, ErrPayload) {
+			t.Errorf("%v: %v", bad, err)
 		}
 	}
 }

@@ -11,7 +11,7 @@ import (
 type Update struct {
 	Round    uint32   `cbor:"1,keyasint"`
 	Unit     uint32   `cbor:"2,keyasint"`
-	Codec    string   `cbor:"3,keyasint"`
+	Codec    string   `cbor:"3,keyasint"` // of the job; what is sent of a parameter in a round may be by another
 	Payloads [][]byte `cbor:"4,keyasint"` // one per parameter, in order
 }
 
@@ -28,23 +28,37 @@ func Pack(name string, round, unit uint32, delta []*tensor.Tensor) (*Update, err
 	return u, nil
 }
 
-// PackWith is Pack with error feedback. from is what the last update of the unit left out, nil for nothing; left is what this
-// one does.
-func PackWith(name string, decay float32, round, unit uint32, delta, from []*tensor.Tensor) (u *Update, left []*tensor.Tensor, err error) {
-	c, err := byName(name)
-	if err != nil {
-		return nil, nil, err
+// Parcel is how the updates of a round are packed.
+type Parcel struct {
+	Name  string   // codec of the job
+	Each  []string // codecs of the parameters, in order; none: that of the job for all
+	Decay float32  // of what was left out of the update before
+}
+
+func (p Parcel) codec(parameter int) string {
+	if len(p.Each) == 0 {
+		return p.Name
 	}
+	return p.Each[parameter]
+}
+
+// Pack compresses a pseudo-gradient with error feedback. from is what the last update of the unit left out, nil for nothing;
+// left is what this one does.
+func (p Parcel) Pack(round, unit uint32, delta, from []*tensor.Tensor) (u *Update, left []*tensor.Tensor, err error) {
 	if from == nil {
 		from = make([]*tensor.Tensor, len(delta))
 	}
-	u = &Update{Round: round, Unit: unit, Codec: name}
+	u = &Update{Round: round, Unit: unit, Codec: p.Name}
 	for i, t := range delta {
-		p, rest, err := Feedback{Codec: c, Decay: decay}.Encode(from[i], t)
+		c, err := byName(p.codec(i))
+		if err != nil {
+			return nil, nil, err
+		}
+		payload, rest, err := Feedback{Codec: c, Decay: p.Decay}.Encode(from[i], t)
 		if err != nil {
 			return nil, nil, fmt.Errorf("parameter %d: %w", i, err)
 		}
-		u.Payloads, left = append(u.Payloads, p), append(left, rest)
+		u.Payloads, left = append(u.Payloads, payload), append(left, rest)
 	}
 	return u, left, nil
 }
@@ -67,9 +81,9 @@ func (u *Update) Root() canon.Digest { return u.Tree().Root() }
 // Expect is what a receiver knows about an update before it reads it.
 type Expect struct {
 	Round, Unit uint32
-	Codec       string
-	Shapes      []tensor.Shape
-	Root        canon.Digest // committed; zero to skip the check
+	Parcel
+	Shapes []tensor.Shape
+	Root   canon.Digest // committed; zero to skip the check
 }
 
 // Unpack reads the bytes of an update and restores the pseudo-gradient. Whatever is not exactly what the specification
@@ -80,7 +94,7 @@ func Unpack(b []byte, want Expect) (*Update, []*tensor.Tensor, error) {
 		return nil, nil, fmt.Errorf("%w: %w", ErrPayload, err)
 	}
 	switch {
-	case u.Round != want.Round || u.Unit != want.Unit || u.Codec != want.Codec:
+	case u.Round != want.Round || u.Unit != want.Unit || u.Codec != want.Name:
 		return nil, nil, fmt.Errorf("%w: it is %s of unit %d of round %d", ErrPayload, u.Codec, u.Unit, u.Round)
 	case len(u.Payloads) != len(want.Shapes):
 		return nil, nil, fmt.Errorf("%w: %d tensors, want %d", ErrPayload, len(u.Payloads), len(want.Shapes))
@@ -89,7 +103,7 @@ func Unpack(b []byte, want Expect) (*Update, []*tensor.Tensor, error) {
 	}
 	delta := make([]*tensor.Tensor, len(u.Payloads))
 	for i, p := range u.Payloads {
-		t, err := Decode(u.Codec, p, want.Shapes[i])
+		t, err := Decode(want.codec(i), p, want.Shapes[i])
 		if err != nil {
 			return nil, nil, fmt.Errorf("parameter %d: %w", i, err)
 		}

@@ -15,7 +15,7 @@ func packed(t testing.TB) (*Update, Expect) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return u, Expect{Round: 3, Unit: 1, Codec: Int8, Shapes: []tensor.Shape{delta[0].Shape, delta[1].Shape}, Root: u.Root()}
+	return u, Expect{Round: 3, Unit: 1, Parcel: Parcel{Name: Int8}, Shapes: []tensor.Shape{delta[0].Shape, delta[1].Shape}, Root: u.Root()}
 }
 
 func TestUnpackRefusesWhatWasNotPromised(t *testing.T) {

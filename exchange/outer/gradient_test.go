@@ -59,7 +59,7 @@ func (s school) train(t *testing.T, spec train.Spec, o model.AdamW) *train.Check
 	for range spec.Rounds {
 		deltas := make([][]*tensor.Tensor, spec.Units)
 		for u := range deltas {
-			r, err := task.Run(c, uint32(u), nil)
+			r, err := task.Run(c, uint32(u), nil, nil)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -2,7 +2,8 @@
 // outer optimizer move the parameters (DiLoCo, Douillard et al. 2023). It is a pure function of the checkpoint and the
 // updates, so every member computes it for itself and all get the same bits.
 //
-// Beside it stand the strategies that exchange something else, at other times or with other partners, as state machines
+// What of a parameter is exchanged in a round, and what moves it, is its Turn: all of it in most jobs, and a part where units train
+// replicas. Beside it stand the strategies that exchange something else, at other times or with other partners, as state machines
 // of a few lines each: fragments and delays (Schedule, Fragment), every step (DeMo, Sparta), on arrival
 // (DelayedNesterov), in pairs (Gossip). Whoever runs one holds its state and passes it in. The package moves no bytes,
 // and knows no clock: a step is counted, not timed.
@@ -12,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/exchange/aggregate"
@@ -75,28 +77,55 @@ func Genesis(x train.Exchange, names []string, params map[string]*tensor.Tensor)
 	return train.Genesis(names, params, o.State())
 }
 
-// Commit turns a finished unit into its update, and into what it hands on to the same unit of the next round: what error
-// feedback left out, nil for nothing. from is what was handed on to this one. An update that cannot be made, because what was
-// left out before makes it infinite, is an error that wraps codec.ErrPayload.
-func Commit(s *train.Spec, round, unit uint32, r *train.Result, from []*tensor.Tensor) (u *codec.Update, on []*tensor.Tensor, err error) {
-	if x := s.Exchange; x.Feedback > 0 {
-		u, on, err = codec.PackWith(x.Codec, float32(x.Feedback), round, unit, r.Delta, from)
-	} else {
+// Commit turns a finished unit into its update, and into what it hands on to the same unit of the next round: what the update
+// leaves out, nil for nothing. names are those of the parameters, and from is what was handed on to this unit. An update that
+// cannot be made, because what was left out before makes it infinite, is an error that wraps codec.ErrPayload.
+func Commit(s *train.Spec, names []string, round, unit uint32, r *train.Result, from []*tensor.Tensor) (u *codec.Update, on []*tensor.Tensor, err error) {
+	x := s.Exchange
+	if x.Feedback == 0 && !x.Replicas() {
 		u, err = codec.Pack(x.Codec, round, unit, r.Delta)
+		return u, nil, err
 	}
+	if x.Replicas() { // the unit began with it
+		from = nil
+	}
+	p, err := parcel(s, names, round)
+	if err != nil {
+		return nil, nil, err
+	}
+	u, on, err = p.Pack(round, unit, r.Delta, from)
 	if !s.Carries(round) {
 		on = nil
 	}
 	return u, on, err
 }
 
-// Expect is what the update of a unit of the round after base must look like.
-func Expect(s *train.Spec, base *train.Checkpoint, unit uint32) codec.Expect {
+// parcel is how the updates of a round are packed.
+func parcel(s *train.Spec, names []string, round uint32) (codec.Parcel, error) {
+	p := codec.Parcel{Name: s.Exchange.Codec, Decay: float32(s.Exchange.Feedback)}
+	if !s.Exchange.Replicas() {
+		return p, nil
+	}
+	turns, err := Turns(s, names, round)
+	for _, t := range turns {
+		p.Each = append(p.Each, t.Codec)
+	}
+	return p, err
+}
+
+// Unpack restores the pseudo-gradient of a unit of the round after base from its update, which must have the given root; zero
+// skips that. Errors about the bytes wrap codec.ErrPayload.
+func Unpack(s *train.Spec, base *train.Checkpoint, unit uint32, root canon.Digest, b []byte) ([]*tensor.Tensor, error) {
 	shapes := make([]tensor.Shape, len(base.Params))
 	for i, p := range base.Params {
 		shapes[i] = p.Shape
 	}
-	return codec.Expect{Round: base.Round, Unit: unit, Codec: s.Exchange.Codec, Shapes: shapes}
+	p, err := parcel(s, base.Names, base.Round)
+	if err != nil {
+		return nil, err
+	}
+	_, delta, err := codec.Unpack(b, codec.Expect{Round: base.Round, Unit: unit, Parcel: p, Shapes: shapes, Root: root})
+	return delta, err
 }
 
 // Combine returns what the rule of a specification makes of the updates of a round: one tensor for each parameter, which the
@@ -138,10 +167,15 @@ func Advance(s *train.Spec, base *train.Checkpoint, deltas [][]*tensor.Tensor) (
 	if len(base.Outer) != optimizer.State() {
 		return nil, fmt.Errorf("%w: the checkpoint has %d tensors of state for a parameter, and %s %d", ErrRound, len(base.Outer), s.Exchange.Outer, optimizer.State())
 	}
-	step := func(tensor.Shape) Optimizer { return optimizer }
+	turns, err := Turns(s, base.Names, base.Round)
+	if err != nil {
+		return nil, err
+	}
 	if s.Exchange.Gradients {
 		g := begin(s, base.Round, combined)
-		step = func(shape tensor.Shape) Optimizer { return g.of(optimizer, shape) }
+		for i := range turns {
+			turns[i].Moves = g.of(optimizer, base.Params[i].Shape)
+		}
 	}
 	next := &train.Checkpoint{Round: base.Round + 1, Names: base.Names, Outer: make([][]*tensor.Tensor, len(base.Outer))}
 	for i, p := range base.Params {
@@ -153,7 +187,9 @@ func Advance(s *train.Spec, base *train.Checkpoint, deltas [][]*tensor.Tensor) (
 			u := list[i].Clone()
 			next.Outer[k], state[k] = append(next.Outer[k], u), u.F32()
 		}
-		step(p.Shape).Step(q.F32(), combined[i].F32(), state)
+		if turns[i].Moves != nil {
+			turns[i].Moves.Step(q.F32(), combined[i].F32(), state)
+		}
 		next.Params = append(next.Params, q)
 	}
 	return next, nil

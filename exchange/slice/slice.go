@@ -43,6 +43,8 @@ func Check(x train.Exchange) error {
 	switch {
 	case !aggregate.ByCoordinate(x.Rule):
 		return fmt.Errorf("%w: rule %s", ErrRule, x.Rule)
+	case x.Replicas(): // what is exchanged is not the same in every round
+		return fmt.Errorf("%w: replicas exchange other parts of the parameters in every round", ErrRule)
 	case x.Gradients: // their norm is clipped, and matrices decay
 		return fmt.Errorf("%w: outer optimizer %s", ErrRule, x.Outer)
 	}

@@ -13,7 +13,6 @@ import (
 	"github.com/starling-network/starling/compute/program"
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
-	"github.com/starling-network/starling/exchange/codec"
 	"github.com/starling-network/starling/exchange/outer"
 	"github.com/starling-network/starling/role/engine"
 )
@@ -99,14 +98,14 @@ func (s *school) train(ctx context.Context, l lesson) (loss float64, sent int64,
 			if int(u) >= l.units-l.flipped {
 				t = &other
 			}
-			result, err := t.Run(base, u, nil)
+			result, err := t.Run(base, u, from[u], nil)
 			var diverged *train.DivergedError
 			if errors.As(err, &diverged) {
 				return math.Inf(1), sent, nil
 			} else if err != nil {
 				return 0, 0, err
 			}
-			update, on, err := outer.Commit(task.Spec, round, u, result, from[u])
+			update, on, err := outer.Commit(task.Spec, base.Names, round, u, result, from[u])
 			if err != nil {
 				return 0, 0, err
 			}
@@ -115,7 +114,7 @@ func (s *school) train(ctx context.Context, l lesson) (loss float64, sent int64,
 			if u == 0 {
 				sent += int64(len(b))
 			}
-			if _, deltas[u], err = codec.Unpack(b, outer.Expect(task.Spec, base, u)); err != nil {
+			if deltas[u], err = outer.Unpack(task.Spec, base, u, update.Root(), b); err != nil {
 				return 0, 0, err
 			}
 		}

@@ -116,7 +116,7 @@ func parity(t testing.TB, o Options, task *train.Task, base *train.Checkpoint) (
 	if unless(t, err); err != nil {
 		t.Fatal(err)
 	}
-	want, err := task.Run(base, 1, nil)
+	want, err := task.Run(base, 1, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

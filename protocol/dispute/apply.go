@@ -181,7 +181,7 @@ func (g Game) pickNode(height int64, i uint32, r Referee) (Game, error) {
 		low, high := d.under()
 		return g.moved(height, Challenger, ShowNodes, "the first difference is in %s %d to %d", g.thing(), low, high), nil
 	}
-	n := r.Parts(g.kind(), d.Node)
+	n := r.Parts(g.claim(g.kind(), d.Node))
 	if n <= 1 {
 		return g, fmt.Errorf("%w: %s %d is made in one part, which must be brought to the referee", ErrMove, g.thing(), d.Node)
 	}
@@ -212,7 +212,7 @@ func (g Game) nodeLeaf(height int64, l Leaf, r Referee) (Game, error) {
 		return g, err
 	case d.level() != 0:
 		return g, fmt.Errorf("%w: node %d on level %d is no leaf", ErrMove, d.Node, d.level())
-	case r.Parts(g.kind(), d.Node) > 1:
+	case r.Parts(g.claim(g.kind(), d.Node)) > 1:
 		return g, fmt.Errorf("%w: %s %d is made in several parts, one of which must be picked", ErrMove, g.thing(), d.Node)
 	}
 	g.Tree = d
@@ -245,15 +245,13 @@ func (g Game) question() Claim {
 func (g Game) claim(k Kind, index uint32) Claim {
 	c := Claim{
 		Kind: k, Round: g.Config.Round, Unit: g.Config.Unit, Base: g.Config.Base,
-		Step: uint32(g.Steps.From), Prior: g.Steps.Prior, After: g.Steps.After, Index: index,
+		Step: uint32(g.Steps.From), Prior: g.Steps.Prior, After: g.Steps.After, Index: index, From: g.Config.From,
 	}
 	switch k {
 	case Tile, Binding:
 		c.Trace = g.Tree.root()
-	case Update:
-		c.From = g.Config.From
 	case Carry:
-		c.From, c.Update = g.Config.From, g.Config.Update
+		c.Update = g.Config.Update
 	}
 	return c
 }

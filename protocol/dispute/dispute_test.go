@@ -61,10 +61,11 @@ func (f fake) Steps(after []uint64) (out []canon.Digest, err error) {
 }
 
 func (f fake) output(step uint32, op int) canon.Digest {
-	return f.made(Claim{Kind: Tile, Step: step, Index: uint32(op)}, f.Parts(Tile, uint32(op)))
+	return f.made(Claim{Kind: Tile, Step: step, Index: uint32(op)}, f.Parts(Claim{Kind: Tile, Index: uint32(op)}))
 }
 
-func (f fake) Parts(_ Kind, index uint32) uint64 {
+func (f fake) Parts(c Claim) uint64 {
+	index := c.Index
 	if index == 0 {
 		return 1
 	}
@@ -93,7 +94,7 @@ func (f fake) Partial(c Claim, after []uint64) (out []canon.Digest, err error) {
 }
 
 func (f fake) payload(p int) canon.Digest {
-	return f.made(Claim{Kind: Update, Index: uint32(p)}, f.Parts(Update, uint32(p)))
+	return f.made(Claim{Kind: Update, Index: uint32(p)}, f.Parts(Claim{Kind: Update, Index: uint32(p)}))
 }
 
 func (f fake) Trace(step uint32) (*canon.Tree, error) {
@@ -257,7 +258,7 @@ func lies(honest fake) []fake {
 		add(func(f *fake) { f.lie, f.bind = step, true })
 		for op := range honest.operators {
 			for _, part := range places(op) {
-				if int(honest.Parts(Tile, uint32(op))) > part {
+				if int(honest.Parts(Claim{Kind: Tile, Index: uint32(op)})) > part {
 					add(func(f *fake) { f.lie, f.op, f.part = step, op, part })
 				}
 			}
@@ -265,7 +266,7 @@ func lies(honest fake) []fake {
 	}
 	for p := range honest.parameters {
 		for _, part := range places(p) {
-			if int(honest.Parts(Update, uint32(p))) > part {
+			if int(honest.Parts(Claim{Kind: Update, Index: uint32(p)})) > part {
 				add(func(f *fake) { f.update, f.part = p, part })
 			}
 		}

@@ -7,7 +7,7 @@ type Kind string
 
 // The kinds of last questions. The asserter is right if what is claimed is what follows from what is agreed.
 const (
-	Start   Kind = "start"   // the state After follows from the checkpoint Base
+	Start   Kind = "start"   // the state After follows from the checkpoint Base, and from the state From that was handed on
 	Tile    Kind = "tile"    // part Part of a tile of operator Index follows from the operators before it in Trace and from the state Prior
 	Binding Kind = "binding" // the state After follows from the outputs of all operators, Trace
 	Carry   Kind = "carry"   // part Part of the state that parameter Index hands on follows from the same, the state From, and what is sent of it, Update
@@ -26,7 +26,7 @@ type Claim struct {
 	Index       uint32       // of the operator or the parameter
 	Part        uint64       // of the output or the payload
 	Before      canon.Digest // what both agree is there before the part; zero before the first
-	From        canon.Digest // root of what the unit starts from beside Base; zero: nothing: Update, Carry
+	From        canon.Digest // root of what the unit starts from beside Base; zero: nothing
 	Update      canon.Digest // root of the update, which both agree on: Carry
 	Output      canon.Digest // what the asserter claims is there after it; after the last part the output's or the payload's root
 }
@@ -40,9 +40,9 @@ type Ruling struct {
 // Referee answers the last question from the payload that the challenger brought. It must be deterministic. An error says
 // that the payload does not allow an answer, and the challenger loses.
 type Referee interface {
-	// Parts is the number of parts in which the output of operator index is made, for Tile, or the payload of parameter
-	// index, for Update, or what it hands on, for Carry.
-	Parts(k Kind, index uint32) uint64
+	// Parts is the number of parts in which the output of the operator of a claim is made, for Tile, or the payload of its
+	// parameter, for Update, or what that hands on, for Carry.
+	Parts(c Claim) uint64
 	// Judge answers a question.
 	Judge(c Claim, payload []byte) (Ruling, error)
 }

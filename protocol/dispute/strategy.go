@@ -18,7 +18,7 @@ type Oracle interface {
 	// element of it is not finite, is the zero digest; for Carry, that over the tensors that the unit hands on.
 	Result(k Kind) (*canon.Tree, error)
 	// Parts returns what Referee.Parts does.
-	Parts(k Kind, index uint32) uint64
+	Parts(c Claim) uint64
 	// Partial returns what there is of the output or payload of a claim after each of the given numbers of its parts,
 	// ascending; after all of them, its root. From a part on that cannot be made it is the zero digest.
 	Partial(c Claim, after []uint64) ([]canon.Digest, error)
@@ -63,7 +63,7 @@ func point(update *canon.Tree, mine Oracle, c Claim) (Move, error) {
 		if payload, err := update.Node(0, int(c.Index)); err != nil || !payload.IsZero() {
 			continue
 		}
-		n := mine.Parts(Update, c.Index)
+		n := mine.Parts(c)
 		after := make([]uint64, n)
 		for i := range after {
 			after[i] = uint64(i) + 1
@@ -138,7 +138,7 @@ func (g Game) pressNode(mine Oracle) (Move, error) {
 	if err != nil {
 		return Move{}, err
 	}
-	if last.Level > 0 || mine.Parts(g.kind(), last.First+i) > 1 {
+	if last.Level > 0 || mine.Parts(g.claim(g.kind(), last.First+i)) > 1 {
 		return Move{Pick: &Pick{Index: i}}, nil
 	}
 	if g.Tree, err = g.Tree.pick(i); err != nil {

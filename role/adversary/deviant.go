@@ -47,6 +47,12 @@ func (WrongData) Play(c Cast) Step {
 	return deviant{Honest: c.Honest, spec: func(s *train.Spec) { s.Seed++ }}.play(c)
 }
 
+// StartsAnew is a worker of replicas that begins its units from the checkpoint, and not from where they came to.
+type StartsAnew struct{}
+
+// Play implements Act.
+func (StartsAnew) Play(c Cast) Step { return deviant{Honest: c.Honest, anew: true}.play(c) }
+
 // WrongRate is a worker that trains with another learning rate.
 type WrongRate struct{ Factor float64 }
 
@@ -88,6 +94,7 @@ type deviant struct {
 	Honest
 	spec   func(s *train.Spec)                               // what is trained in place of the job; nil: the job
 	shift  uint32                                            // to the unit that is trained in place of the own
+	anew   bool                                              // begins from the checkpoint, whatever was handed on to the unit
 	tamper func(done uint32, before, after []*tensor.Tensor) // changes the state after so many steps; nil: not
 	poison func(delta []*tensor.Tensor)                      // changes the update; nil: not
 }
@@ -113,7 +120,11 @@ func (d deviant) Train(_ context.Context, name run.Checkpoint, unit uint32) (*en
 	if err != nil {
 		return nil, err
 	}
-	r, err := d.run(base, unit)
+	from, err := d.Origin(name, unit)
+	if err != nil {
+		return nil, err
+	}
+	r, err := d.run(base, unit, from)
 	if err != nil {
 		return nil, err
 	}
@@ -121,8 +132,8 @@ func (d deviant) Train(_ context.Context, name run.Checkpoint, unit uint32) (*en
 }
 
 // run executes the whole unit as train.Task.Run does.
-func (d deviant) run(base *train.Checkpoint, unit uint32) (*train.Result, error) {
-	x := &execution{deviant: d, base: base, unit: unit}
+func (d deviant) run(base *train.Checkpoint, unit uint32, from []*tensor.Tensor) (*train.Result, error) {
+	x := &execution{deviant: d, base: base, unit: unit, from: from}
 	spec := d.Task().Spec
 	r := &train.Result{Losses: make([]float32, spec.Steps)}
 	for done := uint32(0); ; done = min(done+spec.Segment, spec.Steps) {
@@ -157,7 +168,11 @@ func (d deviant) Oracle(name run.Checkpoint, g dispute.Game) (dispute.Oracle, er
 		return nil, err
 	}
 	base, err := d.Base(name)
-	return &execution{Oracle: honest, deviant: d, base: base, name: name, unit: g.Config.Unit}, err
+	if err != nil {
+		return nil, err
+	}
+	from, err := d.Origin(name, g.Config.Unit)
+	return &execution{Oracle: honest, deviant: d, base: base, name: name, unit: g.Config.Unit, from: from}, err
 }
 
 // execution is a deviant's execution of a unit. It answers as the asserter of a dispute. How an output or a payload that it
@@ -168,6 +183,7 @@ type execution struct {
 	base    *train.Checkpoint
 	name    run.Checkpoint // of base
 	unit    uint32
+	from    []*tensor.Tensor // what was handed on to it
 
 	session *train.Session
 	done    uint32
@@ -177,8 +193,12 @@ type execution struct {
 func (x *execution) at(step uint32) (err error) {
 	if x.session == nil || x.done > step {
 		task := x.deviant.task()
+		from := x.from
+		if x.deviant.anew {
+			from = nil
+		}
 		x.done = 0
-		if x.session, err = task.Begin(x.base, (x.unit+x.deviant.shift)%task.Spec.Units); err != nil {
+		if x.session, err = task.Begin(x.base, (x.unit+x.deviant.shift)%task.Spec.Units, from); err != nil {
 			return err
 		}
 	}
@@ -250,7 +270,7 @@ func (x *execution) trace(step uint32) ([]*tensor.Tensor, error) {
 
 // Result implements dispute.Oracle.
 func (x *execution) Result(k dispute.Kind) (*canon.Tree, error) {
-	r, err := x.deviant.run(x.base, x.unit)
+	r, err := x.deviant.run(x.base, x.unit, x.from)
 	if err != nil {
 		return nil, err
 	}
@@ -262,7 +282,7 @@ func resultTree(k dispute.Kind, h Honest, name run.Checkpoint, unit uint32, r *t
 	if err != nil {
 		return nil, err
 	}
-	u, on, err := outer.Commit(h.Task().Spec, name.Round, unit, r, from)
+	u, on, err := outer.Commit(h.Task().Spec, train.Params(h.Task().Step), name.Round, unit, r, from)
 	switch {
 	case err != nil:
 		return nil, err

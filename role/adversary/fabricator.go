@@ -33,7 +33,11 @@ func (f Fabricator) Train(_ context.Context, name run.Checkpoint, unit uint32) (
 	if err != nil {
 		return nil, err
 	}
-	s, err := f.Task().Begin(base, unit)
+	from, err := f.Origin(name, unit)
+	if err != nil {
+		return nil, err
+	}
+	s, err := f.Task().Begin(base, unit, from)
 	if err != nil {
 		return nil, err
 	}

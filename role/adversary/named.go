@@ -23,6 +23,7 @@ var named = map[string]struct {
 	"misattests":     {Misattests{}, "a member that attests to another checkpoint than the updates lead to"},
 	"stamps":         {Stamps{}, "a verifier that passes whatever it is to audit, without a look"},
 	"tampers-state":  {TampersState{}, "a worker that lies about what its units hand on: its updates are led astray a round later"},
+	"starts-anew":    {StartsAnew{}, "a worker of replicas that begins its units from the checkpoint, and not from where they came to; elsewhere it is honest"},
 	"accuses":        {Accuses{Segment: 1, Manner: ToTheLeaf}, "a verifier that disputes right work, to the last move"},
 }
 

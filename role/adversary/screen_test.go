@@ -52,7 +52,7 @@ func TestUselessUpdateIsOdd(t *testing.T) {
 		var units run.Units
 		var updates [][]byte
 		for i := range uint32(4) {
-			r, err := e.Task().Run(base, i, nil)
+			r, err := e.Task().Run(base, i, nil, nil)
 			if err != nil {
 				t.Fatal(err)
 			}

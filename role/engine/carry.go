@@ -52,10 +52,13 @@ func (e *Engine) From(base run.Checkpoint, unit uint32) (run.Carried, error) {
 	return l.Starts(unit), nil
 }
 
-// origin is the root of what an execution of a unit to the end of a segment, or (0) of all of it, depends on beside its
-// checkpoint: what was left out before is added to its update, and to none of its states.
+// Needs reports whether an execution of a unit to the end of a segment, or (0) of all of it, depends on what is handed on to
+// the unit. What error feedback left out is added to its update, and to none of its states.
+func (e *Engine) Needs(segment uint32) bool { return segment == 0 || e.task.Spec.Exchange.Replicas() }
+
+// origin is the root of what such an execution starts from beside its checkpoint.
 func (e *Engine) origin(base run.Checkpoint, unit, segment uint32) (canon.Digest, error) {
-	if segment > 0 {
+	if !e.Needs(segment) {
 		return canon.Digest{}, nil
 	}
 	from, err := e.From(base, unit)

@@ -8,7 +8,6 @@ import (
 	"github.com/starling-network/starling/chain/referee"
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
-	"github.com/starling-network/starling/exchange/codec"
 	"github.com/starling-network/starling/exchange/outer"
 	"github.com/starling-network/starling/exchange/screen"
 	"github.com/starling-network/starling/protocol/audit"
@@ -62,9 +61,15 @@ func (e *Engine) TrainTo(ctx context.Context, name run.Checkpoint, unit, segment
 	if err != nil {
 		return nil, err
 	}
+	var from []*tensor.Tensor
+	if e.task.Spec.Exchange.Replicas() {
+		if from, err = e.Origin(name, unit); err != nil {
+			return nil, err
+		}
+	}
 	e.computing.Lock()
 	defer e.computing.Unlock()
-	r, err := e.task.RunTo(base, unit, segment, func(uint32, float32) error { return ctx.Err() })
+	r, err := e.task.RunTo(base, unit, segment, from, func(uint32, float32) error { return ctx.Err() })
 	if err != nil {
 		return nil, err
 	}
@@ -133,9 +138,7 @@ func (e *Engine) Liken(mine *Work, base run.Checkpoint, unit uint32, c run.Commi
 
 // unpack decodes an update, which must be the one committed to.
 func (e *Engine) unpack(base *train.Checkpoint, unit uint32, c run.Commitment, update []byte) ([]*tensor.Tensor, error) {
-	want := outer.Expect(e.task.Spec, base, unit)
-	want.Root = c.Update
-	_, delta, err := codec.Unpack(update, want)
+	delta, err := outer.Unpack(e.task.Spec, base, unit, c.Update, update)
 	if err != nil {
 		return nil, &BadUpdate{unit, err}
 	}

@@ -112,12 +112,12 @@ func floats(b []byte) []float32 {
 	return t.F32()
 }
 
-// run computes a unit, from its draft if there is one.
-func (e *Engine) run(ctx context.Context, base *train.Checkpoint, unit uint32) (*train.Result, error) {
+// run computes a unit to which from was handed on, from its draft if there is one.
+func (e *Engine) run(ctx context.Context, base *train.Checkpoint, unit uint32, from []*tensor.Tensor) (*train.Result, error) {
 	d := draft{Spec: e.task.Spec.Digest(), Round: base.Round, Unit: unit}
-	var from *train.Progress
+	var done *train.Progress
 	e.drafts.Load(func(r io.Reader) (err error) {
-		from, err = d.read(r, base.Params)
+		done, err = d.read(r, base.Params)
 		return err
 	})
 	observe := func(p train.Progress) error {
@@ -126,9 +126,9 @@ func (e *Engine) run(ctx context.Context, base *train.Checkpoint, unit uint32) (
 		}
 		return ctx.Err()
 	}
-	r, err := e.task.Resume(base, unit, from, observe)
+	r, err := e.task.Resume(base, unit, from, done, observe)
 	if errors.Is(err, train.ErrProgress) { // of the same unit on another checkpoint
-		r, err = e.task.Resume(base, unit, nil, observe)
+		r, err = e.task.Resume(base, unit, from, nil, observe)
 	}
 	if err == nil {
 		e.drafts.Drop()

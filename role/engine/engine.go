@@ -132,12 +132,13 @@ func (e *Engine) Train(ctx context.Context, name run.Checkpoint, unit uint32) (*
 	if err != nil {
 		return nil, err
 	}
-	if _, err := e.Origin(name, unit); err != nil {
+	from, err := e.Origin(name, unit)
+	if err != nil {
 		return nil, err
 	}
 	e.computing.Lock()
 	defer e.computing.Unlock()
-	r, err := e.run(ctx, base, unit)
+	r, err := e.run(ctx, base, unit, from)
 	if err != nil {
 		return nil, err
 	}
@@ -164,7 +165,7 @@ func (e *Engine) NewWork(name run.Checkpoint, unit uint32, r *train.Result) (*Wo
 	if mean := sum / float64(len(r.Losses)) * 1e6; mean-mean == 0 && mean < 1<<62 {
 		w.Commit.Loss = int64(mean)
 	}
-	u, on, err := outer.Commit(e.task.Spec, base.Round, unit, r, from)
+	u, on, err := outer.Commit(e.task.Spec, train.Params(e.task.Step), base.Round, unit, r, from)
 	switch {
 	case errors.Is(err, codec.ErrPayload) && from != nil: // what was left out before is too large
 		return w, nil

@@ -28,7 +28,7 @@ func (x *exclusive) Trace(step uint32) (*canon.Tree, error) {
 }
 
 // Parts implements dispute.Oracle.
-func (x *exclusive) Parts(k dispute.Kind, index uint32) uint64 { return x.oracle.Parts(k, index) }
+func (x *exclusive) Parts(c dispute.Claim) uint64 { return x.oracle.Parts(c) }
 
 // Partial implements dispute.Oracle.
 func (x *exclusive) Partial(c dispute.Claim, after []uint64) ([]canon.Digest, error) {

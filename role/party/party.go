@@ -38,6 +38,7 @@ type Lineage interface {
 	Follow(s run.State)
 	Start(ctx context.Context, base run.Checkpoint, unit uint32, holders []string) error
 	Load(ctx context.Context, c run.Checkpoint, holders []string) error
+	Needs(segment uint32) bool
 	Advance(ctx context.Context, base run.Checkpoint, units run.Units, get func(run.Unit) ([]byte, error)) (engine.Advanced, error)
 	Slicing
 }
@@ -181,7 +182,7 @@ func (p *Party) begin(ctx context.Context, base run.Checkpoint, unit uint32) err
 
 // ready makes sure of what a unit is executed from to the end of a segment, or (0) to its update.
 func (p *Party) ready(ctx context.Context, base run.Checkpoint, unit, segment uint32) error {
-	if segment > 0 {
+	if !p.Lineage.Needs(segment) {
 		return p.load(ctx, base)
 	}
 	return p.begin(ctx, base, unit)

@@ -1,0 +1,102 @@
+package outer
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/starling-network/starling/compute/tensor"
+	"github.com/starling-network/starling/compute/train"
+	"github.com/starling-network/starling/exchange/codec"
+)
+
+// Turn is what becomes of a parameter in a round.
+type Turn struct {
+	Codec string    // of its update
+	Moves Optimizer // what moves it in the checkpoint; nil: it stays as it is
+}
+
+// Turns are those of the parameters with these names in a round, in order. Most jobs exchange everything in every round. One of
+// replicas does so in the last round of a group, where what was left out would be lost. In the others it exchanges random
+// elements of every parameter, which move to their mean as in Sparta, or the whole of one fragment of the layers, as in the
+// Schedule of Streaming DiLoCo without a delay.
+func Turns(s *train.Spec, names []string, round uint32) ([]Turn, error) {
+	turns := make([]Turn, len(names))
+	for i, name := range names {
+		var err error
+		if turns[i], err = TurnOf(s, name, i, round); err != nil {
+			return nil, err
+		}
+	}
+	return turns, nil
+}
+
+// TurnOf is the turn of the parameter of this name and number in a round.
+func TurnOf(s *train.Spec, name string, number int, round uint32) (Turn, error) {
+	optimizer, err := Of(s.Exchange)
+	if err != nil {
+		return Turn{}, err
+	}
+	x := s.Exchange
+	switch {
+	case !s.Carries(round):
+	case x.Pick > 0:
+		pick := codec.RandomK{Every: int(x.Pick), Bits: 16, Seed: s.Seed, Stream: uint64(number), Round: round}
+		return Turn{Codec: codec.RandomName(pick), Moves: Descent{Rate: 1}}, nil
+	case x.Fragments > 0 && fragment(name, x.Fragments) != round%x.Carry%x.Fragments:
+		return Turn{Codec: codec.Nothing}, nil
+	}
+	return Turn{Codec: x.Codec, Moves: optimizer}, nil
+}
+
+// fragment is that of a parameter: its layer is the first number in its name, and neighbours are in different ones. What is in no
+// layer is in the last.
+func fragment(name string, fragments uint32) uint32 {
+	at := strings.IndexFunc(name, isDigit)
+	if at < 0 {
+		return fragments - 1
+	}
+	var layer uint64
+	for _, c := range name[at:] {
+		if !isDigit(c) {
+			break
+		}
+		layer = layer*10%uint64(fragments) + uint64(c-'0')
+	}
+	return uint32(layer % uint64(fragments))
+}
+
+func isDigit(c rune) bool { return c >= '0' && c <= '9' }
+
+// Sent is how many bytes the payloads of a unit have in all rounds of a group.
+func Sent(s *train.Spec, names []string, shapes []tensor.Shape) (bytes int64, err error) {
+	for round := range max(1, s.Exchange.Carry) {
+		for i, name := range names {
+			turn, err := TurnOf(s, name, i, round)
+			if err != nil {
+				return 0, err
+			}
+			c, ok := codec.ByName(turn.Codec)
+			if !ok {
+				return 0, fmt.Errorf("outer: codec %q is not known", turn.Codec)
+			}
+			bytes += int64(codec.Size(c, shapes[i]))
+		}
+	}
+	return bytes, nil
+}
+
+// Exchanged reports, as an error, the first fragment that no parameter with one of these names belongs to.
+func Exchanged(x train.Exchange, names []string) error {
+	has := make([]bool, x.Fragments)
+	for _, n := range names {
+		if x.Fragments > 0 {
+			has[fragment(n, x.Fragments)] = true
+		}
+	}
+	for f, ok := range has {
+		if !ok {
+			return fmt.Errorf("outer: of %d fragments of the layers, number %d has no parameter", x.Fragments, f+1)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,164 @@
+package outer
+
+import (
+	"math"
+	"testing"
+
+	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/compute/kernel"
+	"github.com/starling-network/starling/compute/tensor"
+	"github.com/starling-network/starling/compute/train"
+	"github.com/starling-network/starling/exchange/aggregate"
+	"github.com/starling-network/starling/exchange/codec"
+)
+
+// herd is a job of replicas that are trained by dice.
+type herd struct {
+	t        *testing.T
+	spec     *train.Spec
+	base     *train.Checkpoint
+	from     [][]*tensor.Tensor
+	replicas [][]*tensor.Tensor // where each has come to
+	sent     int                // bytes of the payloads of unit 0
+}
+
+func newHerd(t *testing.T, x train.Exchange) *herd {
+	h := &herd{t: t, spec: &train.Spec{Seed: 3, Rounds: 100, Units: 3, Exchange: x}}
+	h.base = &train.Checkpoint{Names: []string{"h.0.w", "h.1.w", "wte"}}
+	for i, n := range []int{500, 70, 900} {
+		p := tensor.New(tensor.Make(tensor.Float32, n))
+		kernel.NormalTo(p.F32(), 1, uint64(i))
+		h.base.Params = append(h.base.Params, p)
+	}
+	o, err := Of(x)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.base.Outer = train.Zeros(h.base.Params, o.State())
+	h.from = make([][]*tensor.Tensor, h.spec.Units)
+	return h
+}
+
+// round trains and exchanges, and returns the checkpoint that it began with.
+func (h *herd) round() *train.Checkpoint {
+	h.t.Helper()
+	before, deltas := h.base, make([][]*tensor.Tensor, h.spec.Units)
+	h.replicas = nil
+	for u := range deltas {
+		r, ends := new(train.Result), []*tensor.Tensor(nil)
+		for i, p := range before.Params {
+			end := p.Clone()
+			if h.from[u] != nil {
+				end = train.Difference(p, h.from[u][i])
+			}
+			walk := make([]float32, len(end.F32()))
+			kernel.NormalTo(walk, uint64(before.Round)*10+uint64(u), uint64(i))
+			for k, x := range walk {
+				end.F32()[k] += 0.1 * x
+			}
+			r.Delta, ends = append(r.Delta, train.Difference(p, end)), append(ends, end)
+		}
+		h.replicas = append(h.replicas, ends)
+		update, on, err := Commit(h.spec, before.Names, before.Round, uint32(u), r, h.from[u])
+		if err != nil {
+			h.t.Fatal(err)
+		}
+		if u == 0 {
+			h.sent = 0
+			for _, p := range update.Payloads {
+				h.sent += len(p)
+			}
+		}
+		if deltas[u], err = Unpack(h.spec, before, uint32(u), update.Root(), update.Encode()); err != nil {
+			h.t.Fatal(err)
+		}
+		h.from[u] = on
+	}
+	var err error
+	if h.base, err = Advance(h.spec, before, deltas); err != nil {
+		h.t.Fatal(err)
+	}
+	return before
+}
+
+// at is where element k of a parameter of a replica begins the next round.
+func (h *herd) at(u, i, k int) float64 {
+	x := h.base.Params[i].F32()[k]
+	if h.from[u] != nil {
+		x -= h.from[u][i].F32()[k]
+	}
+	return float64(x)
+}
+
+func within(a, b, by float64) bool { return math.Abs(a-b) <= by }
+
+// In rounds of random elements these move to the mean of the replicas, in the checkpoint and in every replica; of the others the
+// checkpoint keeps what it has, and every replica what it has come to. The last round of a group exchanges all.
+func TestRoundsOfRandomElements(t *testing.T) {
+	for _, rule := range []string{Nesterov, SGD} {
+		h := newHerd(t, train.Exchange{Codec: codec.Float32, Rule: aggregate.Mean, Outer: rule, Rate: 1, Momentum: 0.9, Pick: 8, Carry: 4})
+		for round := range uint32(8) {
+			before := h.round()
+			whole := round%4 == 3
+			moved := 0
+			for i, p := range before.Params {
+				for k, x := range p.F32() {
+					mean := 0.
+					for u := range h.replicas {
+						mean += float64(h.replicas[u][i].F32()[k]) / 3
+					}
+					if x != h.base.Params[i].F32()[k] {
+						moved++
+					}
+					for u := range h.replicas {
+						switch got := h.at(u, i, k); {
+						case rule == Nesterov && whole:
+						case x == h.base.Params[i].F32()[k] && !whole:
+							if !within(got, float64(h.replicas[u][i].F32()[k]), 1e-6) {
+								t.Fatalf("round %d: replica %d goes on from %v, it came to %v", round, u, got, h.replicas[u][i].F32()[k])
+							}
+						case !within(got, mean, 0.01): // of values in bfloat16
+							t.Fatalf("round %d: replica %d goes on from %v, the mean is %v", round, u, got, mean)
+						}
+					}
+				}
+			}
+			if n := 500 + 70 + 900; whole && (moved < n-2 || h.from[0] != nil || h.sent != 4*n) || !whole && (moved > n/8+3 || moved < n/8-3 || h.sent > 2*(n/8+3)) {
+				t.Errorf("%s: in round %d %d elements moved, with %d bytes", rule, round, moved, h.sent)
+			}
+			for _, u := range h.base.Outer {
+				if still := u[0].Root() == before.Outer[0][0].Root(); still == whole {
+					t.Errorf("in round %d the momentum stays: %v", round, still)
+				}
+			}
+		}
+	}
+}
+
+// In rounds of fragments one of them is exchanged, and moves with its state; the replicas drift apart in the others.
+func TestRoundsOfFragments(t *testing.T) {
+	h := newHerd(t, train.Exchange{Codec: codec.E3M0, Rule: aggregate.Mean, Outer: Nesterov, Rate: 0.7, Momentum: 0.9, Fragments: 2, Carry: 5})
+	for round := range uint32(10) {
+		before := h.round()
+		for i, fragment := range []uint32{0, 1, 1} { // what is in no layer is in the last
+			turn := round%5 == 4 || round%5%2 == fragment
+			roots := func(c *train.Checkpoint) [2]canon.Digest {
+				return [2]canon.Digest{c.Params[i].Root(), c.Outer[0][i].Root()}
+			}
+			was, is := roots(before), roots(h.base)
+			if moved := was[0] != is[0] && was[1] != is[1]; moved != turn || !moved && was != is {
+				t.Errorf("round %d: parameter %d moved: %v", round, i, moved)
+			}
+			if !turn && !within(h.at(1, i, 7), float64(h.replicas[1][i].F32()[7]), 1e-6) {
+				t.Errorf("round %d: parameter %d of a replica goes on from %v, it came to %v", round, i, h.at(1, i, 7), h.replicas[1][i].F32()[7])
+			}
+		}
+	}
+	if err := Exchanged(h.spec.Exchange, h.base.Names); err != nil {
+		t.Error(err)
+	}
+	h.spec.Exchange.Fragments = 4
+	if Exchanged(h.spec.Exchange, h.base.Names) == nil {
+		t.Error("the third of four fragments has parameters")
+	}
+}
