@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -60,6 +61,7 @@ func testIPFS(t *testing.T, out string) {
 	}
 	dir := filepath.Join(t.TempDir(), last.Checkpoint)
 	ipfsGet(t, node.Addrs()[0], id, dir)
+	t.Run("Helia", func(t *testing.T) { testHelia(t, node.Addrs()[0], last.Checkpoint, dir) })
 
 	want, err := engine.LoadCheckpoint(t.Context(), last.checkpoint(), store.Get)
 	if err != nil {
@@ -89,6 +91,31 @@ func testIPFS(t *testing.T, out string) {
 			if got := tensors[train.Outer(k)+name]; got == nil || !bytes.Equal(got.Bytes(), list[i].Bytes()) {
 				t.Errorf("outer state %d of %s: %v", k, name, got)
 			}
+		}
+	}
+}
+
+// testHelia gets a folder with a client of another make, in JavaScript, and compares it with one that holds the same.
+func testHelia(t *testing.T, from, cid, want string) {
+	client := filepath.Join("..", "web", "clients", "ipfs")
+	if _, err := os.Stat(filepath.Join(client, "node_modules")); err != nil {
+		t.Skip("Helia is not installed: npm install --ignore-scripts in web/clients/ipfs, and Node 24")
+	}
+	got := filepath.Join(t.TempDir(), cid)
+	get := exec.CommandContext(t.Context(), "node", "get.mjs", from, cid, got)
+	get.Dir = client
+	if said, err := get.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, said)
+	}
+	entries, err := os.ReadDir(want)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		a, err := os.ReadFile(filepath.Join(want, e.Name()))
+		b, other := os.ReadFile(filepath.Join(got, e.Name()))
+		if err != nil || other != nil || !bytes.Equal(a, b) {
+			t.Errorf("%s: %d bytes of %d, %v, %v", e.Name(), len(b), len(a), err, other)
 		}
 	}
 }
