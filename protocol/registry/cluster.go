@@ -2,6 +2,8 @@ package registry
 
 import (
 	"cmp"
+	"math"
+	"math/bits"
 	"slices"
 )
 
@@ -9,7 +11,8 @@ import (
 type Node struct {
 	ID      string
 	Class   Class
-	Region  string
+	Region  string // none: unknown
+	Upload  uint64 // kbit/s; 0: unknown
 	Cluster string // in which it is; none: in none
 }
 
@@ -20,9 +23,10 @@ type Pair struct{ A, B string }
 func PairOf(a, b string) Pair { return Pair{min(a, b), max(a, b)} }
 
 // Clusters groups participants by what was measured between them, and returns the cluster of each: the least account in it.
-// Two clusters are joined, the closest two first, as long as any two in them are of one class and at most
-// Params.ClusterRTT apart, and they are no more than Params.ClusterSize. Two between which nothing was measured are not close. Who
-// is in one cluster already counts as closer by Params.StickyPPM, so that noise moves nobody. Ties go to the lesser account.
+// Two clusters are joined, the closest two first, as long as any two in them are of one class, in one region if both say where,
+// have uploads of which one is at most Params.ClusterUpload times the other if both are known, are at most Params.ClusterRTT apart,
+// and they are no more than Params.ClusterSize. Two between which nothing was measured are not close. Who is in one cluster already
+// counts as closer, and its uploads as more alike, by Params.StickyPPM, so that noise moves nobody. Ties go to the lesser account.
 //
 // It is agglomerative clustering with complete linkage, which has no choice to make. Time is quadratic in the number of measured pairs
 // at worst, with a small constant.
@@ -73,14 +77,34 @@ const apart = 1 << 62
 
 // distance of two nodes in millionths of a millisecond, or apart.
 func (g *grouping) distance(a, b Node) uint64 {
-	ms := uint64(g.rtt[PairOf(a.ID, b.ID)])
-	if ms == 0 || a.Class != b.Class {
+	ms, counts := uint64(g.rtt[PairOf(a.ID, b.ID)]), uint64(million)
+	if a.Cluster != "" && a.Cluster == b.Cluster {
+		counts -= uint64(g.params.StickyPPM)
+	}
+	if ms == 0 || a.Class != b.Class || a.Region != b.Region && a.Region != "" && b.Region != "" || !g.alike(a.Upload, b.Upload, counts) {
 		return apart
 	}
-	if a.Cluster != "" && a.Cluster == b.Cluster {
-		return ms * uint64(million-g.params.StickyPPM)
+	return ms * counts
+}
+
+// alike reports whether two uploads are, the larger counted as so many millionths of it.
+func (g *grouping) alike(a, b, counts uint64) bool {
+	small, large := min(a, b), max(a, b)
+	if small == 0 || g.params.ClusterUpload == 0 {
+		return true
 	}
-	return ms * million
+	high, low := bits.Mul64(large, counts)
+	wide, most := bits.Mul64(multiply(small, uint64(g.params.ClusterUpload)), million)
+	return high < wide || high == wide && low <= most
+}
+
+// multiply saturates far beyond what a line carries.
+func multiply(a, b uint64) uint64 {
+	high, low := bits.Mul64(a, b)
+	if high > 0 {
+		return math.MaxUint64
+	}
+	return low
 }
 
 // join joins the closest groups while there are any. Only what gets closer than the limit is ever looked at again.

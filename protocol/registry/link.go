@@ -99,6 +99,19 @@ func Speeds(links []Measured) map[string][]Speed {
 	return speeds
 }
 
+// Bandwidth is what a participant gives in kbit/s, as far as that is known: what it promised, or what those who measured it in an epoch
+// got together if that is less. They fetch from it at the same time.
+func (p Participant) Bandwidth(speeds []Speed) uint64 {
+	var all uint64
+	for _, s := range speeds {
+		all += s.Rate
+	}
+	if all == 0 || p.Hardware.Upload > 0 && p.Hardware.Upload < all {
+		return p.Hardware.Upload
+	}
+	return all
+}
+
 // Throttled reports whether what the peers of a participant measured in an epoch shows that it gives less than half of the
 // upload that it promised. They fetch from it at the same time, so each may expect its part of that half, and whoever got
 // less from it, and not from others, finds it slow: who got no more from anybody cannot tell whose line is slow. More than

@@ -354,6 +354,36 @@ func TestClusters(t *testing.T) {
 	}
 }
 
+// Who is close and of one class is of one cluster only in one region and with lines that are alike.
+func TestClustersOfLikeLines(t *testing.T) {
+	params := Params{ClusterRTT: 30, ClusterSize: 9, StickyPPM: 200_000, ClusterUpload: 4}
+	for name, c := range map[string]struct {
+		a, b Node
+		one  bool
+	}{
+		"nothing known":                  {Node{}, Node{}, true},
+		"one region":                     {Node{Region: "eu"}, Node{Region: "eu"}, true},
+		"two regions":                    {Node{Region: "eu"}, Node{Region: "us"}, false},
+		"one says nothing of its region": {Node{Region: "eu"}, Node{}, true},
+		"lines alike":                    {Node{Upload: 100}, Node{Upload: 400}, true},
+		"lines not alike":                {Node{Upload: 100}, Node{Upload: 401}, false},
+		"one line unknown":               {Node{Upload: 100}, Node{}, true},
+		"not alike, in one already":      {Node{Upload: 100, Cluster: "a"}, Node{Upload: 500, Cluster: "a"}, true},
+		"not alike at all":               {Node{Upload: 100, Cluster: "a"}, Node{Upload: 501, Cluster: "a"}, false},
+		"lines beyond all measure":       {Node{Upload: 1 << 60}, Node{Upload: 1 << 63}, false},
+	} {
+		c.a.ID, c.b.ID = "a", "b"
+		found := Clusters([]Node{c.a, c.b}, map[Pair]uint32{PairOf("a", "b"): 5}, params)
+		if (found["a"] == found["b"]) != c.one {
+			t.Errorf("%s: %v", name, found)
+		}
+	}
+	p := Participant{Hardware: Hardware{Upload: 1000}}
+	if p.Bandwidth(nil) != 1000 || p.Bandwidth([]Speed{{Rate: 300}, {Rate: 200}}) != 500 || p.Bandwidth([]Speed{{Rate: 3000}}) != 1000 || (Participant{}).Bandwidth([]Speed{{Rate: 7}}) != 7 {
+		t.Error("what a participant gives")
+	}
+}
+
 // Any two of a cluster are close, whatever was measured.
 func FuzzClusters(f *testing.F) {
 	f.Add([]byte{1, 5, 9, 30, 31, 200, 7, 7, 7, 7})

@@ -29,6 +29,8 @@ type Params struct {
 	StickyPPM     uint32 `cbor:"15,keyasint"` // by how much closer who is in one cluster already counts
 
 	UnstakeBlocks int64 `cbor:"16,keyasint"` // for which a stake that leaves still answers for what was done
+
+	ClusterUpload uint32 `cbor:"17,keyasint"` // times the upload of any of a cluster that another's may be, at most; 0: any
 }
 
 const gib = 1 << 10 // MiB
@@ -51,7 +53,7 @@ func DefaultParams() Params {
 		},
 		EpochBlocks: 3600, BeatBlocks: 15, DowntimePPM: 10_000, BandwidthPPM: 5_000, Witnesses: 3,
 		MeasureBlocks: 120, ClusterRTT: 30, ClusterSize: 64, StickyPPM: 200_000,
-		UnstakeBlocks: 20_000,
+		UnstakeBlocks: 20_000, ClusterUpload: 4,
 	}
 }
 

@@ -11,11 +11,13 @@ import (
 	"github.com/starling-network/starling/protocol/run"
 )
 
-// fill gives the free places of the runs that go on to who is back and to the open offers, the name of the job giving the
-// order.
+// fill gives the free places of the runs that go on to who is back and to the open offers, as market.Queue serves them.
 func (k *Keeper) fill(ctx context.Context, book *lazy) error {
 	jobs, err := k.runs.Running(ctx)
 	if err != nil {
+		return err
+	}
+	if jobs, err = k.queue(ctx, jobs, book.beacon); err != nil {
 		return err
 	}
 	for _, id := range jobs {

@@ -17,8 +17,8 @@ import (
 	"github.com/starling-network/starling/protocol/run"
 )
 
-// EndBlock tries every open order, the name of the job giving the order, and closes those that expired. Then it fills the
-// places that are free in runs.
+// EndBlock tries every open order, as market.Queue serves them, and closes those that expired. Then it fills the places that are
+// free in runs.
 func (k *Keeper) EndBlock(ctx context.Context) error {
 	now := sdk.UnwrapSDKContext(ctx)
 	beacon, err := k.beacon.At(ctx, now.BlockHeight())
@@ -29,6 +29,9 @@ func (k *Keeper) EndBlock(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if jobs, err = k.queue(ctx, jobs, beacon); err != nil {
+		return err
+	}
 	book := &lazy{keeper: k, beacon: beacon}
 	for _, id := range jobs {
 		err := adapter.Isolate(ctx, func(ctx context.Context) error { return k.try(ctx, id, now.BlockHeight(), book) })
@@ -37,6 +40,26 @@ func (k *Keeper) EndBlock(ctx context.Context) error {
 		}
 	}
 	return k.fill(ctx, book)
+}
+
+// queue puts jobs in the order in which they are served.
+func (k *Keeper) queue(ctx context.Context, jobs []string, beacon canon.Digest) ([]string, error) {
+	if len(jobs) < 2 {
+		return jobs, nil
+	}
+	var orders []market.Order
+	for _, id := range jobs {
+		o, err := k.Ordered(ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		orders = append(orders, o)
+	}
+	jobs = nil
+	for _, o := range market.Queue(orders, beacon) {
+		jobs = append(jobs, o.ID)
+	}
+	return jobs, nil
 }
 
 // lazy is the book of a block, which is made when somebody looks into it.

@@ -166,7 +166,7 @@ func group(efforts []reward.Effort, links []registry.Measured, params registry.P
 	}
 	var nodes []registry.Node
 	for _, f := range efforts[:min(len(efforts), maxGrouped)] {
-		nodes = append(nodes, registry.Node{ID: f.ID, Class: f.Class(params), Region: f.Hardware.Region, Cluster: f.Cluster})
+		nodes = append(nodes, registry.Node{ID: f.ID, Class: f.Class(params), Region: f.Hardware.Region, Upload: f.Bandwidth(f.Speeds), Cluster: f.Cluster})
 	}
 	return latency, registry.Clusters(nodes, rtt, params)
 }

@@ -54,6 +54,7 @@ func (p Params) Rule() registry.Params {
 		WorkerStake: p.WorkerStake, VerifierStake: p.VerifierStake, CoverPPM: p.CoverPpm, ProcessorRate: p.ProcessorRate,
 		EpochBlocks: p.EpochBlocks, BeatBlocks: p.BeatBlocks, DowntimePPM: p.DowntimePpm, BandwidthPPM: p.BandwidthPpm, Witnesses: p.Witnesses,
 		MeasureBlocks: p.MeasureBlocks, ClusterRTT: p.ClusterRtt, ClusterSize: p.ClusterSize, StickyPPM: p.StickyPpm, UnstakeBlocks: p.UnstakeBlocks,
+		ClusterUpload: p.ClusterUpload,
 	}
 	for _, c := range p.Classes {
 		r.Classes = append(r.Classes, registry.ClassRule{
@@ -74,6 +75,7 @@ func FromParams(r registry.Params) Params {
 		WorkerStake: r.WorkerStake, VerifierStake: r.VerifierStake, CoverPpm: r.CoverPPM, ProcessorRate: r.ProcessorRate,
 		EpochBlocks: r.EpochBlocks, BeatBlocks: r.BeatBlocks, DowntimePpm: r.DowntimePPM, BandwidthPpm: r.BandwidthPPM, Witnesses: r.Witnesses,
 		MeasureBlocks: r.MeasureBlocks, ClusterRtt: r.ClusterRTT, ClusterSize: r.ClusterSize, StickyPpm: r.StickyPPM, UnstakeBlocks: r.UnstakeBlocks,
+		ClusterUpload: r.ClusterUpload,
 	}
 	for _, c := range r.Classes {
 		p.Classes = append(p.Classes, ClassRule{
