@@ -127,6 +127,21 @@ func sentAnswer(from, to string, amount uint64, r client.Result) terminal.Answer
 	return terminal.One(map[string]any{"from": from, "to": to, "amount_uzen": amount, "height": r.Height, "hash": r.Hash}, r.Hash)
 }
 
+func proposalAnswer(p proposal) terminal.Answer { return terminal.One(p, strconv.FormatUint(p.ID, 10)) }
+
+func proposalsAnswer(list []proposal) terminal.Answer {
+	return terminal.Items("proposals", list, func(p proposal) string { return strconv.FormatUint(p.ID, 10) })
+}
+
+func proposedAnswer(id uint64, r client.Result) terminal.Answer {
+	return terminal.One(map[string]any{"proposal": id, "height": r.Height, "hash": r.Hash}, strconv.FormatUint(id, 10))
+}
+
+// sharesAnswer is about the holders of a model, who go by their accounts.
+func sharesAnswer(o owned) terminal.Answer {
+	return terminal.List(o, o.Holders, func(h holder) string { return h.Account })
+}
+
 func stepAnswer(job, verb string) terminal.Answer {
 	return terminal.One(map[string]string{"job": job, "done": verb}, job)
 }

@@ -90,7 +90,7 @@ one tile of one operator that the chain recomputes, liars lose their stake, and 
 	f := root.PersistentFlags()
 	f.StringVarP((*string)(&c.form), "output", "o", string(terminal.Table), "what standard output carries: "+forms(", "))
 	f.BoolVarP(&c.quiet, "quiet", "q", false, "show no progress")
-	root.AddCommand(c.init(), c.train(), c.status(), c.net(), c.validator(), c.worker(), c.market(), c.job(), c.data(), c.account(), c.stake(), c.dev(), c.sim(), c.verify(), c.generate(), c.model(), c.export(), c.explain(), c.web(), c.economics(), c.bench(), c.doctor(), c.version(), man(root), exitCodes())
+	root.AddCommand(c.init(), c.train(), c.status(), c.net(), c.validator(), c.worker(), c.market(), c.job(), c.data(), c.account(), c.stake(), c.gov(), c.dev(), c.sim(), c.verify(), c.generate(), c.model(), c.export(), c.explain(), c.web(), c.economics(), c.bench(), c.doctor(), c.version(), man(root), exitCodes())
 	complete(root)
 	return root
 }

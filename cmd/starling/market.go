@@ -17,8 +17,8 @@ import (
 )
 
 func (c *cli) market() *cobra.Command {
-	return group("market", "See what is offered and asked on a network", `See the offers and the open orders of a network, and what would become of a job there. docs/market.md says how
-they are matched and what is paid.`, c.marketQuote(), c.marketPrice(), c.marketOffers(), c.marketOrders(), c.marketNodes())
+	return group("market", "See what is offered and asked on a network, and offer", `See the offers and the open orders of a network, what would become of a job there, and offer work. docs/market.md says how
+they are matched and what is paid.`, c.marketQuote(), c.marketOffer(), c.marketPrice(), c.marketOffers(), c.marketOrders(), c.marketNodes())
 }
 
 func networkFlag(cmd *cobra.Command, network *string) {

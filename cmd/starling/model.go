@@ -22,17 +22,18 @@ func (c *cli) model() *cobra.Command {
 		Short: "List, fetch, serve, measure and describe trained models",
 		Long: `Work with the model in a folder: the output folder of a run, or a GPT-2 or Llama in Hugging Face form
 (config.json, tokenizer.json, model.safetensors or its shards). list, pull and provenance are about the models of
-finished runs, in a folder of runs or at a server.`,
+finished runs, in a folder of runs or at a server; shares, pay, claim and transfer about who owns models on a network.`,
 		Example: `  starling model serve out/quickstart
   starling model chat out/quickstart
   starling model pull quickstart --api http://10.0.0.7:7300 --to models/quickstart
   starling model eval out/quickstart --data other.txt
   starling model card out/quickstart --verify
-  starling model show out/quickstart -o json`,
+  starling model show out/quickstart -o json
+  starling model shares job-7f3a --network http://127.0.0.1:26601`,
 		Args: exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(c.modelList(), c.modelPull(), c.modelChat(), c.modelServe(), c.modelEval(), c.modelCard(), c.modelProvenance(), c.modelShow())
+	cmd.AddCommand(c.modelList(), c.modelPull(), c.modelChat(), c.modelServe(), c.modelEval(), c.modelCard(), c.modelProvenance(), c.modelShow(), c.modelShares(), c.modelPay(), c.modelClaim(), c.modelTransfer())
 	return cmd
 }
 

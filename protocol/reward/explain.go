@@ -175,7 +175,7 @@ func Explain(r Receipt) string {
 	case Base, WorkReward, Bandwidth:
 		what = fmt.Sprintf("%s receives %d uzen of the %s of %s", r.Who, r.Amount, rewards[r.Kind], r.Job)
 	case Revenue:
-		what = fmt.Sprintf("%s receives %d uzen for its shares of %s", r.Who, r.Amount, r.Job)
+		what = fmt.Sprintf("%s receives %d uzen of the revenue of %s for its shares", r.Who, r.Amount, r.Job)
 	case Refund:
 		what = fmt.Sprintf("%s gets %d uzen back", r.Who, r.Amount)
 	default:

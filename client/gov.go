@@ -1,0 +1,319 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	sdk "github.com/cosmos/cosmos-sdk/types"
+	"github.com/cosmos/cosmos-sdk/types/query"
+	banktypes "github.com/cosmos/cosmos-sdk/x/bank/types"
+	distrtypes "github.com/cosmos/cosmos-sdk/x/distribution/types"
+	govtypes "github.com/cosmos/cosmos-sdk/x/gov/types"
+	govv1 "github.com/cosmos/cosmos-sdk/x/gov/types/v1"
+	slashingtypes "github.com/cosmos/cosmos-sdk/x/slashing/types"
+	stakingtypes "github.com/cosmos/cosmos-sdk/x/staking/types"
+
+	"github.com/starling-network/starling/chain/adapter"
+	"github.com/starling-network/starling/chain/x/beacon/beaconpb"
+	"github.com/starling-network/starling/chain/x/market/marketpb"
+	"github.com/starling-network/starling/chain/x/registry/registrypb"
+	"github.com/starling-network/starling/chain/x/reward/rewardpb"
+	"github.com/starling-network/starling/chain/x/training/trainingpb"
+)
+
+// Proposal is one of governance. The votes are those of now while it is voted on, and those that decided it after.
+type Proposal struct {
+	ID       uint64
+	Title    string
+	Summary  string
+	Status   string // deposit, voting, passed, rejected or failed
+	Failed   string // why its messages could not be executed
+	Proposer string
+	Deposit  uint64            // uzen so far
+	Ends     time.Time         // of the deposits or of the votes; zero: it is decided
+	Messages []json.RawMessage // as in a file of Propose
+	Votes    map[string]string // uzen of stake for yes, no, abstain and veto
+}
+
+// Proposed is a proposal to make, in the form of the file that other programs of the ecosystem take.
+type Proposed struct {
+	Messages  []sdk.Msg
+	Title     string
+	Summary   string
+	Metadata  string
+	Expedited bool
+}
+
+// Governance is the account of governance, in whose name proposals act.
+func Governance() string { return ModuleAddress(govtypes.ModuleName) }
+
+var statuses = map[govv1.ProposalStatus]string{
+	govv1.StatusDepositPeriod: "deposit", govv1.StatusVotingPeriod: "voting", govv1.StatusPassed: "passed", govv1.StatusRejected: "rejected", govv1.StatusFailed: "failed",
+}
+
+// Proposals are those of governance, the latest first, at most limit.
+func (c *Client) Proposals(ctx context.Context, limit uint64) ([]Proposal, error) {
+	r, err := govv1.NewQueryClient(c.conn).Proposals(ctx, &govv1.QueryProposalsRequest{Pagination: &query.PageRequest{Limit: limit, Reverse: true}})
+	if err != nil {
+		return nil, known(err)
+	}
+	var all []Proposal
+	for _, p := range r.Proposals {
+		one, err := c.proposal(ctx, p)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, one)
+	}
+	return all, nil
+}
+
+// Proposal is one of governance, or ErrNotFound.
+func (c *Client) Proposal(ctx context.Context, id uint64) (Proposal, error) {
+	r, err := govv1.NewQueryClient(c.conn).Proposal(ctx, &govv1.QueryProposalRequest{ProposalId: id})
+	if err != nil {
+		return Proposal{}, known(err)
+	}
+	return c.proposal(ctx, r.Proposal)
+}
+
+func (c *Client) proposal(ctx context.Context, p *govv1.Proposal) (Proposal, error) {
+	out := Proposal{
+		ID: p.Id, Title: p.Title, Summary: p.Summary, Status: statuses[p.Status], Failed: p.FailedReason, Proposer: p.Proposer,
+		Deposit: sdk.Coins(p.TotalDeposit).AmountOf(adapter.Denom).Uint64(),
+	}
+	tally := p.FinalTallyResult
+	switch {
+	case p.Status == govv1.StatusDepositPeriod && p.DepositEndTime != nil:
+		out.Ends = *p.DepositEndTime
+	case p.Status == govv1.StatusVotingPeriod && p.VotingEndTime != nil:
+		out.Ends = *p.VotingEndTime
+		r, err := govv1.NewQueryClient(c.conn).TallyResult(ctx, &govv1.QueryTallyResultRequest{ProposalId: p.Id})
+		if err != nil {
+			return out, known(err)
+		}
+		tally = r.Tally
+	}
+	if tally != nil {
+		out.Votes = map[string]string{"yes": tally.YesCount, "no": tally.NoCount, "abstain": tally.AbstainCount, "veto": tally.NoWithVetoCount}
+	}
+	for _, m := range p.Messages {
+		text, err := c.conn.Codec.MarshalJSON(m)
+		if err != nil {
+			return out, fmt.Errorf("client: proposal %d: %w", p.Id, err)
+		}
+		out.Messages = append(out.Messages, text)
+	}
+	return out, nil
+}
+
+// ErrProposal is returned for a file that holds no proposal.
+type ErrProposal struct{ Why string }
+
+// Error implements error.
+func (e *ErrProposal) Error() string { return "client: not a proposal: " + e.Why }
+
+// ParseProposal reads the file of a proposal: {"title","summary","metadata","expedited","messages":[{"@type":...}]}. Every message
+// acts in the name of governance.
+func ParseProposal(text []byte) (p Proposed, err error) {
+	var file struct {
+		Messages                 []json.RawMessage
+		Title, Summary, Metadata string
+		Expedited                bool
+		Deposit                  string // of other programs: it is paid as the command says
+	}
+	if err := json.Unmarshal(text, &file); err != nil {
+		return p, &ErrProposal{err.Error()}
+	}
+	e, err := encoding()
+	if err != nil {
+		return p, err
+	}
+	for i, raw := range file.Messages {
+		var m sdk.Msg
+		if err := e.Codec.UnmarshalInterfaceJSON(raw, &m); err != nil {
+			return p, &ErrProposal{fmt.Sprintf("message %d: %v", i, err)}
+		}
+		signers, _, err := e.Codec.GetMsgV1Signers(m)
+		if err != nil || len(signers) != 1 || sdk.AccAddress(signers[0]).String() != Governance() {
+			return p, &ErrProposal{fmt.Sprintf("message %d does not act as governance, %s", i, Governance())}
+		}
+		p.Messages = append(p.Messages, m)
+	}
+	if len(p.Messages) == 0 || file.Title == "" || file.Summary == "" {
+		return p, &ErrProposal{"it needs a title, a summary and messages"}
+	}
+	p.Title, p.Summary, p.Metadata, p.Expedited = file.Title, file.Summary, file.Metadata, file.Expedited
+	return p, nil
+}
+
+func (c *Client) submission(p Proposed, deposit uint64) (sdk.Msg, error) {
+	return govv1.NewMsgSubmitProposal(p.Messages, adapter.Coins(deposit), c.Address(), p.Metadata, p.Title, p.Summary, p.Expedited)
+}
+
+// Propose makes a proposal with a deposit in uzen, and returns its number.
+func (c *Client) Propose(ctx context.Context, p Proposed, deposit uint64) (uint64, Result, error) {
+	m, err := c.submission(p, deposit)
+	if err != nil {
+		return 0, Result{}, err
+	}
+	r, err := c.Submit(ctx, m)
+	if err != nil {
+		return 0, r, err
+	}
+	for _, e := range r.Events {
+		for _, a := range e.Attributes {
+			if e.Type == govtypes.EventTypeSubmitProposal && a.Key == govtypes.AttributeKeyProposalID {
+				var id uint64
+				_, err := fmt.Sscan(a.Value, &id)
+				return id, r, err
+			}
+		}
+	}
+	return 0, r, fmt.Errorf("client: the chain gave the proposal no number")
+}
+
+// TryProposal is the gas that Propose would need, or the refusal; nothing is proposed.
+func (c *Client) TryProposal(ctx context.Context, p Proposed, deposit uint64) (uint64, error) {
+	m, err := c.submission(p, deposit)
+	if err != nil {
+		return 0, err
+	}
+	return c.try(ctx, m)
+}
+
+// DepositFor adds to the deposit of a proposal, in uzen.
+func (c *Client) DepositFor(ctx context.Context, id, amount uint64) (Result, error) {
+	return c.Submit(ctx, &govv1.MsgDeposit{ProposalId: id, Depositor: c.Address(), Amount: adapter.Coins(amount)})
+}
+
+var options = map[string]govv1.VoteOption{"yes": govv1.OptionYes, "no": govv1.OptionNo, "abstain": govv1.OptionAbstain, "veto": govv1.OptionNoWithVeto}
+
+// VoteOptions are what can be voted.
+func VoteOptions() []string { return slices.Sorted(maps.Keys(options)) }
+
+// Vote votes on a proposal, with the stake of the account: one of VoteOptions.
+func (c *Client) Vote(ctx context.Context, id uint64, option string) (Result, error) {
+	return c.Submit(ctx, &govv1.MsgVote{ProposalId: id, Voter: c.Address(), Option: options[option]})
+}
+
+// TryVote is the gas that Vote would need, or the refusal.
+func (c *Client) TryVote(ctx context.Context, id uint64, option string) (uint64, error) {
+	return c.try(ctx, &govv1.MsgVote{ProposalId: id, Voter: c.Address(), Option: options[option]})
+}
+
+// try executes messages without a block.
+func (c *Client) try(ctx context.Context, msgs ...sdk.Msg) (uint64, error) {
+	number, sequence, err := c.Sequence(ctx)
+	if err != nil {
+		return 0, err
+	}
+	chain, err := c.chainID(ctx)
+	if err != nil {
+		return 0, err
+	}
+	tx, err := Sign(ctx, c.signer, Account{ChainID: chain, Number: number, Sequence: sequence}, 0, msgs...)
+	if err != nil {
+		return 0, err
+	}
+	return c.simulate(ctx, tx)
+}
+
+func (c *Client) chainID(ctx context.Context) (string, error) {
+	s, err := c.rpc.Status(ctx)
+	if err != nil {
+		return "", fmt.Errorf("client: %w", err)
+	}
+	return s.NodeInfo.Network, nil
+}
+
+// update makes the message that sets the parameters of a module to what they are.
+type update func(ctx context.Context, c *Client) (sdk.Msg, error)
+
+var updates = map[string]update{
+	"market": func(ctx context.Context, c *Client) (sdk.Msg, error) {
+		p, err := c.MarketParams(ctx)
+		return &marketpb.MsgUpdateParams{Authority: Governance(), Params: marketpb.Params{FeePpm: p.FeePPM, PauseBlocks: p.PauseBlocks}}, err
+	},
+	"registry": func(ctx context.Context, c *Client) (sdk.Msg, error) {
+		p, err := c.RegistryParams(ctx)
+		return &registrypb.MsgUpdateParams{Authority: Governance(), Params: registrypb.FromParams(p)}, err
+	},
+	"reward": func(ctx context.Context, c *Client) (sdk.Msg, error) {
+		s, err := c.Schedule(ctx)
+		return &rewardpb.MsgUpdateParams{Authority: Governance(), Params: rewardpb.Params{
+			PerEpoch: s.PerEpoch, Halving: s.Halving, BasePpm: s.BasePPM, WorkPpm: s.WorkPPM, BandwidthPpm: s.BandwidthPPM,
+		}}, err
+	},
+	"training": func(ctx context.Context, c *Client) (sdk.Msg, error) {
+		p, err := c.Penalty(ctx)
+		return &trainingpb.MsgUpdateParams{Authority: Governance(), Params: trainingpb.Params{SlashPpm: p.SlashPPM, BountyPpm: p.BountyPPM}}, err
+	},
+	"beacon": func(ctx context.Context, c *Client) (sdk.Msg, error) {
+		r, err := beaconpb.NewQueryClient(c.conn).Params(ctx, &beaconpb.QueryParamsRequest{})
+		return &beaconpb.MsgUpdateParams{Authority: Governance(), Params: beaconpb.Params{Keep: r.GetParams().Keep}}, known(err)
+	},
+	"bank": func(ctx context.Context, c *Client) (sdk.Msg, error) {
+		r, err := banktypes.NewQueryClient(c.conn).Params(ctx, &banktypes.QueryParamsRequest{})
+		if err != nil {
+			return nil, known(err)
+		}
+		return &banktypes.MsgUpdateParams{Authority: Governance(), Params: r.Params}, nil
+	},
+	"staking": func(ctx context.Context, c *Client) (sdk.Msg, error) {
+		r, err := stakingtypes.NewQueryClient(c.conn).Params(ctx, &stakingtypes.QueryParamsRequest{})
+		if err != nil {
+			return nil, known(err)
+		}
+		return &stakingtypes.MsgUpdateParams{Authority: Governance(), Params: r.Params}, nil
+	},
+	"slashing": func(ctx context.Context, c *Client) (sdk.Msg, error) {
+		r, err := slashingtypes.NewQueryClient(c.conn).Params(ctx, &slashingtypes.QueryParamsRequest{})
+		if err != nil {
+			return nil, known(err)
+		}
+		return &slashingtypes.MsgUpdateParams{Authority: Governance(), Params: r.Params}, nil
+	},
+	"distribution": func(ctx context.Context, c *Client) (sdk.Msg, error) {
+		r, err := distrtypes.NewQueryClient(c.conn).Params(ctx, &distrtypes.QueryParamsRequest{})
+		if err != nil {
+			return nil, known(err)
+		}
+		return &distrtypes.MsgUpdateParams{Authority: Governance(), Params: r.Params}, nil
+	},
+	"gov": func(ctx context.Context, c *Client) (sdk.Msg, error) {
+		r, err := govv1.NewQueryClient(c.conn).Params(ctx, &govv1.QueryParamsRequest{ParamsType: govv1.ParamVoting})
+		if err != nil {
+			return nil, known(err)
+		}
+		return &govv1.MsgUpdateParams{Authority: Governance(), Params: *r.Params}, nil
+	},
+}
+
+// Governed are the modules whose parameters Draft knows.
+func Governed() []string { return slices.Sorted(maps.Keys(updates)) }
+
+// Draft is the file of a proposal that sets the parameters of a module to what they are: change what is to be another.
+func (c *Client) Draft(ctx context.Context, module string) ([]byte, error) {
+	update, ok := updates[module]
+	if !ok {
+		return nil, fmt.Errorf("%w: no module %q has parameters", ErrNotFound, module)
+	}
+	m, err := update(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	text, err := c.conn.Codec.MarshalInterfaceJSON(m)
+	if err != nil {
+		return nil, err
+	}
+	return json.MarshalIndent(struct {
+		Title    string            `json:"title"`
+		Summary  string            `json:"summary"`
+		Messages []json.RawMessage `json:"messages"`
+	}{"Change the parameters of " + module, "Say what changes, and why.", []json.RawMessage{text}}, "", "  ")
+}

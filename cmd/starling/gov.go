@@ -1,0 +1,347 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/starling-network/starling/client"
+	"github.com/starling-network/starling/cmd/starling/terminal"
+	"github.com/starling-network/starling/node"
+)
+
+func (c *cli) gov() *cobra.Command {
+	return group("gov", "See, make and vote on proposals", `Govern a network: its parameters, the coins of the community pool and its versions change by proposals, on which
+stake votes. The validators vote with all that is delegated to them, unless who delegated it votes itself.`,
+		c.govList(), c.govShow(), c.govParams(), c.govPropose(), c.govDeposit(), c.govVote())
+}
+
+// proposal is a client.Proposal for programs.
+type proposal struct {
+	ID       uint64            `json:"id"`
+	Title    string            `json:"title"`
+	Summary  string            `json:"summary"`
+	Status   string            `json:"status"`
+	Failed   string            `json:"failed,omitempty"`
+	Proposer string            `json:"proposer"`
+	Deposit  uint64            `json:"deposit_uzen"`
+	Ends     string            `json:"ends,omitempty"`
+	Messages []json.RawMessage `json:"messages"`
+	Votes    map[string]string `json:"votes,omitempty"`
+}
+
+func proposalOf(p client.Proposal) proposal {
+	out := proposal{ID: p.ID, Title: p.Title, Summary: p.Summary, Status: p.Status, Failed: p.Failed, Proposer: p.Proposer, Deposit: p.Deposit, Messages: p.Messages, Votes: p.Votes}
+	if !p.Ends.IsZero() {
+		out.Ends = p.Ends.UTC().Format(time.RFC3339)
+	}
+	return out
+}
+
+func (c *cli) govList() *cobra.Command {
+	var network string
+	var limit uint64
+	cmd := &cobra.Command{
+		Use:   "list --network URL",
+		Short: "List proposals",
+		Long: `List the proposals of a network, the latest first.
+
+With -o json: {"proposals":[as of starling gov show]}.`,
+		Example: `  starling gov list --network http://127.0.0.1:26601`,
+		Args:    exactly(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := wantNetwork(cmd, network); err != nil {
+				return err
+			}
+			found, err := node.Look(cmd.Context(), network, func(ctx context.Context, cl *client.Client) ([]client.Proposal, error) {
+				return cl.Proposals(ctx, max(1, limit))
+			})
+			if err != nil {
+				return err
+			}
+			list := make([]proposal, len(found))
+			for i, p := range found {
+				list[i] = proposalOf(p)
+			}
+			if c.form.Machine() {
+				return c.form.Print(os.Stdout, proposalsAnswer(list))
+			}
+			w := terminal.NewColumns(os.Stdout, c.form, "PROPOSAL", "STATUS", "ENDS", "DEPOSIT", "TITLE", "+PROPOSER")
+			for i, p := range list {
+				w.Row(p.ID, p.Status, when(found[i].Ends), terminal.Zen(p.Deposit)+" ZEN", p.Title, p.Proposer)
+			}
+			return w.Flush()
+		},
+	}
+	networkFlag(cmd, &network)
+	cmd.Flags().Uint64Var(&limit, "limit", 20, "most proposals that are listed")
+	return cmd
+}
+
+// wantProposal reads the number of a proposal.
+func wantProposal(cmd *cobra.Command, text string) (uint64, error) {
+	id, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		return 0, usage(cmd, fmt.Errorf("%q is not the number of a proposal; starling gov list has them", text))
+	}
+	return id, nil
+}
+
+func (c *cli) govShow() *cobra.Command {
+	var network string
+	cmd := &cobra.Command{
+		Use:   "show PROPOSAL --network URL",
+		Short: "Show a proposal, what it would do, and how the votes stand",
+		Long: `Show a proposal: its messages, which are executed if it passes, its deposit, and the stake that voted.
+
+With -o json: {"id","title","summary","status","failed","proposer","deposit_uzen","ends","messages":[{"@type",...}],
+"votes":{"yes","no","abstain","veto"}}, status deposit, voting, passed, rejected or failed, votes in uzen of stake.`,
+		Example: `  starling gov show 3 --network http://127.0.0.1:26601`,
+		Args:    exactly("PROPOSAL"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := wantNetwork(cmd, network); err != nil {
+				return err
+			}
+			id, err := wantProposal(cmd, args[0])
+			if err != nil {
+				return err
+			}
+			found, err := node.Look(cmd.Context(), network, func(ctx context.Context, cl *client.Client) (client.Proposal, error) { return cl.Proposal(ctx, id) })
+			if err != nil {
+				return err
+			}
+			p := proposalOf(found)
+			if c.form.Machine() {
+				return c.form.Print(os.Stdout, proposalAnswer(p))
+			}
+			w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
+			fmt.Fprintf(w, "proposal\t%d, %s\ntitle\t%s\nsummary\t%s\nby\t%s\ndeposit\t%s ZEN\n", p.ID, p.Status, p.Title, p.Summary, p.Proposer, terminal.Zen(p.Deposit))
+			if p.Ends != "" {
+				fmt.Fprintf(w, "until\t%s\n", when(found.Ends))
+			}
+			if p.Failed != "" {
+				fmt.Fprintf(w, "failed\t%s\n", p.Failed)
+			}
+			for _, option := range client.VoteOptions() {
+				fmt.Fprintf(w, "%s\t%s uzen of stake\n", option, p.Votes[option])
+			}
+			for _, m := range p.Messages {
+				fmt.Fprintf(w, "does\t%s\n", m)
+			}
+			return w.Flush()
+		},
+	}
+	networkFlag(cmd, &network)
+	return cmd
+}
+
+func (c *cli) govParams() *cobra.Command {
+	var network string
+	cmd := &cobra.Command{
+		Use:   "params MODULE --network URL",
+		Short: "Show the parameters of a module, as a proposal to change",
+		Long: `Write the parameters of a module as the file of a proposal that would leave them as they are: change in it what is to
+be another, the title and the summary, and give it to starling gov propose. MODULE is one of
+` + strings.Join(client.Governed(), ", ") + `.`,
+		Example: `  starling gov params market --network http://127.0.0.1:26601 > fee.json`,
+		Args:    exactly("MODULE"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := wantNetwork(cmd, network); err != nil {
+				return err
+			}
+			if !slices.Contains(client.Governed(), args[0]) {
+				return usage(cmd, fmt.Errorf("there is no module %q with parameters; wanted one of %s", args[0], strings.Join(client.Governed(), ", ")))
+			}
+			text, err := node.Look(cmd.Context(), network, func(ctx context.Context, cl *client.Client) ([]byte, error) { return cl.Draft(ctx, args[0]) })
+			if err != nil {
+				return err
+			}
+			return c.printDocument(append(text, '\n'), args[0])
+		},
+	}
+	networkFlag(cmd, &network)
+	return cmd
+}
+
+// citizen is the folder whose account proposes or votes.
+type citizen struct {
+	home, network string
+	dry           bool
+}
+
+func (v *citizen) flags(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&v.home, "home", "", "folder of a party or of a validator, whose account acts")
+	cmd.Flags().StringVar(&v.network, "network", "", "HTTP interface of a validator (default: that of the folder)")
+	cmd.Flags().BoolVar(&v.dry, "dry-run", false, "only ask whether the network would take it")
+}
+
+// act lets the account act, or try to: either gives what came of it, the second the gas that it would take.
+func (v *citizen) act(cmd *cobra.Command, act func(context.Context, *client.Client) error, try func(context.Context, *client.Client) (uint64, error)) (gas uint64, err error) {
+	if v.home == "" {
+		return 0, usage(cmd, errors.New("--home is needed: the folder of a party or of a validator"))
+	}
+	err = node.ActOf(cmd.Context(), v.home, v.network, func(ctx context.Context, cl *client.Client) (err error) {
+		if v.dry {
+			gas, err = try(ctx, cl)
+			return err
+		}
+		return act(ctx, cl)
+	})
+	return gas, err
+}
+
+func (c *cli) govPropose() *cobra.Command {
+	var v citizen
+	var deposit string
+	cmd := &cobra.Command{
+		Use:   "propose FILE --home DIR",
+		Short: "Make a proposal of a file",
+		Long: `Make a proposal: {"title","summary","messages":[{"@type",...}]}, as starling gov params writes it and as other programs of
+the ecosystem take it. Every message acts in the name of governance. It is voted on once its deposit is large enough; the
+deposit comes back unless it is vetoed. FILE - is standard input.
+
+With -o json: {"proposal","height","hash"}, or with --dry-run {"gas"}.`,
+		Example: `  starling gov propose fee.json --home net/consumer --dry-run
+  starling gov propose fee.json --home net/consumer --deposit 10`,
+		Args: exactly("FILE"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			amount, err := wantAmount(cmd, deposit)
+			if err != nil {
+				return err
+			}
+			text, err := readOrStdin(args[0])
+			if err != nil {
+				return err
+			}
+			p, err := client.ParseProposal(text)
+			if err != nil {
+				return terminal.WithExit(&terminal.Problem{
+					Code: "PROPOSAL_INVALID", What: args[0] + " holds no proposal", Why: err.Error(), Fix: "start with what `starling gov params MODULE` writes",
+				}, terminal.ExitUsage)
+			}
+			var id uint64
+			var made client.Result
+			gas, err := v.act(cmd, func(ctx context.Context, cl *client.Client) (err error) {
+				id, made, err = cl.Propose(ctx, p, amount)
+				return err
+			}, func(ctx context.Context, cl *client.Client) (uint64, error) { return cl.TryProposal(ctx, p, amount) })
+			switch {
+			case err != nil:
+				return err
+			case v.dry:
+				return c.tried(gas)
+			case c.form.Machine():
+				return c.form.Print(os.Stdout, proposedAnswer(id, made))
+			}
+			_, err = fmt.Printf("proposal %d is made in block %d\n", id, made.Height)
+			return err
+		},
+	}
+	v.flags(cmd)
+	cmd.Flags().StringVar(&deposit, "deposit", "10", "ZEN that answer for it")
+	return cmd
+}
+
+func readOrStdin(name string) ([]byte, error) {
+	if name == "-" {
+		name = "/dev/stdin"
+	}
+	return os.ReadFile(name)
+}
+
+// tried says what a transaction that was not made would have taken.
+func (c *cli) tried(gas uint64) error {
+	if c.form.Machine() {
+		return c.form.Print(os.Stdout, figuresAnswer(map[string]any{"gas": gas}))
+	}
+	_, err := fmt.Printf("the network would take it, for %d gas\n", gas)
+	return err
+}
+
+func (c *cli) govDeposit() *cobra.Command {
+	var v citizen
+	cmd := &cobra.Command{
+		Use:   "deposit PROPOSAL ZEN --home DIR",
+		Short: "Add to the deposit of a proposal",
+		Long: `Add to the deposit of a proposal that is not voted on yet, because it is too small.
+
+With -o json: {"height","hash"}.`,
+		Example: `  starling gov deposit 3 5 --home net/consumer`,
+		Args:    exactly("PROPOSAL", "ZEN"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			id, err := wantProposal(cmd, args[0])
+			if err != nil {
+				return err
+			}
+			amount, err := wantAmount(cmd, args[1])
+			if err != nil {
+				return err
+			}
+			var r client.Result
+			_, err = v.act(cmd, func(ctx context.Context, cl *client.Client) (err error) {
+				r, err = cl.DepositFor(ctx, id, amount)
+				return err
+			}, nil)
+			return c.done(r, err, fmt.Sprintf("%s ZEN are deposited for proposal %d", terminal.Zen(amount), id))
+		},
+	}
+	v.flags(cmd)
+	_ = cmd.Flags().MarkHidden("dry-run")
+	return cmd
+}
+
+// done says that a transaction is in a block.
+func (c *cli) done(r client.Result, err error, what string) error {
+	if err != nil {
+		return err
+	}
+	if c.form.Machine() {
+		return c.form.Print(os.Stdout, operatedAnswer(r))
+	}
+	_, err = fmt.Printf("%s, in block %d\n", what, r.Height)
+	return err
+}
+
+func (c *cli) govVote() *cobra.Command {
+	var v citizen
+	cmd := &cobra.Command{
+		Use:   "vote PROPOSAL yes|no|abstain|veto --home DIR",
+		Short: "Vote on a proposal",
+		Long: `Vote on a proposal with the stake that the account of a folder has delegated to validators, or, if the folder is that of
+a validator, with all that is delegated to it. The last vote of an account counts.
+
+With -o json: {"height","hash"}, or with --dry-run {"gas"}.`,
+		Example: `  starling gov vote 3 yes --home net/validator-0
+  starling gov vote 3 no --home net/consumer --dry-run`,
+		Args: exactly("PROPOSAL", strings.Join(client.VoteOptions(), "|")),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			id, err := wantProposal(cmd, args[0])
+			if err != nil {
+				return err
+			}
+			if !slices.Contains(client.VoteOptions(), args[1]) {
+				return usage(cmd, fmt.Errorf("%q is no vote; wanted one of %s", args[1], strings.Join(client.VoteOptions(), ", ")))
+			}
+			var r client.Result
+			gas, err := v.act(cmd, func(ctx context.Context, cl *client.Client) (err error) {
+				r, err = cl.Vote(ctx, id, args[1])
+				return err
+			}, func(ctx context.Context, cl *client.Client) (uint64, error) { return cl.TryVote(ctx, id, args[1]) })
+			if err == nil && v.dry {
+				return c.tried(gas)
+			}
+			return c.done(r, err, fmt.Sprintf("voted %s on proposal %d", args[1], id))
+		},
+	}
+	v.flags(cmd)
+	return cmd
+}

@@ -1,0 +1,77 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/starling-network/starling/client"
+	"github.com/starling-network/starling/node"
+	"github.com/starling-network/starling/protocol/market"
+)
+
+func (c *cli) marketOffer() *cobra.Command {
+	var t target
+	var o node.Offered
+	var role, hourly string
+	cmd := &cobra.Command{
+		Use:   "offer --home DIR --price UZEN|--hourly ZEN",
+		Short: "Offer work, by the operation, by the hour, or for a pool",
+		Long: `Offer the work of the account of a folder, in place of its offer before: at a price in uzen for 10^15 floating-point
+operations, or in ZEN for an hour of its machine, which the chain translates at the rate that was measured. With --pool the
+offer is for every worker that named the account (starling worker up --pool) and has no offer of its own; the account needs no
+machine. --slots 0 withdraws the offer. starling worker up makes its own offer again when it starts.
+
+With -o json: {"offers":[as of starling market offers, of this account or its pool]}.`,
+		Example: `  starling market offer --home net/worker-0 --hourly 0.4
+  starling market offer --home net/pool --pool --price 800000000 --slots 2
+  starling market offer --home net/worker-0 --slots 0`,
+		Args: exactly(),
+		RunE: func(cmd *cobra.Command, _ []string) (err error) {
+			if role != "worker" && role != "verifier" {
+				return usage(cmd, fmt.Errorf("--role %s: use worker or verifier", role))
+			}
+			o.Verifier = role == "verifier"
+			if hourly != "" {
+				if o.Hourly, err = wantAmount(cmd, hourly); err != nil {
+					return err
+				}
+			}
+			switch priced := o.Price > 0; {
+			case priced && hourly != "":
+				return usage(cmd, errors.New("--price and --hourly are given: one of them is the price"))
+			case !priced && hourly == "" && o.Slots > 0:
+				return usage(cmd, errors.New("--price or --hourly is needed"))
+			case o.Pool && (hourly != "" || o.Verifier):
+				return usage(cmd, errors.New("a pool offers workers, at a --price: their machines are not alike"))
+			}
+			var mine []market.Lot
+			err = t.act(cmd, "the folder of the account that offers", func(ctx context.Context, cl *client.Client) (err error) {
+				mine, err = node.Offer(ctx, cl, o)
+				return err
+			})
+			if err != nil {
+				return err
+			}
+			if c.form.Machine() {
+				return c.form.Print(os.Stdout, offersAnswer(mine))
+			}
+			if len(mine) == 0 {
+				_, err = fmt.Println("nothing of it can be matched now")
+				return err
+			}
+			return printOffers(mine, c.form)
+		},
+	}
+	t.flags(cmd)
+	f := cmd.Flags()
+	f.StringVar(&role, "role", "worker", "worker or verifier")
+	f.Uint64Var(&o.Price, "price", 0, "uzen for 10^15 floating-point operations")
+	f.StringVar(&hourly, "hourly", "", "ZEN for an hour of the machine, at its measured rate")
+	f.Uint32Var(&o.Slots, "slots", 1, "runs at a time, of each; 0 withdraws the offer")
+	f.BoolVar(&o.Pool, "pool", false, "offer for the workers that named the account as their pool")
+	return cmd
+}

@@ -1,0 +1,194 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/starling-network/starling/client"
+	"github.com/starling-network/starling/cmd/starling/terminal"
+	"github.com/starling-network/starling/node"
+	"github.com/starling-network/starling/protocol/reward"
+)
+
+// owned is who holds the shares of a model, for programs.
+type owned struct {
+	Job     string   `json:"job"`
+	Held    uint64   `json:"unclaimed_uzen"`
+	Holders []holder `json:"holders"`
+}
+
+type holder struct {
+	Account string `json:"account"`
+	Shares  uint64 `json:"shares"`
+	Due     uint64 `json:"due_uzen"`
+}
+
+func (c *cli) modelShares() *cobra.Command {
+	var network string
+	cmd := &cobra.Command{
+		Use:   "shares JOB --network URL",
+		Short: "List who holds the shares of a model, and what they have earned",
+		Long: `List who holds the shares of the model of a job on a network, of a million, and the revenue that each may claim. A job
+grants them when its run ends, if its budget says so (contributor_part).
+
+With -o json: {"job","unclaimed_uzen","holders":[{"account","shares","due_uzen"}]}.`,
+		Example: `  starling model shares job-7f3a --network http://127.0.0.1:26601`,
+		Args:    exactly("JOB"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := wantNetwork(cmd, network); err != nil {
+				return err
+			}
+			o, err := node.Look(cmd.Context(), network, func(ctx context.Context, cl *client.Client) (owned, error) { return holders(ctx, cl, args[0]) })
+			if err != nil {
+				return err
+			}
+			if c.form.Machine() {
+				return c.form.Print(os.Stdout, sharesAnswer(o))
+			}
+			w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
+			for _, h := range o.Holders {
+				fmt.Fprintf(w, "%s\t%d of %d\t%s ZEN to claim\n", h.Account, h.Shares, reward.Shares, terminal.Zen(h.Due))
+			}
+			return w.Flush()
+		},
+	}
+	networkFlag(cmd, &network)
+	return cmd
+}
+
+func holders(ctx context.Context, cl *client.Client, job string) (owned, error) {
+	o := owned{Job: job, Holders: []holder{}}
+	m, err := cl.Model(ctx, job, "")
+	if err != nil {
+		return o, err
+	}
+	o.Held = m.Held
+	all, err := cl.Holders(ctx, job)
+	if err != nil {
+		return o, err
+	}
+	for _, h := range all {
+		m, err := cl.Model(ctx, job, h.Who)
+		if err != nil {
+			return o, err
+		}
+		o.Holders = append(o.Holders, holder{h.Who, h.Shares, m.Due})
+	}
+	return o, nil
+}
+
+// wantShares reads a number of shares.
+func wantShares(cmd *cobra.Command, text string) (n uint64, err error) {
+	if _, err := fmt.Sscan(text, &n); err != nil || n == 0 || n > reward.Shares {
+		return 0, usage(cmd, fmt.Errorf("%q is no number of shares: 1 to %d", text, reward.Shares))
+	}
+	return n, nil
+}
+
+func (c *cli) modelTransfer() *cobra.Command {
+	var t target
+	cmd := &cobra.Command{
+		Use:   "transfer JOB SHARES ADDRESS --home DIR",
+		Short: "Give shares of a model to another account",
+		Long: `Give shares of the model of a job to another account, of those that the account of a folder holds. What they earned
+until then stays its own; what they earn from then on is the other's.
+
+With -o json: {"height","hash"}.`,
+		Example: `  starling model transfer job-7f3a 250000 starling1qx... --home net/worker-0`,
+		Args:    exactly("JOB", "SHARES", "ADDRESS"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			shares, err := wantShares(cmd, args[1])
+			if err != nil {
+				return err
+			}
+			if err := wantAddress(args[2]); err != nil {
+				return err
+			}
+			var r client.Result
+			err = t.act(cmd, "the folder of the account that holds them", func(ctx context.Context, cl *client.Client) (err error) {
+				r, err = cl.SendShares(ctx, args[0], args[2], shares)
+				return err
+			})
+			return c.done(r, err, fmt.Sprintf("%d shares of %s went to %s", shares, args[0], args[2]))
+		},
+	}
+	t.flags(cmd)
+	return cmd
+}
+
+func (c *cli) modelPay() *cobra.Command {
+	var t target
+	cmd := &cobra.Command{
+		Use:   "pay JOB ZEN --home DIR",
+		Short: "Pay revenue of a model to who holds its shares",
+		Long: `Pay revenue of the model of a job. It is divided over all shares, and each holder takes its part with
+starling model claim.
+
+With -o json: what starling model shares prints.`,
+		Example: `  starling model pay job-7f3a 12.5 --home net/consumer`,
+		Args:    exactly("JOB", "ZEN"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			amount, err := wantAmount(cmd, args[1])
+			if err != nil {
+				return err
+			}
+			return c.revenue(cmd, &t, args[0], func(ctx context.Context, cl *client.Client) (string, error) {
+				return fmt.Sprintf("%s ZEN are paid to the shares of %s", terminal.Zen(amount), args[0]), cl.PayRevenue(ctx, args[0], amount)
+			})
+		},
+	}
+	t.flags(cmd)
+	return cmd
+}
+
+func (c *cli) modelClaim() *cobra.Command {
+	var t target
+	cmd := &cobra.Command{
+		Use:   "claim JOB --home DIR",
+		Short: "Take what shares of a model have earned",
+		Long: `Take the revenue that the shares of an account of the model of a job have earned. starling explain --job model/JOB says
+how the amount comes about.
+
+With -o json: what starling model shares prints.`,
+		Example: `  starling model claim job-7f3a --home net/worker-0`,
+		Args:    exactly("JOB"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return c.revenue(cmd, &t, args[0], func(ctx context.Context, cl *client.Client) (string, error) {
+				m, err := cl.Model(ctx, args[0], cl.Address())
+				if err != nil {
+					return "", err
+				}
+				if m.Due == 0 {
+					return "nothing is due: nobody paid revenue in since the last claim that comes to an uzen a share", nil
+				}
+				return fmt.Sprintf("%s ZEN are claimed, and what was paid in meanwhile", terminal.Zen(m.Due)), cl.ClaimRevenue(ctx, args[0])
+			})
+		},
+	}
+	t.flags(cmd)
+	return cmd
+}
+
+// revenue lets the account of a folder pay or claim revenue, and shows the shares after it.
+func (c *cli) revenue(cmd *cobra.Command, t *target, job string, do func(context.Context, *client.Client) (string, error)) error {
+	var said string
+	var o owned
+	err := t.act(cmd, "the folder of the account", func(ctx context.Context, cl *client.Client) (err error) {
+		if said, err = do(ctx, cl); err == nil {
+			o, err = holders(ctx, cl, job)
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if c.form.Machine() {
+		return c.form.Print(os.Stdout, sharesAnswer(o))
+	}
+	_, err = fmt.Println(said)
+	return err
+}
