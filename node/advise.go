@@ -244,12 +244,12 @@ func reason(err error) string {
 func (b *Blueprint) under(j *job.Job) (*Blueprint, error) {
 	other := *b
 	other.Job, other.Slices = j, 0
-	o, err := outer.Of(other.exchange())
+	state, err := outer.State(other.exchange())
 	if err != nil {
 		return nil, err
 	}
 	genesis := *b.Genesis
-	genesis.Outer = train.Zeros(genesis.Params, o.State())
+	genesis.Outer = train.Zeros(genesis.Params, state)
 	other.Genesis = &genesis
 	return &other, other.specify()
 }

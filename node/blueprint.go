@@ -245,6 +245,9 @@ func (b *Blueprint) exchange() train.Exchange {
 	if st.Compression.ErrorFeedback {
 		x.Feedback = feedbackDecay
 	}
+	if st.Replicas.Paired() {
+		x.Pairs, x.Topology = uint32(st.Workers.Target), st.Replicas.Topology
+	}
 	x.Pick, x.Fragments = uint32(st.Replicas.Sample), uint32(st.Replicas.Fragments)
 	inner := b.Job.Training.Optimizer
 	switch {

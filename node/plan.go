@@ -116,7 +116,7 @@ func (b *Blueprint) traffic() (int64, error) {
 func (b *Blueprint) update() (int64, error) {
 	if x := b.Spec.Exchange; x.Replicas() {
 		sent, err := outer.Sent(b.Spec, train.Params(b.Step), b.shapes())
-		return sent / int64(x.Carry), err
+		return sent / int64(max(1, x.Carry)), err
 	}
 	whole, err := slice.TrafficOf(b.Spec.Exchange.Codec, b.shapes(), 2, 0) // of the one other worker
 	return whole.Updates, err

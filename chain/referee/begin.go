@@ -12,7 +12,7 @@ import (
 )
 
 // The first state of a replica is named by the roots of what it is made from, which both parties agree on. What is made of them,
-// the checkpoint less what was handed on, is what the first step reads: an input that is disputed tile by tile.
+// the checkpoint less what was handed on, or less the place of the replica in it, is what the first step reads: an input that is disputed tile by tile.
 
 // beginPayload shows what a tile of a parameter that a replica begins with is made from.
 type beginPayload struct {
@@ -22,9 +22,14 @@ type beginPayload struct {
 	Left   excerpt        `cbor:"4,keyasint"` // and in what was handed on
 }
 
+// below reports whether the unit of a claim begins below the parameters of its checkpoint.
+func below(s *train.Spec, c dispute.Claim) bool {
+	return s.Exchange.Pairs > 0 || s.Exchange.Replicas() && !c.From.IsZero()
+}
+
 // begins reports whether a claim is about a parameter that a replica begins with.
 func begins(s *train.Spec, p *program.Program, c dispute.Claim) bool {
-	if !s.Exchange.Replicas() || c.Kind != dispute.Tile || c.Step > 0 || c.From.IsZero() || uint64(c.Index) >= uint64(len(p.Ops)) {
+	if !below(s, c) || c.Kind != dispute.Tile || c.Step > 0 || uint64(c.Index) >= uint64(len(p.Ops)) {
 		return false
 	}
 	op := &p.Ops[c.Index]
@@ -65,7 +70,7 @@ func (w *Witness) begin(c dispute.Claim) (p beginPayload, err error) {
 	i := slices.Index(train.StateNames(w.task.Step), w.task.Step.Ops[c.Index].Name)
 	p.State, p.Before.Done = train.Roots(w.session.Named()), w.tree.Frontier(int(c.Part))
 	if p.Base, _, err = excerptOf(w.base.Params[i], []int{int(c.Part)}); err == nil {
-		p.Left, _, err = excerptOf(w.from[i], []int{int(c.Part)})
+		p.Left, _, err = excerptOf(w.task.Spec.Exchange.Below(w.base, w.unit, w.from)[i], []int{int(c.Part)})
 	}
 	return p, err
 }

@@ -38,6 +38,7 @@ func replicas(t *testing.T, plain *train.Task) map[string]*train.Task {
 	for name, x := range map[string]train.Exchange{
 		"random elements": {Codec: codec.Int8, Rule: aggregate.Mean, Outer: outer.Nesterov, Rate: 0.7, Momentum: 0.9, Pick: 32, Carry: 4},
 		"fragments":       {Codec: codec.E3M0, Rule: aggregate.Mean, Outer: outer.Nesterov, Rate: 0.7, Momentum: 0.9, Fragments: 2, Carry: 4},
+		"pairs":           {Codec: codec.BFloat16, Rule: aggregate.Mean, Outer: outer.Pairs, Rate: 0.7, Momentum: 0.5, Pairs: 2, Topology: "complete"},
 	} {
 		all[name] = respecified(plain, func(s *train.Spec) { s.Exchange = x })
 		if err := all[name].Spec.Check(); err != nil {
@@ -50,17 +51,30 @@ func replicas(t *testing.T, plain *train.Task) map[string]*train.Task {
 // Where units are replicas, who lies about what one begins with, about its update, or about what it hands on loses, whichever
 // tensor the lie is in and whether it is exchanged in the round, and who does not wins.
 func TestReplicas(t *testing.T) {
-	plain, base := job(t, tiny)
+	plain, start := job(t, tiny)
 	for name, task := range replicas(t, plain) {
-		from := train.Zeros(base.Params, 1)[0]
-		for i, x := range from {
+		base, below := *start, train.Zeros(start.Params, 1)[0]
+		for i, x := range below {
 			kernel.NormalTo(x.F32(), 4, uint64(i))
 		}
-		witness := func(from []*tensor.Tensor) *Witness { return NewWitness(task, base, unit, from, shardTokens) }
-		honest := witness(from)
+		from, paired := below, task.Spec.Exchange.Pairs > 0
+		if paired { // its place is in the checkpoint
+			from, base.Outer = nil, train.Zeros(start.Params, 4)
+			base.Outer[train.PairState*unit] = below
+		}
+		witness := func(at []*tensor.Tensor) *Witness {
+			if !paired {
+				return NewWitness(task, &base, unit, at, shardTokens)
+			}
+			elsewhere := base
+			elsewhere.Outer = slices.Clone(base.Outer)
+			elsewhere.Outer[train.PairState*unit] = at
+			return NewWitness(task, &elsewhere, unit, nil, shardTokens)
+		}
+		honest := witness(below)
 		right := roots(t, honest, honest)
-		u, on, err := outer.Commit(task.Spec, base.Names, base.Round, unit, result(t, task, base, from), from)
-		if err != nil || u.Root() != right.Update || train.CarriedRoot(train.Roots(on)) != right.Carried.Root {
+		u, on, err := outer.Commit(task.Spec, base.Names, base.Round, unit, result(t, task, &base, from), from)
+		if err != nil || u.Root() != right.Update || !paired && train.CarriedRoot(train.Roots(on)) != right.Carried.Root {
 			t.Fatalf("%s: a witness and a worker make other results: %v", name, err)
 		}
 		r, err := Open(task.Spec.Digest(), Opening(task.Spec, task.Step))
@@ -71,9 +85,13 @@ func TestReplicas(t *testing.T) {
 		var payload []byte
 		spy := judge{r, func(c dispute.Claim, p []byte) { leaf, payload = c, p }}
 		play := func(c run.Commitment, segment uint32, asserter, challenger dispute.Oracle) dispute.Game {
-			d := duty(base, c)
-			d.From = make([]run.Carried, unit+1)
-			d.From[unit].Root = train.CarriedRoot(train.Roots(from))
+			d := duty(&base, c)
+			if paired {
+				d.Commit.Carried = run.Carried{}
+			} else {
+				d.From = make([]run.Carried, unit+1)
+				d.From[unit].Root = train.CarriedRoot(train.Roots(from))
+			}
 			return playDuty(t, task, d, segment, asserter, challenger, spy)
 		}
 		caught := func(what string, kind dispute.Kind, g dispute.Game) {
@@ -98,24 +116,24 @@ func TestReplicas(t *testing.T) {
 		last := uint32(len(right.Segments))
 		for index := range base.Names {
 			for k, segment := range map[dispute.Kind]uint32{dispute.Update: last, dispute.Carry: last + 1} {
-				if index > 1 && index < len(base.Names)-1 && k == dispute.Carry {
+				if k == dispute.Carry && (paired || index > 1 && index < len(base.Names)-1) {
 					continue
 				}
 				liar := twister{honest, k, index}
-				caught(string(k), k, play(roots(t, honest, liar), segment, liar, witness(from)))
-				acquitted(string(k), play(right, segment, honest, twister{witness(from), k, index}))
+				caught(string(k), k, play(roots(t, honest, liar), segment, liar, witness(below)))
+				acquitted(string(k), play(right, segment, honest, twister{witness(below), k, index}))
 			}
 		}
-		other := slices.Clone(from)
-		other[0] = from[0].Clone()
+		other := slices.Clone(below)
+		other[0] = below[0].Clone()
 		other[0].F32()[1500] += 1
 		liar := witness(other)
-		caught("another beginning", dispute.Start, play(roots(t, liar, liar), 0, liar, witness(from)))
+		caught("another beginning", dispute.Start, play(roots(t, liar, liar), 0, liar, witness(below)))
 		acquitted("its beginning", play(right, 0, honest, witness(other)))
 		hidden := starter{witness(other), right.Segments[0]}
 		lie := roots(t, hidden.Witness, hidden)
 		lie.Segments[0] = right.Segments[0]
-		caught("another beginning than it says", dispute.Tile, play(lie, 1, hidden, witness(from)))
+		caught("another beginning than it says", dispute.Tile, play(lie, 1, hidden, witness(below)))
 		if leaf.Step != 0 || leaf.Part != 1 {
 			t.Errorf("%s: the question is about step %d, part %d", name, leaf.Step, leaf.Part)
 		}

@@ -104,12 +104,17 @@ func (r *Referee) start(c dispute.Claim, payload []byte) (dispute.Ruling, error)
 	if err := r.isCheckpoint(c, p.Checkpoint); err != nil {
 		return dispute.Ruling{}, err
 	}
-	if r.spec.Exchange.Replicas() && !c.From.IsZero() {
-		if err := r.isFrom(c, p.From); err != nil {
+	from, n := p.From, len(r.names)
+	switch x := r.spec.Exchange; {
+	case x.Pairs > 0 && c.Unit < x.Pairs:
+		at := n * (1 + train.PairState*int(c.Unit))
+		from = p.Checkpoint[at : at+n]
+	case below(r.spec, c):
+		if err := r.isFrom(c, from); err != nil {
 			return dispute.Ruling{}, err
 		}
 	}
-	return rule("the state at the start", r.startRoot(p.Checkpoint[:len(r.names)], p.From), c.After), nil
+	return rule("the state at the start", r.startRoot(p.Checkpoint[:n], from), c.After), nil
 }
 
 // startRoot is the root of the first inner state: the parameters of the checkpoint, and moments of zero; of a replica, beside
@@ -134,8 +139,8 @@ func (r *Referee) isCheckpoint(c dispute.Claim, roots []canon.Digest) error {
 
 func (r *Referee) isPrior(c dispute.Claim, roots []canon.Digest) error {
 	n := 3
-	if r.spec.Exchange.Replicas() && c.Step == 0 && !c.From.IsZero() {
-		n = 4 // and what was handed on
+	if c.Step == 0 && below(r.spec, c) {
+		n = 4 // and what it begins below
 	}
 	if len(roots) != n*len(r.names) || train.StateRoot(c.Step, roots) != c.Prior {
 		return wrong("these are not the tensors of the agreed state %s", c.Prior.Short())

@@ -84,8 +84,8 @@ func Open(spec canon.Digest, b []byte) (*Referee, error) {
 
 func newReferee(s *train.Spec, p *program.Program) *Referee {
 	r := &Referee{spec: s, step: p, names: train.Params(p), index: map[string]int{}}
-	if o, err := outer.Of(s.Exchange); err == nil {
-		r.outer = o.State()
+	if n, err := outer.State(s.Exchange); err == nil {
+		r.outer = n
 	}
 	for i, n := range train.StateNames(p) {
 		r.index[n] = i

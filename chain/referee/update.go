@@ -75,7 +75,10 @@ func sentOf(s *train.Spec, p *program.Program, round, index uint32) (x sent, err
 func updatesFit(s *train.Spec, p *program.Program) error {
 	rounds := uint32(1)
 	if s.Exchange.Replicas() { // which are the same in every group
-		rounds = min(s.Exchange.Carry, s.Rounds)
+		rounds = max(1, min(s.Exchange.Carry, s.Rounds))
+	}
+	if n := (1 + train.PairState*int(s.Exchange.Pairs) + 4) * len(train.Params(p)) * encodedDigest; s.Exchange.Pairs > 0 && n > dispute.MaxLeaf-maxValues {
+		return fmt.Errorf("%w: the roots of %d replicas in the checkpoint need %d bytes, at most %d are taken", ErrTooLarge, s.Exchange.Pairs, n, dispute.MaxLeaf-maxValues)
 	}
 	for round := range rounds {
 		for i, name := range train.Params(p) {

@@ -250,7 +250,7 @@ func (w *Witness) answer(c dispute.Claim, prove func(operator int) (canon.Proof,
 	switch c.Kind {
 	case dispute.Start:
 		p := startPayload{Checkpoint: w.checkpoint()}
-		if w.from != nil && w.task.Spec.Exchange.Replicas() {
+		if w.from != nil && w.task.Spec.Exchange.Replicas() && w.task.Spec.Exchange.Pairs == 0 {
 			p.From = train.Roots(w.from)
 		}
 		return p, nil

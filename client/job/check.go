@@ -227,7 +227,7 @@ func (c *checker) outer() {
 		has   bool
 		owner string
 	}{
-		{"momentum", o.Name == "nesterov" || o.Momentum == 0, "nesterov"}, {"betas", o.Adaptive(), "adam and yogi"}, {"eps", o.Adaptive(), "adam and yogi"},
+		{"momentum", o.Name == "nesterov" || o.Name == "pairs" || o.Momentum == 0, "nesterov and pairs"}, {"betas", o.Adaptive(), "adam and yogi"}, {"eps", o.Adaptive(), "adam and yogi"},
 	} {
 		if p := at + "." + k.key; !k.has && c.Given(p) && !c.bad(p) {
 			c.report(p, CodeBadValue, p+" is given and the outer optimizer is "+o.Name, "it is a setting of "+k.owner, "remove "+k.key+", or use another name")
@@ -263,11 +263,28 @@ func (c *checker) compression() {
 	}
 }
 
+// mostPairs is how many replicas that average in pairs a job may have.
+const mostPairs = 16
+
 // replicas checks that what rounds exchange of replicas is one thing, and that nothing else is handed on.
 func (c *checker) replicas() {
 	const at, sample, fragments, rounds = "strategy.replicas", "strategy.replicas.sample", "strategy.replicas.fragments", "strategy.replicas.rounds"
+	const topology, optimizer = "strategy.replicas.topology", "strategy.outer_optimizer.name"
 	r := c.Strategy.Replicas
-	if !r.On() || c.bad(at, sample, fragments, rounds, "strategy.method") {
+	if c.bad(at, sample, fragments, rounds, topology, optimizer, "strategy.method", "strategy.workers") {
+		return
+	}
+	name, rule := c.Strategy.OuterOptimizer.Name, c.Strategy.Aggregation.Rule
+	switch paired := r.Paired(); {
+	case paired != (name == "pairs"):
+		c.report(optimizer, CodeBadValue, fmt.Sprintf("%s is %s and %s is %s", optimizer, name, topology, r.Topology),
+			"it moves replicas that average in pairs, and nothing else does", "use method: gossip, or another name and topology: none")
+		return
+	case paired && (r.Sample > 0 || r.Fragments > 0 || rule != "mean" || c.Strategy.Workers.Target > mostPairs):
+		c.report(topology, CodeBadValue, fmt.Sprintf("%s is given with %s %d, %s %d, rule %s and %d workers", topology, sample, r.Sample, fragments, r.Fragments, rule, c.Strategy.Workers.Target),
+			fmt.Sprintf("pairs exchange everything and take its mean, and a checkpoint has room for %d replicas", mostPairs), "use method: gossip with the rule mean and fewer workers")
+		return
+	case !r.On():
 		return
 	}
 	switch {

@@ -32,7 +32,7 @@ func defaults() Spec {
 		Strategy: Strategy{
 			Method:       "diloco",
 			Compression:  Compression{FeedbackRounds: 8},
-			Replicas:     Replicas{Rounds: 8},
+			Replicas:     Replicas{Rounds: 8, Topology: "none"},
 			Aggregation:  Aggregation{Rule: "mean"},
 			Workers:      Workers{Target: 4},
 			RoundTimeout: Duration(10 * time.Minute),
@@ -137,6 +137,7 @@ var recipes = map[string]struct {
 	"sparta":           {"sgd", 1, "int8"},
 	"sparta_diloco":    {"nesterov", 0.7, "int8"},
 	"streaming_diloco": {"nesterov", 0.7, "fp4"},
+	"gossip":           {"pairs", 0.7, "none"},
 }
 
 // Methods are the strategies that strategy.method stands for, in order of their names, with every key that a method sets.
@@ -162,6 +163,9 @@ func (s *Strategy) derive(given func(path string) bool) {
 	if o.Name == "nesterov" && !given("strategy.outer_optimizer.momentum") {
 		o.Momentum = 0.9
 	}
+	if o.Name == "pairs" && !given("strategy.outer_optimizer.momentum") {
+		o.Momentum = 0.5
+	}
 	if o.Adaptive() && o.Betas == nil {
 		o.Betas = []float64{0.9, 0.99}
 	}
@@ -175,6 +179,10 @@ func (s *Strategy) derive(given func(path string) bool) {
 	case "sparta", "sparta_diloco":
 		if !given("strategy.replicas.sample") {
 			s.Replicas.Sample = 32
+		}
+	case "gossip":
+		if !given("strategy.replicas.topology") {
+			s.Replicas.Topology = "complete"
 		}
 	case "streaming_diloco":
 		if !given("strategy.replicas.fragments") {

@@ -161,21 +161,39 @@ func TestNumericsDecideWhatIsCompared(t *testing.T) {
 }
 
 func TestReplicas(t *testing.T) {
-	for method, want := range map[string]Replicas{"diloco": {0, 0, 8}, "sparta": {32, 0, 8}, "sparta_diloco": {32, 0, 8}, "streaming_diloco": {0, 2, 8}} {
-		if s := parse(t, minimal, "strategy.method="+method).Strategy; s.Replicas != want || s.Replicas.On() != (s.Group() == 8) {
+	for method, want := range map[string]Replicas{
+		"diloco": {Rounds: 8, Topology: "none"}, "sparta": {Sample: 32, Rounds: 8, Topology: "none"}, "sparta_diloco": {Sample: 32, Rounds: 8, Topology: "none"},
+		"streaming_diloco": {Fragments: 2, Rounds: 8, Topology: "none"}, "gossip": {Rounds: 8, Topology: "complete"},
+	} {
+		if s := parse(t, minimal, "strategy.method="+method).Strategy; s.Replicas != want || (s.Replicas.On() && method != "gossip") != (s.Group() == 8) {
 			t.Errorf("%s: %+v in groups of %d rounds", method, s.Replicas, s.Group())
 		}
 	}
 	s := parse(t, minimal, "strategy.method=sparta", "strategy.replicas={sample: 0, fragments: 3, rounds: 4}").Strategy
-	if s.Replicas != (Replicas{0, 3, 4}) || s.Group() != 4 {
+	if s.Replicas != (Replicas{Fragments: 3, Rounds: 4, Topology: "none"}) || s.Group() != 4 {
 		t.Errorf("%+v", s.Replicas)
 	}
 	for _, set := range []string{
 		"strategy.replicas.fragments=2", "strategy.replicas.sample=24", "strategy.replicas.sample=1", "strategy.replicas={sample: 0, fragments: 1}",
 		"strategy.replicas={sample: 0, fragments: 8}", "strategy.replicas.rounds=9", "strategy.compression.error_feedback=true",
-		"strategy.outer_optimizer.name=adamw", "training.numerics=tolerant",
+		"strategy.outer_optimizer.name=adamw", "training.numerics=tolerant", "strategy.replicas.topology=ring", "strategy.outer_optimizer.name=pairs",
 	} {
 		if _, err := Parse([]byte(minimal), "tiny.yaml", "strategy.method=sparta", set); err == nil {
+			t.Errorf("%s is taken", set)
+		}
+	}
+}
+
+func TestPairs(t *testing.T) {
+	s := parse(t, minimal, "strategy.method=gossip", "strategy.replicas.topology=small_world").Strategy
+	if o := s.OuterOptimizer; o.Name != "pairs" || o.LR != 0.7 || o.Momentum != 0.5 || s.Replicas.Topology != "small_world" || s.Group() != 0 {
+		t.Errorf("%+v", s)
+	}
+	for _, set := range []string{
+		"strategy.replicas.sample=32", "strategy.replicas.topology=star", "strategy.outer_optimizer.name=sgd", "strategy.aggregation.rule=median",
+		"strategy.compression.error_feedback=true", "training.numerics=tolerant", "strategy.workers=32",
+	} {
+		if _, err := Parse([]byte(minimal), "tiny.yaml", "strategy.method=gossip", set, "training.global_batch_size=32"); err == nil {
 			t.Errorf("%s is taken", set)
 		}
 	}
@@ -392,7 +410,7 @@ func TestMethodsAreWhatFilesGet(t *testing.T) {
 			t.Errorf("%s: %+v, a file gets %+v", m.Method, m, s)
 		}
 	}
-	if len(all) != 11 {
+	if len(all) != 12 {
 		t.Errorf("%d methods", len(all))
 	}
 }

@@ -96,7 +96,7 @@ type Optimizer struct {
 
 // Strategy is the distributed part: how the work of many workers becomes one checkpoint.
 type Strategy struct {
-	Method         string         `job:"method" one:"diloco fedavg fedprox fedadam fedyogi sparseloco allreduce demo sparta sparta_diloco streaming_diloco" later:"gossip async_diloco"` // what the keys below are if they are not given
+	Method         string         `job:"method" one:"diloco fedavg fedprox fedadam fedyogi sparseloco allreduce demo sparta sparta_diloco streaming_diloco gossip" later:"async_diloco"` // what the keys below are if they are not given
 	SyncSteps      int            `job:"sync_steps" in:"[1,65536]"`                                                                                                                      // inner steps of one round
 	ProximalMu     float64        `job:"proximal_mu" in:"[0,1000]"`                                                                                                                      // pulls a unit back to where it began (FedProx, section 3)
 	OuterOptimizer OuterOptimizer `job:"outer_optimizer"`
@@ -111,11 +111,11 @@ type Strategy struct {
 
 // OuterOptimizer moves the checkpoint by the aggregated pseudo-gradient (DiLoCo, section 3).
 type OuterOptimizer struct {
-	Name     string    `job:"name" one:"nesterov sgd adam yogi adamw sign"` // with the last two, units are gradients, and these take the steps
-	LR       float64   `job:"lr" in:"(0,10]"`                               // of adamw and sign, what training.learning_rate is multiplied with
-	Momentum float64   `job:"momentum" in:"[0,1)"`                          // of nesterov
-	Betas    []float64 `job:"betas" in:"[0,1)" size:"[2,2]"`                // of adam and yogi
-	Eps      float64   `job:"eps" in:"(0,1]"`                               // of adam and yogi, tau in their paper
+	Name     string    `job:"name" one:"nesterov sgd adam yogi adamw sign pairs"` // with adamw and sign, units are gradients, and these take the steps; with pairs, replicas
+	LR       float64   `job:"lr" in:"(0,10]"`                                     // of adamw and sign, what training.learning_rate is multiplied with
+	Momentum float64   `job:"momentum" in:"[0,1)"`                                // of nesterov and pairs
+	Betas    []float64 `job:"betas" in:"[0,1)" size:"[2,2]"`                      // of adam and yogi
+	Eps      float64   `job:"eps" in:"(0,1]"`                                     // of adam and yogi, tau in their paper
 }
 
 // Adaptive reports whether the optimizer keeps two moments.
@@ -135,21 +135,27 @@ type Compression struct {
 	FeedbackRounds int `job:"feedback_rounds" in:"[2,8]"`
 }
 
-// Replicas are what units train that go on from where they came to, and not from the checkpoint alone. A round but the last of
-// so many in a row exchanges a part of the parameters; the last exchanges all, and they begin from the checkpoint again.
+// Replicas are what units train that go on from where they came to, and not from the checkpoint alone. With sample or fragments, a
+// round but the last of so many in a row exchanges a part of the parameters; the last exchanges all, and they begin from the
+// checkpoint again. With a topology, they average in pairs.
 type Replicas struct {
 	Sample    int `job:"sample" in:"[0,4096]"`  // the part is one of so many elements of every parameter, drawn from the seed; a power of two; 0: all of them
 	Fragments int `job:"fragments" in:"[0,64]"` // the part is one of so many fragments of the layers, in turn; 0: all of them
 	Rounds    int `job:"rounds" in:"[2,8]"`     // in a row
+
+	Topology string `job:"topology" one:"none complete ring expander small_world"` // who may be paired with whom
 }
 
 // On reports whether units train replicas.
-func (r Replicas) On() bool { return r.Sample > 0 || r.Fragments > 0 }
+func (r Replicas) On() bool { return r.Sample > 0 || r.Fragments > 0 || r.Paired() }
+
+// Paired reports whether they average in pairs.
+func (r Replicas) Paired() bool { return r.Topology != "" && r.Topology != "none" }
 
 // Group is through how many rounds in a row units hand on a state; 0: they hand on none.
 func (s Strategy) Group() uint32 {
 	switch {
-	case s.Replicas.On():
+	case s.Replicas.Sample > 0 || s.Replicas.Fragments > 0:
 		return uint32(s.Replicas.Rounds)
 	case s.Compression.ErrorFeedback:
 		return uint32(s.Compression.FeedbackRounds)

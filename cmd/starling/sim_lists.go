@@ -60,6 +60,8 @@ func methods() (all []method) {
 			m.Compression += ", error feedback"
 		}
 		switch r := s.Replicas; {
+		case r.Paired():
+			m.Compression += ", in pairs"
 		case r.Sample > 0:
 			m.Compression += fmt.Sprintf(", of 1 of %d elements in %d of %d rounds", r.Sample, r.Rounds-1, r.Rounds)
 		case r.Fragments > 0:

@@ -35,9 +35,7 @@ type Session struct {
 // Begin prepares the unit of the round that follows a checkpoint. from is what was handed on to it, nil for nothing: where units
 // are replicas they begin from the checkpoint less that.
 func (t *Task) Begin(base *Checkpoint, unit uint32, from []*tensor.Tensor) (*Session, error) {
-	if !t.Spec.Exchange.Replicas() {
-		from = nil
-	}
+	from = t.Spec.Exchange.Below(base, unit, from)
 	if from != nil && !alike(base.Params, from) {
 		return nil, fmt.Errorf("train: what is handed on to unit %d of round %d does not have the shapes of the parameters", unit, base.Round)
 	}

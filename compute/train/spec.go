@@ -62,10 +62,21 @@ type Exchange struct {
 	// on what its update left out. At most one of them is given, and the last round of a group exchanges everything.
 	Pick      uint32 `cbor:"14,keyasint,omitempty"` // the other rounds exchange one of so many elements of every parameter
 	Fragments uint32 `cbor:"15,keyasint,omitempty"` // the other rounds exchange one of so many fragments of the layers, in turn
+
+	// Of a job of so many replicas, one a unit, that average in pairs. They are in the checkpoint.
+	Pairs    uint32 `cbor:"16,keyasint,omitempty"`
+	Topology string `cbor:"17,keyasint,omitempty"` // a name of exchange/outer: who is paired with whom
 }
 
-// Replicas reports whether units begin from what was handed on to them, and not from the checkpoint alone.
-func (x Exchange) Replicas() bool { return x.Pick > 0 || x.Fragments > 0 }
+// Replicas reports whether units go on from where they came to, and not from the parameters of the checkpoint alone.
+func (x Exchange) Replicas() bool { return x.drifts() || x.Pairs > 0 }
+
+// drifts reports whether they begin from what was handed on to them.
+func (x Exchange) drifts() bool { return x.Pick > 0 || x.Fragments > 0 }
+
+// PairState is how many tensors of state a checkpoint has for each parameter of a replica in pairs: by how much the replica is below
+// the parameter, and its momentum.
+const PairState = 2
 
 // GradientScale is what a unit of a job of gradients multiplies its gradient with: it hands in base minus end, which loses what is
 // below the last bit of a weight.
@@ -159,14 +170,18 @@ const maxCarry = 16
 const (
 	maxPick      = 1 << 12
 	maxFragments = 1 << 8
+	maxPairs     = 16
 )
 
 func (s *Spec) checkCarry() error {
 	x := s.Exchange
-	if (x.Carry > 1) != (x.Feedback > 0 || x.Replicas()) || x.Carry == 1 || x.Carry > maxCarry {
+	if (x.Carry > 1) != (x.Feedback > 0 || x.drifts()) || x.Carry == 1 || x.Carry > maxCarry {
 		return fmt.Errorf("%w: feedback %v, or replicas, through %d rounds, wanted both or none, and 2 to %d rounds", ErrSpec, x.Feedback, x.Carry, maxCarry)
 	}
-	if !x.Replicas() {
+	if x.Pairs > 0 && (x.Pairs != s.Units || x.Pairs > maxPairs || x.Carry > 0 || x.Gradients) || x.Pairs == 0 && x.Topology != "" {
+		return fmt.Errorf("%w: %d replicas in pairs of %d units, wanted one a unit, at most %d, that hand on nothing and are no gradients", ErrSpec, x.Pairs, s.Units, maxPairs)
+	}
+	if !x.drifts() {
 		return nil
 	}
 	given := 0

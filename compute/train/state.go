@@ -209,3 +209,15 @@ func CheckProgram(s *Spec, p *program.Program) error {
 	}
 	return nil
 }
+
+// Below is what a unit begins below the parameters of a checkpoint: what was handed on to it, or the place of its replica in the
+// checkpoint; nil for nothing, as where units are no replicas.
+func (x Exchange) Below(base *Checkpoint, unit uint32, from []*tensor.Tensor) []*tensor.Tensor {
+	switch at := PairState * int(unit); {
+	case x.Pairs > 0 && at < len(base.Outer):
+		return base.Outer[at]
+	case x.drifts():
+		return from
+	}
+	return nil
+}

@@ -30,6 +30,9 @@ const (
 	// Of jobs whose units are gradients.
 	DecoupledAdam = "adamw" // AdamW, at the rates of the specification's schedule: synchronous data-parallel training
 	Signs         = "sign"  // Direction, at the same rates
+
+	// Of jobs whose units are replicas that average in pairs.
+	Pairs = "pairs" // Gossip, with the rate as its pull
 )
 
 // ErrRound is returned when the updates given are not those of one round.
@@ -42,6 +45,9 @@ func Check(x train.Exchange) error {
 		return fmt.Errorf("outer: codec %q is not known", x.Codec)
 	case !aggregate.Known(x.Rule):
 		return fmt.Errorf("outer: aggregation rule %q is not known", x.Rule)
+	}
+	if x.Pairs > 0 {
+		return checkPairs(x)
 	}
 	if err := checkGradients(x); err != nil {
 		return err
@@ -70,11 +76,11 @@ func Of(x train.Exchange) (Optimizer, error) {
 
 // Genesis is the checkpoint before the first round: the given parameters, and the optimizer's state of zeros.
 func Genesis(x train.Exchange, names []string, params map[string]*tensor.Tensor) (*train.Checkpoint, error) {
-	o, err := Of(x)
+	state, err := State(x)
 	if err != nil {
 		return nil, err
 	}
-	return train.Genesis(names, params, o.State())
+	return train.Genesis(names, params, state)
 }
 
 // Commit turns a finished unit into its update, and into what it hands on to the same unit of the next round: what the update
@@ -155,6 +161,9 @@ func Advance(s *train.Spec, base *train.Checkpoint, deltas [][]*tensor.Tensor) (
 		if len(d) != len(base.Params) {
 			return nil, fmt.Errorf("%w: unit %d has %d tensors of %d", ErrRound, i, len(d), len(base.Params))
 		}
+	}
+	if s.Exchange.Pairs > 0 {
+		return advancePairs(s, base, deltas)
 	}
 	combined, err := Combine(s, deltas)
 	if err != nil {

@@ -32,11 +32,14 @@ func Turns(s *train.Spec, names []string, round uint32) ([]Turn, error) {
 
 // TurnOf is the turn of the parameter of this name and number in a round.
 func TurnOf(s *train.Spec, name string, number int, round uint32) (Turn, error) {
-	optimizer, err := Of(s.Exchange)
+	x := s.Exchange
+	if x.Pairs > 0 { // every replica moves by itself
+		return Turn{Codec: x.Codec}, nil
+	}
+	optimizer, err := Of(x)
 	if err != nil {
 		return Turn{}, err
 	}
-	x := s.Exchange
 	switch {
 	case !s.Carries(round):
 	case x.Pick > 0:

@@ -30,11 +30,11 @@ func newHerd(t *testing.T, x train.Exchange) *herd {
 		kernel.NormalTo(p.F32(), 1, uint64(i))
 		h.base.Params = append(h.base.Params, p)
 	}
-	o, err := Of(x)
+	state, err := State(x)
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.base.Outer = train.Zeros(h.base.Params, o.State())
+	h.base.Outer = train.Zeros(h.base.Params, state)
 	h.from = make([][]*tensor.Tensor, h.spec.Units)
 	return h
 }
@@ -48,8 +48,8 @@ func (h *herd) round() *train.Checkpoint {
 		r, ends := new(train.Result), []*tensor.Tensor(nil)
 		for i, p := range before.Params {
 			end := p.Clone()
-			if h.from[u] != nil {
-				end = train.Difference(p, h.from[u][i])
+			if below := h.spec.Exchange.Below(before, uint32(u), h.from[u]); below != nil {
+				end = train.Difference(p, below[i])
 			}
 			walk := make([]float32, len(end.F32()))
 			kernel.NormalTo(walk, uint64(before.Round)*10+uint64(u), uint64(i))
@@ -84,8 +84,8 @@ func (h *herd) round() *train.Checkpoint {
 // at is where element k of a parameter of a replica begins the next round.
 func (h *herd) at(u, i, k int) float64 {
 	x := h.base.Params[i].F32()[k]
-	if h.from[u] != nil {
-		x -= h.from[u][i].F32()[k]
+	if below := h.spec.Exchange.Below(h.base, uint32(u), h.from[u]); below != nil {
+		x -= below[i].F32()[k]
 	}
 	return float64(x)
 }
@@ -160,5 +160,46 @@ func TestRoundsOfFragments(t *testing.T) {
 	h.spec.Exchange.Fragments = 4
 	if Exchanged(h.spec.Exchange, h.base.Names) == nil {
 		t.Error("the third of four fragments has parameters")
+	}
+}
+
+// Replicas in pairs move as the equations of NoLoCo say, each with its partner of the round, and the checkpoint is their mean.
+func TestRoundsInPairs(t *testing.T) {
+	for name, topology := range pairings {
+		h := newHerd(t, train.Exchange{Codec: codec.Float32, Rule: aggregate.Mean, Outer: Pairs, Rate: 0.7, Momentum: 0.5, Pairs: 3, Topology: name})
+		if err := Check(h.spec.Exchange); err != nil {
+			t.Fatal(err)
+		}
+		const i, k = 1, 7 // one element stands for all
+		var place, momentum [3]float64
+		for u := range place {
+			place[u] = float64(h.base.Params[i].F32()[k])
+		}
+		for round := range uint64(6) {
+			h.round()
+			was := place
+			mean := 0.
+			for u := range place {
+				v := topology.Partner(3, u, round, h.spec.Seed)
+				learned := func(u int) float64 { return was[u] - float64(h.replicas[u][i].F32()[k]) }
+				momentum[u] = 0.5*momentum[u] - 0.7*(learned(u)+learned(v))/2 - 0.7*(was[u]-was[v])/2
+				place[u] += momentum[u]
+				mean += place[u] / 3
+				if got := h.at(u, i, k); !within(got, place[u], 1e-5) {
+					t.Errorf("%s, round %d: replica %d is at %v, want %v", name, round, u, got, place[u])
+				}
+			}
+			if got := float64(h.base.Params[i].F32()[k]); !within(got, mean, 1e-5) {
+				t.Errorf("%s, round %d: the checkpoint is at %v, the mean is %v", name, round, got, mean)
+			}
+		}
+	}
+	for _, bad := range []train.Exchange{
+		{Codec: codec.Float32, Rule: aggregate.Mean, Outer: Pairs, Pairs: 3}, {Codec: codec.Float32, Rule: aggregate.Mean, Outer: SGD, Pairs: 3, Topology: "ring"},
+		{Codec: codec.Float32, Rule: aggregate.Median, Outer: Pairs, Pairs: 3, Topology: "ring"}, {Codec: codec.Float32, Rule: aggregate.Mean, Outer: Pairs},
+	} {
+		if Check(bad) == nil {
+			t.Errorf("%+v is taken", bad)
+		}
 	}
 }

@@ -62,7 +62,7 @@ func parameter(name, prefix string) (string, bool) {
 // fits reports why a checkpoint is not one of the task's.
 func fits(c *train.Checkpoint, task *train.Task) error {
 	p := task.Step
-	if o, err := outer.Of(task.Spec.Exchange); err != nil || len(c.Outer) != o.State() {
+	if n, err := outer.State(task.Spec.Exchange); err != nil || len(c.Outer) != n {
 		return fmt.Errorf("engine: the checkpoint has %d tensors of state for a parameter, which %s has not", len(c.Outer), task.Spec.Exchange.Outer)
 	}
 	shapes := p.InputShapes()

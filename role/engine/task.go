@@ -194,7 +194,11 @@ func Footprint(s *train.Spec, step *program.Program, m data.Manifest, terms run.
 	for _, n := range train.Frozen(step) {
 		frozen += int64(shapes[train.Param+n].Bytes())
 	}
-	model := 2 * params                  // with the momentum of the outer optimizer
+	state := 1 // tensors for each parameter in the state of the outer optimizer
+	if n, err := outer.State(s.Exchange); err == nil {
+		state = max(state, n)
+	}
+	model := int64(1+state) * params
 	round := int64(terms.Units) * update // everybody's updates
 	if terms.Sliced() {
 		round = 3*update + model // its own, the pieces of two slices, and the slices of the checkpoint
