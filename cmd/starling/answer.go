@@ -208,6 +208,11 @@ func offersOf(lots []market.Lot) []offered {
 	return lines
 }
 
+// offerAnswer is about what can be matched of an account's offer: that of a pool once for each member.
+func offerAnswer(lots []market.Lot) terminal.Answer {
+	return terminal.Items("offers", offersOf(lots), func(o offered) string { return o.ID })
+}
+
 // ordered is an open order, for programs.
 type ordered struct {
 	Job       string `json:"job"`

@@ -20,6 +20,7 @@ import (
 	"github.com/starling-network/starling/node"
 	"github.com/starling-network/starling/node/doctor"
 	"github.com/starling-network/starling/node/journal"
+	"github.com/starling-network/starling/protocol/market"
 )
 
 // answers are the answers of the commands, by the function that makes them: how many lines they are, and their names. Lists that
@@ -27,6 +28,8 @@ import (
 func answers() map[string][]answered {
 	result := client.Result{Height: 7, Hash: "c0ffee"}
 	var receipt node.Explanation
+	var offer market.Lot
+	offer.ID = "starling1a"
 	receipt.Job, receipt.Seq = "job-1", 12
 	played := variant{Simulation: &node.Simulation{}}
 	root := played.StateRoot.String()
@@ -53,6 +56,7 @@ func answers() map[string][]answered {
 		"accountAnswer":   {{"an account", accountAnswer(&node.Account{Address: "starling1a"}), 1, []string{"starling1a"}}},
 		"historyAnswer":   {{"transactions", historyAnswer("a", []movement{{Hash: "h"}}), 1, []string{"h"}}, {"none", historyAnswer("a", []movement{}), 0, []string{}}},
 		"sentAnswer":      {{"coins", sentAnswer("a", "b", 1, result), 1, []string{"c0ffee"}}},
+		"offerAnswer":     {{"offers", offerAnswer([]market.Lot{offer}), 1, []string{"starling1a"}}, {"none", offerAnswer(nil), 0, []string{}}},
 		"proposalAnswer":  {{"a proposal", proposalAnswer(proposal{ID: 3}), 1, []string{"3"}}},
 		"proposalsAnswer": {{"proposals", proposalsAnswer([]proposal{{ID: 4}, {ID: 3}}), 2, []string{"4", "3"}}, {"none", proposalsAnswer([]proposal{}), 0, []string{}}},
 		"proposedAnswer":  {{"a proposal", proposedAnswer(3, result), 1, []string{"3"}}},

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/starling-network/starling/client"
+	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/node"
 	"github.com/starling-network/starling/protocol/market"
 )
@@ -57,13 +58,17 @@ With -o json: {"offers":[as of starling market offers, of this account or its po
 				return err
 			}
 			if c.form.Machine() {
-				return c.form.Print(os.Stdout, offersAnswer(mine))
+				return c.form.Print(os.Stdout, offerAnswer(mine))
 			}
 			if len(mine) == 0 {
 				_, err = fmt.Println("nothing of it can be matched now")
 				return err
 			}
-			return printOffers(mine, c.form)
+			w := terminal.NewColumns(os.Stdout, c.form, "ACCOUNT", "ROLE", "PRICE", "HOUR", "SLOTS")
+			for _, l := range offersOf(mine) {
+				w.Row(l.ID, l.Role, l.Price, amount(market.Hourly(l.Price, l.Rate)), l.Slots)
+			}
+			return w.Flush()
 		},
 	}
 	t.flags(cmd)
