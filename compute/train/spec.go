@@ -1,6 +1,6 @@
 // Package train is the inner loop: from a checkpoint and a work unit to an end state and what a worker commits to.
 //
-// A work unit is a pure function of (specification, checkpoint, round, unit). The moments of the inner optimizer start
+// A work unit is a pure function of (specification, checkpoint, round, unit, what was handed on to it). The moments of the inner optimizer start
 // from zero in every unit, so no worker carries anything from round to round: whoever does a unit gets the same bits,
 // workers come and go, and one unit can be re-executed from its checkpoint alone. The package does not know who works,
 // who is paid, or how updates travel; combining them is exchange/.
