@@ -47,7 +47,9 @@ type ledger struct {
 	chainID    string
 	start      time.Time
 	validators []chain.Keys
-	withhold   map[int]bool // validators whose votes carry no proof
+	withhold   map[int]bool       // validators whose votes carry no proof
+	absent     map[int]bool       // validators that do not vote; not the first
+	evidence   []abci.Misbehavior // for the next block
 
 	height     int64
 	commit     abci.ExtendedCommitInfo // of the votes on block height
@@ -82,7 +84,7 @@ func newLedger(doc *cmttypes.GenesisDoc, validators []chain.Keys) (*ledger, erro
 	}
 	conn := &connection{app: a, known: map[string]*abci.ResponseQuery{}}
 	return &ledger{
-		db: db, config: config, connection: conn, app: a, chainID: doc.ChainID, start: doc.GenesisTime, validators: validators, withhold: map[int]bool{}, appHash: r.AppHash,
+		db: db, config: config, connection: conn, app: a, chainID: doc.ChainID, start: doc.GenesisTime, validators: validators, withhold: map[int]bool{}, absent: map[int]bool{}, appHash: r.AppHash,
 		queries: client.New(conn, client.KeyFromSeed([32]byte{})),
 	}, nil
 }
@@ -127,8 +129,9 @@ func (l *ledger) block(ctx context.Context, now time.Duration) ([]included, erro
 		return nil, err
 	}
 	l.decided = &abci.RequestFinalizeBlock{
-		Txs: p.Txs, DecidedLastCommit: plain(l.commit), Hash: hash, Height: height, Time: at, ProposerAddress: proposer,
+		Txs: p.Txs, DecidedLastCommit: plain(l.commit), Misbehavior: l.evidence, Hash: hash, Height: height, Time: at, ProposerAddress: proposer,
 	}
+	l.evidence = nil
 	done, err := l.app.FinalizeBlock(l.decided)
 	if err != nil && l.mend != nil {
 		if err = l.mend(err); err == nil {
@@ -191,6 +194,11 @@ func (l *ledger) vote(ctx context.Context, height int64, hash []byte) (abci.Exte
 	}
 	for i, k := range l.validators {
 		address := k.Consensus.PubKey().Address()
+		power := abci.Validator{Address: address, Power: chain.SelfStake / 1_000_000}
+		if l.absent[i] {
+			c.Votes = append(c.Votes, abci.ExtendedVoteInfo{Validator: power, BlockIdFlag: cmtproto.BlockIDFlagAbsent})
+			continue
+		}
 		extension := own.VoteExtension
 		if i > 0 {
 			extension = beacon.Prove(k.VRF, beacon.Alpha(l.chainID, height, l.beacon))
@@ -211,7 +219,7 @@ func (l *ledger) vote(ctx context.Context, height int64, hash []byte) (abci.Exte
 			return c, err
 		}
 		c.Votes = append(c.Votes, abci.ExtendedVoteInfo{
-			Validator: abci.Validator{Address: address, Power: chain.SelfStake / 1_000_000}, VoteExtension: extension,
+			Validator: power, VoteExtension: extension,
 			ExtensionSignature: signature, BlockIdFlag: cmtproto.BlockIDFlagCommit,
 		})
 	}

@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"encoding/json"
 	"slices"
 	"strings"
 	"testing"
@@ -9,7 +8,6 @@ import (
 
 	cmttypes "github.com/cometbft/cometbft/types"
 
-	"github.com/starling-network/starling/chain/adapter"
 	chainregistry "github.com/starling-network/starling/chain/x/registry"
 	"github.com/starling-network/starling/protocol/registry"
 	"github.com/starling-network/starling/protocol/reward"
@@ -20,23 +18,7 @@ import (
 func brief(doc *cmttypes.GenesisDoc) error {
 	p := rules()
 	p.Witnesses = registry.DefaultParams().Witnesses
-	value, err := adapter.Record[registry.Params]().EncodeJSON(p)
-	if err != nil {
-		return err
-	}
-	var state, module map[string]json.RawMessage
-	if err := json.Unmarshal(doc.AppState, &state); err != nil {
-		return err
-	}
-	if err := json.Unmarshal(state[chainregistry.Name], &module); err != nil {
-		return err
-	}
-	module["params"] = json.RawMessage(`[{"key":"item","value":` + string(value) + `}]`)
-	if state[chainregistry.Name], err = json.Marshal(module); err != nil {
-		return err
-	}
-	doc.AppState, err = json.Marshal(state)
-	return err
+	return sets(doc, chainregistry.Name, p)
 }
 
 // Six machines promise the same upload. What the others report acknowledges the bytes of every worker, and slashes the one whose

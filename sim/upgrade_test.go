@@ -1,26 +1,32 @@
 package sim
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
 	"cosmossdk.io/log/v2"
 	cmttypes "github.com/cometbft/cometbft/types"
+	storetypes "github.com/cosmos/cosmos-sdk/store/v2/types"
 	sdk "github.com/cosmos/cosmos-sdk/types"
 	authtypes "github.com/cosmos/cosmos-sdk/x/auth/types"
 	govtypes "github.com/cosmos/cosmos-sdk/x/gov/types"
 	govv1 "github.com/cosmos/cosmos-sdk/x/gov/types/v1"
 	upgradetypes "github.com/cosmos/cosmos-sdk/x/upgrade/types"
 
+	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/chain"
 	"github.com/starling-network/starling/chain/adapter"
 	"github.com/starling-network/starling/chain/app"
 	"github.com/starling-network/starling/chain/wire"
+	chainregistry "github.com/starling-network/starling/chain/x/registry"
 	"github.com/starling-network/starling/chain/x/upgrade"
 	"github.com/starling-network/starling/client"
+	"github.com/starling-network/starling/protocol/registry"
 	"github.com/starling-network/starling/protocol/run"
 )
 
@@ -69,6 +75,35 @@ func (w *World) send(t *testing.T, s client.Signer, msgs ...sdk.Msg) {
 	})
 }
 
+// anew is what the upgrade writes to every participant.
+const anew = ", form 2"
+
+// rewrite gives the store of the registry another form: every participant is written anew, and the version of the form raised.
+func rewrite(ctx context.Context, a *app.App) error {
+	key := a.CommitMultiStore().(interface {
+		StoreKeysByName() map[string]storetypes.StoreKey
+	}).StoreKeysByName()[chainregistry.Name]
+	kv := sdk.UnwrapSDKContext(ctx).KVStore(key)
+	if form := kv.Get([]byte("format")); !bytes.Equal(form, []byte{1}) {
+		return fmt.Errorf("the form of the registry is %x", form)
+	}
+	kv.Set([]byte("format"), []byte{2})
+	old := map[string][]byte{}
+	it := storetypes.KVStorePrefixIterator(kv, []byte{0})
+	for ; it.Valid(); it.Next() {
+		old[string(it.Key())] = it.Value()
+	}
+	for id, raw := range old { // in any order
+		var p registry.Participant
+		if err := canon.Unmarshal(raw, &p); err != nil {
+			return err
+		}
+		p.Device += anew
+		kv.Set([]byte(id), canon.MustMarshal(p))
+	}
+	return it.Close()
+}
+
 // Governance changes the rules at a height in the middle of a run. The old version stops there, and cannot go on; the new
 // one opens the same state, changes it and goes on: so does the run, to the state root that it has without the upgrade.
 func TestUpgradeInTheMiddleOfARun(t *testing.T) {
@@ -88,9 +123,9 @@ func TestUpgradeInTheMiddleOfARun(t *testing.T) {
 		l.connection.app = l.app
 	}
 	applied := int64(0)
-	v2 := app.Upgrade{Name: name, Apply: func(ctx context.Context, _ *app.App) error {
+	v2 := app.Upgrade{Name: name, Apply: func(ctx context.Context, a *app.App) error {
 		applied = sdk.UnwrapSDKContext(ctx).BlockHeight()
-		return nil
+		return rewrite(ctx, a)
 	}}
 	l.mend = func(err error) error {
 		if !errors.Is(err, upgrade.ErrTooOld) || l.height != at-1 || applied != 0 {
@@ -123,6 +158,15 @@ func TestUpgradeInTheMiddleOfARun(t *testing.T) {
 	}
 	if o := must(w.Outcome())(t); o.Phase != run.Done || !o.Honest || o.Blocks < at+10 {
 		t.Errorf("%+v", o)
+	}
+	participants := must(l.queries.Participants(t.Context()))(t)
+	for _, p := range participants {
+		if p.Device != "simulated"+anew {
+			t.Errorf("the upgrade left %+v", p)
+		}
+	}
+	if len(participants) != c.Workers+c.Verifiers {
+		t.Errorf("there are %d participants", len(participants))
 	}
 	// A version that does not know what was carried out does not go on either.
 	open()
