@@ -15,6 +15,13 @@ func (c *Client) ReportPeer(ctx context.Context, job, peer string, l registry.Li
 	return c.send(ctx, &rewardpb.MsgReport{Sender: c.Address(), Job: job, Peer: peer, Bytes: l.Bytes, Millis: l.Millis, Rtt: l.RTT})
 }
 
+// Links are what the members of a run reported of each other in the epoch that goes on; of everybody if job is "". At most a
+// thousand are told.
+func (c *Client) Links(ctx context.Context, job string) ([]registry.Measured, error) {
+	r, err := rewardpb.NewQueryClient(c.conn).Links(ctx, &rewardpb.QueryLinksRequest{Job: job})
+	return list[registry.Measured](r.GetLinks(), err)
+}
+
 // PayRevenue pays revenue of the model of a job, in uzen, to who holds its shares.
 func (c *Client) PayRevenue(ctx context.Context, job string, amount uint64) error {
 	return c.send(ctx, &rewardpb.MsgPayRevenue{Sender: c.Address(), Job: job, Amount: amount})

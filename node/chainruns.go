@@ -145,6 +145,9 @@ func (r *chainRuns) History(ctx context.Context, id string) (*web.History, error
 		return nil, r.view.unanswered(err)
 	}
 	h.Receipts = runs.Explain(receipts, h.Disputes)
+	if h.Links, err = reported(ctx, c, id); err != nil {
+		return nil, r.view.unanswered(err)
+	}
 	summarize(h)
 	return h, nil
 }
@@ -163,7 +166,7 @@ func summarize(h *web.History) {
 		j.Audits.Failed += m.Audits.Failed
 	}
 	sum := fnv.New64a()
-	fmt.Fprint(sum, j.State, j.Phase, j.Round, j.PaidUzen, j.Workers, len(h.Receipts), len(h.Disputes))
+	fmt.Fprint(sum, j.State, j.Phase, j.Round, j.PaidUzen, j.Workers, len(h.Receipts), len(h.Disputes), h.Links)
 	h.Version = sum.Sum64()
 }
 

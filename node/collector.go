@@ -40,6 +40,7 @@ type collector struct {
 	generator *Generator                                      // of samples, made with the first
 	board     *tracking.Board                                 // of TensorBoard, if the job asks for one
 	moved     func() (sent, received uint64)                  // bytes of all workers so far
+	links     func(context.Context) ([]api.Link, error)       // who fetched from whom so far, as far as it is known
 	took      func(dispute.Game) float64                      // milliseconds of the referee for the leaf of a dispute, 0 if not known
 	updates   func(context.Context, blob.CID) ([]byte, error) // those at hand without fetching; nil: what the store keeps
 

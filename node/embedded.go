@@ -98,7 +98,7 @@ func (n *embedded) start(ctx context.Context, b *Blueprint, opt TrainOptions) er
 	}
 	n.consumer, err = newCollector(collector{
 		out: n.out, b: b, opt: opt, chain: client.New(n.validator.Client(), homes["consumer"].Account()), log: n.log.With("party", "consumer"),
-		moved: n.traffic, took: n.leaves.of, updates: n.stored,
+		moved: n.traffic, links: n.links, took: n.leaves.of, updates: n.stored,
 	}, homes["consumer"])
 	if err != nil {
 		return err

@@ -18,23 +18,20 @@ import (
 // Each thing that is not as it should be is one check that fails.
 func TestNetworkHealth(t *testing.T) {
 	now := time.Unix(1_000_000, 0)
-	for name, c := range map[string]struct {
-		change func(s *NetworkStatus, b *Books)
-		peers  int
-	}{
-		"":             {func(*NetworkStatus, *Books) {}, 1},
-		"blocks":       {func(s *NetworkStatus, _ *Books) { s.Time = now.Add(-2 * time.Minute) }, 1},
-		"caught up":    {func(s *NetworkStatus, _ *Books) { s.CatchingUp = true }, 1},
-		"votes":        {func(s *NetworkStatus, _ *Books) { s.Validators[0].Signed = false }, 1},
-		"peers":        {func(*NetworkStatus, *Books) {}, 0},
-		"participants": {func(s *NetworkStatus, _ *Books) { s.Participants[0].Jailed = true }, 1},
-		"books":        {func(_ *NetworkStatus, b *Books) { b.Wrong = []string{"market"} }, 1},
+	for name, change := range map[string]func(n *api.Network, b *Books){
+		"":             func(*api.Network, *Books) {},
+		"network":      func(n *api.Network, _ *Books) { n.Time = now.Add(-2 * time.Minute) },
+		"votes":        func(n *api.Network, _ *Books) { n.Validators[0].Signed = false },
+		"peers":        func(n *api.Network, _ *Books) { n.Peers = 0 },
+		"clock":        func(n *api.Network, _ *Books) { n.Time = now.Add(time.Minute) },
+		"participants": func(n *api.Network, _ *Books) { n.Participants[0].Jailed = true },
+		"books":        func(_ *api.Network, b *Books) { b.Wrong = []string{"market"} },
 	} {
-		s := &NetworkStatus{Height: 9, Time: now.Add(-time.Second), Participants: []api.Participant{{Offers: true}},
-			Validators: []client.Validator{{Power: 1, Signed: true}, {Power: 1, Signed: true}, {Power: 1, Signed: true}}}
+		n := api.Network{Height: 9, Time: now.Add(-time.Second), Peers: 1, Participants: []api.Participant{{Offers: true}},
+			Validators: []api.Validator{{Power: 1, Signed: true}, {Power: 1, Signed: true}, {Power: 1, Signed: true}}}
 		b := &Books{Books: make([]client.Book, 3)}
-		c.change(s, b)
-		h := networkHealth(s, c.peers, b, now)
+		change(&n, b)
+		h := networkHealth(n, b, now)
 		var failed []string
 		for _, x := range h.Checks {
 			if !x.OK {

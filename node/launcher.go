@@ -418,12 +418,12 @@ func (t *task) Progress() runs.Progress {
 }
 
 // Books implements runs.Live.
-func (t *task) Books(ctx context.Context) ([]api.Receipt, []api.Dispute, error) {
+func (t *task) Books(ctx context.Context) (runs.Books, error) {
 	t.mu.Lock()
 	live := t.live
 	t.mu.Unlock()
 	if live == nil {
-		return nil, nil, errNoChain
+		return runs.Books{}, errNoChain
 	}
 	return live.Books(ctx)
 }

@@ -24,6 +24,7 @@ const (
 	fileReceipts     = "receipts.jsonl"
 	fileDisputes     = "disputes.jsonl"
 	fileSamples      = "samples.jsonl"
+	fileLinks        = "links.jsonl"
 	fileReport       = "report.html"
 	fileSummary      = "summary.json"
 	fileTrainerState = "trainer_state.json" // the metrics, for tools of Hugging Face's Trainer

@@ -6,6 +6,7 @@ import (
 	"os"
 
 	"github.com/starling-network/starling/client"
+	"github.com/starling-network/starling/client/api"
 	"github.com/starling-network/starling/node/home"
 	"github.com/starling-network/starling/protocol/dispute"
 	"github.com/starling-network/starling/protocol/market"
@@ -37,7 +38,7 @@ func startRemote(ctx context.Context, out *OutDir, b *Blueprint, opt TrainOption
 	n := &remote{logFile: logFile, chain: c}
 	n.consumer, err = newCollector(collector{
 		out: out, b: b, opt: opt, chain: c, log: log,
-		took: func(dispute.Game) float64 { return 0 },
+		took: func(dispute.Game) float64 { return 0 }, links: n.links,
 	}, h)
 	if err != nil {
 		return nil, errors.Join(err, n.stop())
@@ -64,6 +65,10 @@ func (n *remote) runJob(ctx context.Context, order market.Order) (*Summary, erro
 	}
 	summary, err := n.consumer.run(ctx)
 	return summary, n.consumer.abandon(ctx, err)
+}
+
+func (n *remote) links(ctx context.Context) ([]api.Link, error) {
+	return reported(ctx, n.chain, n.consumer.b.JobID())
 }
 
 func (n *remote) client() *client.Client { return n.chain }

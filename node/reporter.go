@@ -3,7 +3,6 @@ package node
 import (
 	"context"
 	"errors"
-	"time"
 
 	"github.com/starling-network/starling/client"
 	"github.com/starling-network/starling/network/peer"
@@ -55,7 +54,7 @@ func readings(links []peer.Link) (list []reporter.Reading) {
 	for _, l := range links {
 		list = append(list, reporter.Reading{
 			Peer: l.Peer.String(), Bytes: l.Delivered.Bytes, Timed: l.Delivered.Timed, Micros: uint64(l.Delivered.Waited.Microseconds()),
-			RTT: uint32((l.Shortest + time.Millisecond - 1) / time.Millisecond),
+			RTT: milliseconds(l.Shortest),
 		})
 	}
 	return list

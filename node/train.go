@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/starling-network/starling/client"
+	"github.com/starling-network/starling/client/api"
 	"github.com/starling-network/starling/client/job"
 	"github.com/starling-network/starling/node/disk"
 	"github.com/starling-network/starling/node/runs"
@@ -141,7 +142,7 @@ func Train(ctx context.Context, opt TrainOptions) (_ *Summary, err error) {
 	if err != nil {
 		return nil, err
 	}
-	shown.view.use(n.client())
+	shown.use(n)
 	summary, err := n.runJob(ctx, order)
 	shown.view.use(nil)
 	if err != nil && ctx.Err() != nil {
@@ -158,7 +159,8 @@ func Train(ctx context.Context, opt TrainOptions) (_ *Summary, err error) {
 type network interface {
 	// runJob places the order, unless that was done before a restart, and returns when the books are closed.
 	runJob(ctx context.Context, order market.Order) (*Summary, error)
-	client() *client.Client // of the consumer
+	client() *client.Client                        // of the consumer
+	links(ctx context.Context) ([]api.Link, error) // who fetched from whom so far, as far as it is known
 	stop() error
 }
 

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/starling-network/starling/client/api"
 	"github.com/starling-network/starling/client/job"
 	"github.com/starling-network/starling/node/runs"
 	"github.com/starling-network/starling/protocol/dispute"
@@ -107,6 +108,7 @@ func TestTrainVerifyAndLiar(t *testing.T) {
 		t.Fatal(err)
 	}
 	checkTold(t, metrics)
+	checkLinks(t, honest)
 	if _, err := os.Stat(filepath.Join(honest, dirNetwork)); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the embedded network was left behind: %v", err)
 	}
@@ -127,6 +129,27 @@ func TestTrainVerifyAndLiar(t *testing.T) {
 			t.Errorf("training over a finished run: %v", err)
 		}
 	})
+}
+
+// checkLinks checks that each of four members is said to have fetched from others, and none from itself.
+func checkLinks(t *testing.T, dir string) {
+	t.Helper()
+	links, err := readLines[api.Link](filepath.Join(dir, fileLinks))
+	if err != nil {
+		t.Fatal(err)
+	}
+	earned, fetched := map[string]bool{}, map[string]bool{}
+	for _, r := range readReceipts(t, dir) {
+		earned[r.Who] = true
+	}
+	for _, l := range links {
+		if fetched[l.By] = true; l.By == l.Of || !earned[l.By] || !earned[l.Of] || l.Bytes == 0 || l.RTT == 0 {
+			t.Errorf("%+v", l)
+		}
+	}
+	if len(fetched) < 4 {
+		t.Errorf("%d fetched: %+v", len(fetched), links)
+	}
 }
 
 // checkTold checks that the metrics of a run say the norm of the gradient of every step and round, and how far the updates of every

@@ -91,6 +91,9 @@ func (v *chainView) look(ctx context.Context) (api.Network, error) {
 		return api.Network{}, err
 	}
 	n.Window = window
+	if n.Links, err = reported(ctx, v.chain.At(head.Height), ""); err != nil {
+		return api.Network{}, err
+	}
 	for _, x := range s.Validators {
 		n.Validators = append(n.Validators, api.Validator{Address: x.Address, Power: x.Power, Signed: x.Signed, Missed: missed[x.Address]})
 	}
@@ -177,11 +180,18 @@ type liveRun struct {
 	watch *watch
 
 	mu       sync.Mutex
+	links    func(context.Context) ([]api.Link, error) // nil: there is no network yet
 	asked    time.Time
 	receipts []reward.Receipt
-	told     []api.Receipt
-	disputes []api.Dispute
+	books    runs.Books
 	err      error
+}
+
+// from says where the network of the run is asked who fetched from whom.
+func (l *liveRun) from(links func(context.Context) ([]api.Link, error)) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.links = links
 }
 
 // booksAge is how old the receipts of a run that goes on may be.
@@ -196,15 +206,15 @@ func (l *liveRun) Progress() runs.Progress {
 }
 
 // Books implements runs.Live.
-func (l *liveRun) Books(ctx context.Context) ([]api.Receipt, []api.Dispute, error) {
+func (l *liveRun) Books(ctx context.Context) (runs.Books, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if time.Since(l.asked) < booksAge {
-		return l.told, l.disputes, l.err
+		return l.books, l.err
 	}
 	l.asked = time.Now()
 	l.err = l.ask(ctx)
-	return l.told, l.disputes, l.err
+	return l.books, l.err
 }
 
 func (l *liveRun) ask(ctx context.Context) error {
@@ -220,12 +230,16 @@ func (l *liveRun) ask(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	l.receipts = append(l.receipts, fresh...)
-	l.disputes = l.disputes[:0:0]
-	for _, g := range games {
-		l.disputes = append(l.disputes, shownDispute(disputeRecord(g, 0)))
+	links, err := l.links(ctx)
+	if err != nil {
+		return err
 	}
-	l.told = runs.Explain(l.receipts, l.disputes)
+	l.receipts = append(l.receipts, fresh...)
+	l.books = runs.Books{Links: links}
+	for _, g := range games {
+		l.books.Disputes = append(l.books.Disputes, shownDispute(disputeRecord(g, 0)))
+	}
+	l.books.Receipts = runs.Explain(l.receipts, l.books.Disputes)
 	return nil
 }
 

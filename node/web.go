@@ -123,9 +123,16 @@ func (o WebOptions) serve(ctx context.Context, l net.Listener, c web.Config) err
 // the watch and the chain, which are asked only while somebody looks.
 type dashboard struct {
 	view   *chainView
+	live   *liveRun
 	detach func()
 	cancel context.CancelFunc
 	done   chan error
+}
+
+// use shows the network of the run, too.
+func (d *dashboard) use(n network) {
+	d.live.from(n.links)
+	d.view.use(n.client())
 }
 
 // openDashboard begins to show a run. A port that cannot be had is news, and holds up no training.
@@ -133,6 +140,7 @@ func openDashboard(ctx context.Context, opt TrainOptions, job string, w *watch) 
 	d := &dashboard{view: &chainView{}, detach: func() {}, cancel: func() {}, done: make(chan error, 1)}
 	d.done <- nil
 	live := &liveRun{job: job, view: d.view, watch: w}
+	d.live = live
 	if opt.Shown != nil {
 		opt.Shown(live)
 	}

@@ -43,6 +43,10 @@ func TestDashboardOfARun(t *testing.T) {
 		get("/v1/jobs/out", &j)
 		get("/v1/jobs/out/metrics", &m)
 		get("/v1/jobs/out/receipts", nil)
+		var members api.Members
+		if get("/v1/jobs/out/workers", &members); len(members.Links) == 0 || members.Links[0].Bytes == 0 {
+			t.Errorf("who fetched from whom: %+v", members.Links)
+		}
 		get("/v1/network", &n)
 		get("/v1/blocks?limit=100", &b)
 		if len(n.Participants) != 4 || len(n.Runs) != 1 || len(b.Blocks) == 0 || b.Blocks[0].Height < b.Blocks[len(b.Blocks)-1].Height || len(m.Series) == 0 {

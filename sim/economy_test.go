@@ -109,7 +109,7 @@ type economy struct {
 
 // acts of the story. Each is tried after every block until it is over.
 var acts = []func(e *economy) (over bool){
-	(*economy).proposeRules, (*economy).voteForRules, (*economy).measured, (*economy).proposeChange, (*economy).voteForChange, (*economy).report,
+	(*economy).proposeRules, (*economy).voteForRules, (*economy).measured, (*economy).proposeChange, (*economy).voteForChange, (*economy).report, (*economy).reported,
 	(*economy).migrate, (*economy).convicted, (*economy).repaid, (*economy).sell, (*economy).share, (*economy).earn, (*economy).claimed, (*economy).leave, (*economy).comeBack,
 	(*economy).settled, (*economy).matched,
 }
@@ -301,18 +301,6 @@ func (e *economy) proposeChange() bool {
 }
 
 func (e *economy) voteForChange() bool { e.vote(2, 3); return true }
-
-// report lets one worker say what it got from the other, much more than it can have.
-func (e *economy) report() bool {
-	s, _ := e.run()
-	if s.Round < 1 {
-		return false
-	}
-	e.let(liar, func(ctx context.Context, c client.Member) error {
-		return c.ReportPeer(ctx, e.first.ID(), keyOf(slowOne).Address(), registry.Link{Bytes: 1 << 40, Millis: 1 << 30, RTT: 25})
-	})
-	return true
-}
 
 // upgrades lets the chain go on with another version when one is asked for.
 func (e *economy) upgrades() {

@@ -1,6 +1,8 @@
 package sim
 
 import (
+	"context"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -9,6 +11,7 @@ import (
 	cmttypes "github.com/cometbft/cometbft/types"
 
 	chainregistry "github.com/starling-network/starling/chain/x/registry"
+	"github.com/starling-network/starling/client"
 	"github.com/starling-network/starling/protocol/registry"
 	"github.com/starling-network/starling/protocol/reward"
 	"github.com/starling-network/starling/role/adversary"
@@ -105,3 +108,37 @@ func (e ending) Block(w *World) error { w.over = w.over || w.Height() >= int64(e
 
 // End implements Checker.
 func (ending) End(*World) error { return nil }
+
+// report lets one worker say what it got from the other, much more than it can have.
+func (e *economy) report() bool {
+	s, _ := e.run()
+	if s.Round < 1 {
+		return false
+	}
+	e.let(liar, func(ctx context.Context, c client.Member) error {
+		return c.ReportPeer(ctx, e.first.ID(), keyOf(slowOne).Address(), registry.Link{Bytes: 1 << 40, Millis: 1 << 30, RTT: 25})
+	})
+	return true
+}
+
+// reported finds what was said, as much of it as counts, among the links of the run, which are all of the network, and of no other run.
+func (e *economy) reported() bool {
+	ctx, c := e.t.Context(), e.w.Chain()
+	links := must(c.Links(ctx, e.first.ID()))(e.t)
+	i := slices.IndexFunc(links, func(l registry.Measured) bool {
+		return l.Of == keyOf(slowOne).Address() && l.By == keyOf(liar).Address() && l.RTT == 25
+	})
+	if i < 0 {
+		return false
+	}
+	if l := links[i]; l.Bytes == 0 || l.Bytes >= 1<<40 || l.Timed != l.Bytes || l.Rate() == 0 {
+		e.t.Errorf("%+v", l)
+	}
+	if all := must(c.Links(ctx, ""))(e.t); !slices.Equal(all, links) {
+		e.t.Errorf("of all %+v, of the run %+v", all, links)
+	}
+	if _, err := c.Links(ctx, "job-0"); !errors.Is(err, client.ErrNotFound) {
+		e.t.Errorf("of a run that is not: %v", err)
+	}
+	return true
+}

@@ -100,9 +100,10 @@ func (s *Server) health(r *http.Request) (any, error) {
 		h.Checks = append(h.Checks, s.roomCheck())
 	}
 	if s.Network != nil {
-		n, err := s.overview(r)
-		if h.Checks = append(h.Checks, follows(n, err)); err == nil {
-			h.Checks = append(h.Checks, chainChecks(n, time.Now())...)
+		if n, err := s.overview(r); err != nil {
+			h.Checks = append(h.Checks, unanswered)
+		} else {
+			h.Checks = append(h.Checks, NetworkChecks(n, time.Now())...)
 		}
 	}
 	for _, c := range h.Checks {
@@ -135,8 +136,9 @@ func (s *Server) roomCheck() api.HealthCheck {
 // maxSkew is how far the clock of this machine may be behind the latest block.
 const maxSkew = 10 * time.Second
 
-// chainChecks looks at a network after its latest block.
-func chainChecks(n api.Network, now time.Time) []api.HealthCheck {
+// NetworkChecks looks at a network after its latest block: whether the validator that was asked is up to date and connected, whether
+// those vote who should, and whether this machine's clock fits.
+func NetworkChecks(n api.Network, now time.Time) []api.HealthCheck {
 	var power, signed int64
 	for _, v := range n.Validators {
 		power += v.Power
@@ -150,23 +152,31 @@ func chainChecks(n api.Network, now time.Time) []api.HealthCheck {
 		clock.Text = fmt.Sprintf("this machine's clock is %s behind the latest block: set it, best by NTP", (-age).Round(time.Second))
 	}
 	return []api.HealthCheck{
+		follows(n, now),
 		{Name: "peers", OK: n.Peers > 0 || len(n.Validators) < 2, Text: fmt.Sprintf("the validator is connected to %d others", n.Peers)},
 		{Name: "votes", OK: 3*signed > 2*power, Text: fmt.Sprintf("%d of %d of the power signed the latest block", signed, power)},
 		clock,
 	}
 }
 
-func (s *Server) networkCheck(r *http.Request) api.HealthCheck { return follows(s.overview(r)) }
+// unanswered is the check of a network of which nothing is known.
+var unanswered = api.HealthCheck{Name: "network", Text: "the validator does not answer"}
 
-// follows says whether a validator answered, and is up to date.
-func follows(n api.Network, err error) api.HealthCheck {
+func (s *Server) networkCheck(r *http.Request) api.HealthCheck {
+	n, err := s.overview(r)
+	if err != nil {
+		return unanswered
+	}
+	return follows(n, time.Now())
+}
+
+// follows says whether a validator is up to date.
+func follows(n api.Network, now time.Time) api.HealthCheck {
 	c := api.HealthCheck{Name: "network"}
 	switch {
-	case err != nil:
-		c.Text = "the validator does not answer"
 	case n.CatchingUp:
 		c.Text = fmt.Sprintf("the validator is behind the others, at height %d", n.Height)
-	case time.Since(n.Time) > staleBlock:
+	case now.Sub(n.Time) > staleBlock:
 		c.Text = fmt.Sprintf("the latest block, %d, is older than a minute", n.Height)
 	default:
 		c.OK, c.Text = true, fmt.Sprintf("%s is at height %d", n.ChainID, n.Height)

@@ -9,7 +9,7 @@ import (
 )
 
 // What is wrong with a network, or with this machine beside it, is a check of its own, with what was seen.
-func TestChainChecks(t *testing.T) {
+func TestNetworkChecks(t *testing.T) {
 	now := time.Unix(2000, 0)
 	good := func() api.Network {
 		return api.Network{Time: now.Add(-2 * time.Second), Peers: 2, Validators: []api.Validator{{Power: 1, Signed: true}, {Power: 1, Signed: true}, {Power: 1, Signed: true}, {Power: 1}}}
@@ -20,6 +20,8 @@ func TestChainChecks(t *testing.T) {
 		says  string
 	}{
 		"all is well":  {func(*api.Network) {}, "", ""},
+		"no blocks":    {func(n *api.Network) { n.Time = now.Add(-2 * time.Minute) }, "network", "older than a minute"},
+		"behind":       {func(n *api.Network) { n.CatchingUp = true }, "network", "behind the others"},
 		"alone":        {func(n *api.Network) { n.Peers, n.Validators = 0, n.Validators[:1] }, "", ""},
 		"no peers":     {func(n *api.Network) { n.Peers = 0 }, "peers", "0 others"},
 		"few votes":    {func(n *api.Network) { n.Validators[0].Signed = false }, "votes", "2 of 4"},
@@ -27,7 +29,7 @@ func TestChainChecks(t *testing.T) {
 	} {
 		n := good()
 		c.spoil(&n)
-		for _, check := range chainChecks(n, now) {
+		for _, check := range NetworkChecks(n, now) {
 			if check.OK == (check.Name == c.bad) || check.Name == c.bad && !strings.Contains(check.Text, c.says) {
 				t.Errorf("%s: %+v", name, check)
 			}

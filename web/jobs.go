@@ -201,7 +201,7 @@ func (s *Server) members(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return api.Members{Members: Members(h), Rounds: len(h.Lineage), Audited: audited(h)}, nil
+	return api.Members{Members: Members(h), Rounds: len(h.Lineage), Audited: audited(h), Links: some(h.Links)}, nil
 }
 
 // Members are those who took part in a run, as its receipts and signatures tell: in the order in which they first appear.

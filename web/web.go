@@ -52,6 +52,7 @@ type History struct {
 	Receipts []api.Receipt
 	Disputes []api.Dispute
 	Samples  []api.Sample
+	Links    []api.Link // of members, as far as it is known who fetched from whom
 }
 
 // Network is a chain, as one of its validators sees it.

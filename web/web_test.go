@@ -583,7 +583,7 @@ type village struct{}
 
 func (village) Overview(context.Context) (api.Network, error) {
 	return api.Network{ChainID: "village-1", Height: 9, Time: time.Unix(2000, 0).UTC(), Validators: []api.Validator{{Address: "AB", Power: 1, Signed: true}},
-		Participants: []api.Participant{{ID: "ann", Roles: []string{"worker"}, Jobs: []string{}}}, Orders: []api.Order{}, Runs: []api.NetworkRun{}}, nil
+		Participants: []api.Participant{{ID: "ann", Roles: []string{"worker"}, Jobs: []string{}}}, Orders: []api.Order{}, Runs: []api.NetworkRun{}, Links: []api.Link{}}, nil
 }
 func (village) Account(_ context.Context, a string) (api.Account, error) {
 	return api.Account{Address: a, Reasons: []api.Standing{}}, nil

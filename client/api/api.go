@@ -246,6 +246,16 @@ type Members struct {
 	Members []Member  `json:"members"`
 	Rounds  int       `json:"rounds"` // checkpoints that might have been signed
 	Audited []Audited `json:"audited"`
+	Links   []Link    `json:"links"`
+}
+
+// Link is what somebody fetched from somebody else. On a network it is as they reported it to the chain in the epoch that goes on.
+type Link struct {
+	By    string `json:"by"` // who fetched
+	Of    string `json:"of"` // who gave
+	Bytes uint64 `json:"bytes"`
+	Rate  uint64 `json:"bytes_per_second"` // at which it came; 0: not measured
+	RTT   uint32 `json:"round_trip_ms"`    // 0: not measured
 }
 
 // Audited is how often a verifier computed work of a worker again, and what came of it.

@@ -15,6 +15,7 @@ type Network struct {
 	Participants []Participant `json:"participants"`
 	Orders       []Order       `json:"orders"` // that wait
 	Runs         []NetworkRun  `json:"runs"`   // that are not over
+	Links        []Link        `json:"links"`  // between participants
 }
 
 // Validator is one of those who vote.

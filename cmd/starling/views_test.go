@@ -245,7 +245,7 @@ func viewsOfValidator(t *testing.T, dir, network string) {
 	for _, x := range health.Checks {
 		names = append(names, x.Name)
 	}
-	if health.Status != "ok" || strings.Join(names, ", ") != "blocks, caught up, votes, peers, participants, orders, books" || !has(rows["votes"], "ok", "100 of the 100 votes") ||
+	if health.Status != "ok" || strings.Join(names, ", ") != "network, peers, votes, clock, participants, orders, books" || !has(rows["votes"], "ok", "100 of 100 of the power") ||
 		!has(rows["participants"], "ok", 4, "offer work") || !has(rows["books"], "ok", 8, "modules") {
 		t.Errorf("%+v\n%v", health, rows)
 	}

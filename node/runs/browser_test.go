@@ -78,6 +78,7 @@ type hamlet struct{}
 
 func (hamlet) Overview(context.Context) (api.Network, error) {
 	return api.Network{Address: "http://validator", ChainID: "hamlet-1", Height: 7, Validators: []api.Validator{{Address: strings.Repeat("AB", 20), Power: 5, Signed: true}, {Address: strings.Repeat("CD", 20), Power: 5, Missed: 60}}, Window: 100,
+		Links:        []api.Link{{By: "starling1aaaaaaaaaaaaaaaaaaaaaaaa", Of: "starling1bbbbbbbbbbbbbbbbb", Bytes: 3e6, Rate: 1e6, RTT: 12}, {By: "starling1bbbbbbbbbbbbbbbbb", Of: "starling1aaaaaaaaaaaaaaaaaaaaaaaa", Bytes: 1e6}},
 		Participants: []api.Participant{{ID: "starling1aaaaaaaaaaaaaaaaaaaaaaaa", Roles: []string{"worker"}, Offers: true, Price: 1e9, Stake: 1e8, Jobs: []string{"job-1"}, Device: "linux/amd64"}, {ID: "starling1bbbbbbbbbbbbbbbbb", Roles: []string{}, Jailed: true, Jobs: []string{}}},
 		Orders:       []api.Order{{Job: "job-2", Why: "no_worker_fits", Budget: 5e6}}, Runs: []api.NetworkRun{{Job: "job-1", Phase: "train", Round: 2, Rounds: 9, Workers: 3, Verifiers: 1, Budget: 5e6, Paid: 1e6}}}, nil
 }
@@ -94,6 +95,7 @@ func (hamlet) Tx(_ context.Context, hash string, _ int64) (api.Tx, error) {
 // seen is what the browser saw of a page.
 type seen struct {
 	Name, Theme, Title, Text    string
+	Maps                        []string // what the maps of the page say to who does not see them
 	Errors, Outside, Violations []string
 	Reconnected                 bool
 	ChartMS                     float64 `json:"chart_ms"`
@@ -134,9 +136,9 @@ func TestEveryPage(t *testing.T) {
 	address, stop := serve(t, made(t), "127.0.0.1:0")
 	defer stop()
 	want := map[string]string{
-		"jobs": "long", "jobs/long": "Where the budget went", "jobs/long/charts": "Gradient norm", "jobs/long/charts?x=time&smooth=0.9&log=1": "Throughput", "jobs/long/workers": "Who earned what", "jobs/long/lineage": "checkpoints, each signed", "jobs/long/receipts": "5\u202f000 receipts",
+		"jobs": "long", "jobs/long": "Where the budget went", "jobs/long/charts": "Gradient norm", "jobs/long/charts?x=time&smooth=0.9&log=1": "Throughput", "jobs/long/workers": "1.25 MB/s", "jobs/long/lineage": "checkpoints, each signed", "jobs/long/receipts": "5\u202f000 receipts",
 		"jobs/long/disputes": "The referee computed the tile", "jobs/long/samples": "main() {", "jobs/long/log": "slow", "jobs/long/job": "/v1/jobs/long/metrics", "jobs/short": "no process trains it", "jobs/sweep:000/workers": "worker-0",
-		"compare?runs=long,short&x=tokens": "Side by side", "models": "Who trained it", "simulator": "2 variants", "network": "hamlet-1", "workers": "In the runs of this server", "workers/starling1aaaaaaaaaaaaaaaaaaaaaaaa": "one unit to train",
+		"compare?runs=long,short&x=tokens": "Side by side", "models": "Who trained it", "simulator": "2 variants", "network": "12 ms", "workers": "In the runs of this server", "workers/starling1aaaaaaaaaaaaaaaaaaaaaaaa": "one unit to train",
 		"validators": "50 %", "explorer": "Commit", "explorer/tx/" + strings.Repeat("cd", 32): "executed", "health": "Checks", "nowhere": "NO_SUCH_PAGE", "jobs/nobody": "NOT_FOUND",
 	}
 	shots := cmp.Or(os.Getenv("STARLING_SHOTS"), t.TempDir())
@@ -168,6 +170,9 @@ func TestEveryPage(t *testing.T) {
 			for _, s := range p.Saved {
 				s.read(t, task["files"].(string))
 			}
+		}
+		if moved := map[string]string{"jobs/long/workers": "fetched over 4 links", "network": "4.00 MB fetched over 2 links"}[p.Name]; moved != "" && !strings.Contains(strings.Join(p.Maps, ""), moved) {
+			t.Errorf("the map of %s says %q", p.Name, p.Maps)
 		}
 		missing := strings.HasPrefix(p.Name, "jobs/nobody") // its 404 is an error of the console
 		if len(p.Errors) > 0 && !missing || len(p.Outside) > 0 || len(p.Violations) > 0 || !strings.Contains(p.Text, want[p.Name]) {

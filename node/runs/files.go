@@ -20,7 +20,7 @@ var (
 	modelFiles = []string{"model.safetensors", "model.gguf", "config.json", "generation_config.json", "tokenizer.json", "tokenizer_config.json",
 		"chat_template.jinja", "special_tokens_map.json",
 		"adapter/adapter_model.safetensors", "adapter/adapter_config.json", "README.md"}
-	recordFiles = []string{fileJob, fileSummary, fileSimulation, fileMetrics, fileLineage, fileReceipts, fileDisputes, fileSamples, fileLog, "report.html", "trainer_state.json"}
+	recordFiles = []string{fileJob, fileSummary, fileSimulation, fileMetrics, fileLineage, fileReceipts, fileDisputes, fileSamples, fileLinks, fileLog, "report.html", "trainer_state.json"}
 )
 
 const (

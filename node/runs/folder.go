@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -31,6 +32,7 @@ type folder struct {
 	receipts followed[line]
 	disputes followed[api.Dispute]
 	samples  followed[api.Sample]
+	links    followed[api.Link]
 	about    about
 	told     []api.Receipt // of receipts.records
 	spark    struct {
@@ -119,14 +121,14 @@ func (f *folder) history(ctx context.Context) (*web.History, error) {
 	}
 	changed := f.look()
 	f.looked = time.Now()
-	h := &web.History{Version: f.version, Metrics: f.metrics.records, Lineage: f.lineage.records, Receipts: f.told, Disputes: f.disputes.records, Samples: f.samples.records}
+	h := &web.History{Version: f.version, Metrics: f.metrics.records, Lineage: f.lineage.records, Receipts: f.told, Disputes: f.disputes.records, Samples: f.samples.records, Links: f.links.records}
 	if f.live != nil {
-		if receipts, disputes, err := f.live.Books(ctx); err == nil {
-			h.Receipts, h.Disputes = receipts, disputes
+		if b, err := f.live.Books(ctx); err == nil {
+			h.Receipts, h.Disputes, h.Links = b.Receipts, b.Disputes, b.Links
 		}
 	}
 	h.Job = f.job(h)
-	if old := f.last; old != nil && !changed && len(old.Receipts) == len(h.Receipts) && len(old.Disputes) == len(h.Disputes) && sameState(old.Job, h.Job) {
+	if old := f.last; old != nil && !changed && len(old.Receipts) == len(h.Receipts) && len(old.Disputes) == len(h.Disputes) && slices.Equal(old.Links, h.Links) && sameState(old.Job, h.Job) {
 		return old, nil
 	}
 	f.version++
@@ -153,7 +155,7 @@ func (f *folder) look() (changed bool) {
 	at := func(name string) string { return filepath.Join(f.path, name) }
 	if f.metrics.path == "" {
 		f.metrics = followed[api.Metric]{path: at(fileMetrics), decode: decodeMetric}
-		f.lineage.path, f.receipts.path, f.disputes.path, f.samples.path = at(fileLineage), at(fileReceipts), at(fileDisputes), at(fileSamples)
+		f.lineage.path, f.receipts.path, f.disputes.path, f.samples.path, f.links.path = at(fileLineage), at(fileReceipts), at(fileDisputes), at(fileSamples), at(fileLinks)
 	}
 	news := func(look func() (bool, error)) bool {
 		yes, _ := look()
@@ -163,6 +165,7 @@ func (f *folder) look() (changed bool) {
 	news(f.metrics.look)
 	news(f.lineage.look)
 	news(f.samples.look)
+	news(f.links.look)
 	disputed := news(f.disputes.look)
 	if news(f.receipts.look) || disputed {
 		f.told = explain(f.receipts.records, f.disputes.records)

@@ -35,6 +35,7 @@ const (
 	fileReceipts   = "receipts.jsonl"
 	fileDisputes   = "disputes.jsonl"
 	fileSamples    = "samples.jsonl"
+	fileLinks      = "links.jsonl"
 	fileLog        = "starling.log"
 
 	// FileSubmitted holds a Submitted.
@@ -48,8 +49,15 @@ var ErrNoRuns = errors.New("the folder holds no run of starling")
 type Live interface {
 	// Progress of the run at this moment.
 	Progress() Progress
-	// Books are the receipts and disputes so far; an error while they cannot be had.
-	Books(ctx context.Context) ([]api.Receipt, []api.Dispute, error)
+	// Books are what the network knows so far; an error while they cannot be had.
+	Books(ctx context.Context) (Books, error)
+}
+
+// Books are what a network knows of a run.
+type Books struct {
+	Receipts []api.Receipt
+	Disputes []api.Dispute
+	Links    []api.Link
 }
 
 // Progress is how far a run is.

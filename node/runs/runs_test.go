@@ -137,7 +137,7 @@ func TestRunIsFollowed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if h := history(t, l, "tiny"); h.Job.State != "running" || h.Job.Phase != "training" || len(h.Receipts) != 1 {
+	if h := history(t, l, "tiny"); h.Job.State != "running" || h.Job.Phase != "training" || len(h.Receipts) != 1 || len(h.Links) != 1 {
 		t.Errorf("%+v", h.Job)
 	}
 	detach()
@@ -197,8 +197,8 @@ func testFiles(t *testing.T, l *Library, dir string) {
 type alive struct{}
 
 func (alive) Progress() Progress { return Progress{Phase: "training", Workers: 3} }
-func (alive) Books(context.Context) ([]api.Receipt, []api.Dispute, error) {
-	return []api.Receipt{{Seq: 7}}, nil, nil
+func (alive) Books(context.Context) (Books, error) {
+	return Books{Receipts: []api.Receipt{{Seq: 7}}, Links: []api.Link{{By: "bob", Of: "ann", Bytes: 9}}}, nil
 }
 
 func TestLibraryFindsRuns(t *testing.T) {
@@ -373,6 +373,6 @@ func TestSubmittedJobIsShown(t *testing.T) {
 type waits struct{}
 
 func (waits) Progress() Progress { return Progress{Queued: true, Why: &api.Reason{Code: "busy"}} }
-func (waits) Books(context.Context) ([]api.Receipt, []api.Dispute, error) {
-	return nil, nil, errors.New("none yet")
+func (waits) Books(context.Context) (Books, error) {
+	return Books{}, errors.New("none yet")
 }

@@ -61,8 +61,9 @@ func Median[T uint32 | uint64](values []T) T {
 
 // Measured is the link of one participant to another.
 type Measured struct {
-	Of, By string // accounts: who was measured, and who says so
-	Link
+	Of   string `cbor:"1,keyasint"` // account that was measured
+	By   string `cbor:"2,keyasint"` // account that says so
+	Link `cbor:"3,keyasint"`
 }
 
 // Speed is what one peer of a participant measured of it, and the most that it measured of anybody else; both in kbit/s.

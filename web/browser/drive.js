@@ -49,6 +49,7 @@ async function look(context, theme, { name, url, saves }) {
   await ready(page);
   one.title = await page.title();
   one.text = (await page.locator('#main').innerText()).slice(0, 20000);
+  one.maps = await page.locator('svg.map').evaluateAll(list => list.map(m => m.getAttribute('aria-label')));
   // The first paint that counts is of content: the page's own, with its charts, not of an empty frame.
   one.paint = await page.evaluate(() => performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? null);
   one.shown = await page.evaluate(() => performance.getEntriesByName('shown')[0]?.startTime ?? null);

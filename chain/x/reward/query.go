@@ -12,6 +12,7 @@ import (
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/chain/adapter"
 	"github.com/starling-network/starling/chain/x/reward/rewardpb"
+	"github.com/starling-network/starling/protocol/registry"
 	"github.com/starling-network/starling/protocol/reward"
 )
 
@@ -66,6 +67,26 @@ func (q Queries) Model(ctx context.Context, m *rewardpb.QueryModelRequest) (*rew
 	h, err := q.holder(ctx, model, account)
 	r.Shares = q.shares(ctx, model, account)
 	r.Due = h.Accrue(model, r.Shares).Due
+	return r, err
+}
+
+// Links returns what participants reported of each other in this epoch: the members of a run, or all.
+func (q Queries) Links(ctx context.Context, m *rewardpb.QueryLinksRequest) (*rewardpb.QueryLinksResponse, error) {
+	r, most := &rewardpb.QueryLinksResponse{}, adapter.Most(m.Limit)
+	among := func(string) bool { return true }
+	if m.Job != "" {
+		s, err := q.runs.State(ctx, m.Job)
+		if err != nil {
+			return nil, status.Error(codes.NotFound, err.Error())
+		}
+		among = func(id string) bool { _, member := s.Member(id); return member }
+	}
+	err := q.links.Walk(ctx, nil, func(key collections.Pair[string, string], l registry.Link) (bool, error) {
+		if among(key.K1()) && among(key.K2()) {
+			r.Links = append(r.Links, canon.MustMarshal(registry.Measured{Of: key.K1(), By: key.K2(), Link: l}))
+		}
+		return len(r.Links) == most, nil
+	})
 	return r, err
 }
 

@@ -2068,6 +2068,7 @@ type Members struct {
 	// Checkpoints that might have been signed.
 	Rounds        int64      `protobuf:"varint,2,opt,name=rounds,proto3" json:"rounds,omitempty"`
 	Audited       []*Audited `protobuf:"bytes,3,rep,name=audited,proto3" json:"audited,omitempty"`
+	Links         []*Link    `protobuf:"bytes,4,rep,name=links,proto3" json:"links,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2123,6 +2124,94 @@ func (x *Members) GetAudited() []*Audited {
 	return nil
 }
 
+func (x *Members) GetLinks() []*Link {
+	if x != nil {
+		return x.Links
+	}
+	return nil
+}
+
+// Link is what somebody fetched from somebody else. On a network it is as they reported it to the chain in the epoch that goes on.
+type Link struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Who fetched.
+	By string `protobuf:"bytes,1,opt,name=by,proto3" json:"by,omitempty"`
+	// Who gave.
+	Of    string `protobuf:"bytes,2,opt,name=of,proto3" json:"of,omitempty"`
+	Bytes uint64 `protobuf:"varint,3,opt,name=bytes,proto3" json:"bytes,omitempty"`
+	// At which it came; 0: not measured.
+	BytesPerSecond uint64 `protobuf:"varint,4,opt,name=bytes_per_second,json=bytesPerSecond,proto3" json:"bytes_per_second,omitempty"`
+	// 0: not measured.
+	RoundTripMs   uint32 `protobuf:"varint,5,opt,name=round_trip_ms,json=roundTripMs,proto3" json:"round_trip_ms,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Link) Reset() {
+	*x = Link{}
+	mi := &file_starling_v1_job_proto_msgTypes[22]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Link) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Link) ProtoMessage() {}
+
+func (x *Link) ProtoReflect() protoreflect.Message {
+	mi := &file_starling_v1_job_proto_msgTypes[22]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Link.ProtoReflect.Descriptor instead.
+func (*Link) Descriptor() ([]byte, []int) {
+	return file_starling_v1_job_proto_rawDescGZIP(), []int{22}
+}
+
+func (x *Link) GetBy() string {
+	if x != nil {
+		return x.By
+	}
+	return ""
+}
+
+func (x *Link) GetOf() string {
+	if x != nil {
+		return x.Of
+	}
+	return ""
+}
+
+func (x *Link) GetBytes() uint64 {
+	if x != nil {
+		return x.Bytes
+	}
+	return 0
+}
+
+func (x *Link) GetBytesPerSecond() uint64 {
+	if x != nil {
+		return x.BytesPerSecond
+	}
+	return 0
+}
+
+func (x *Link) GetRoundTripMs() uint32 {
+	if x != nil {
+		return x.RoundTripMs
+	}
+	return 0
+}
+
 // Audited is how often a verifier computed work of a worker again, and what came of it.
 type Audited struct {
 	state    protoimpl.MessageState `protogen:"open.v1"`
@@ -2137,7 +2226,7 @@ type Audited struct {
 
 func (x *Audited) Reset() {
 	*x = Audited{}
-	mi := &file_starling_v1_job_proto_msgTypes[22]
+	mi := &file_starling_v1_job_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2149,7 +2238,7 @@ func (x *Audited) String() string {
 func (*Audited) ProtoMessage() {}
 
 func (x *Audited) ProtoReflect() protoreflect.Message {
-	mi := &file_starling_v1_job_proto_msgTypes[22]
+	mi := &file_starling_v1_job_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2162,7 +2251,7 @@ func (x *Audited) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Audited.ProtoReflect.Descriptor instead.
 func (*Audited) Descriptor() ([]byte, []int) {
-	return file_starling_v1_job_proto_rawDescGZIP(), []int{22}
+	return file_starling_v1_job_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Audited) GetVerifier() string {
@@ -2208,7 +2297,7 @@ type Log struct {
 
 func (x *Log) Reset() {
 	*x = Log{}
-	mi := &file_starling_v1_job_proto_msgTypes[23]
+	mi := &file_starling_v1_job_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2220,7 +2309,7 @@ func (x *Log) String() string {
 func (*Log) ProtoMessage() {}
 
 func (x *Log) ProtoReflect() protoreflect.Message {
-	mi := &file_starling_v1_job_proto_msgTypes[23]
+	mi := &file_starling_v1_job_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2233,7 +2322,7 @@ func (x *Log) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Log.ProtoReflect.Descriptor instead.
 func (*Log) Descriptor() ([]byte, []int) {
-	return file_starling_v1_job_proto_rawDescGZIP(), []int{23}
+	return file_starling_v1_job_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Log) GetLines() []string {
@@ -2280,7 +2369,7 @@ type Cost struct {
 
 func (x *Cost) Reset() {
 	*x = Cost{}
-	mi := &file_starling_v1_job_proto_msgTypes[24]
+	mi := &file_starling_v1_job_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2292,7 +2381,7 @@ func (x *Cost) String() string {
 func (*Cost) ProtoMessage() {}
 
 func (x *Cost) ProtoReflect() protoreflect.Message {
-	mi := &file_starling_v1_job_proto_msgTypes[24]
+	mi := &file_starling_v1_job_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2305,7 +2394,7 @@ func (x *Cost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cost.ProtoReflect.Descriptor instead.
 func (*Cost) Descriptor() ([]byte, []int) {
-	return file_starling_v1_job_proto_rawDescGZIP(), []int{24}
+	return file_starling_v1_job_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Cost) GetBudgetUzen() uint64 {
@@ -2388,7 +2477,7 @@ type Plan struct {
 
 func (x *Plan) Reset() {
 	*x = Plan{}
-	mi := &file_starling_v1_job_proto_msgTypes[25]
+	mi := &file_starling_v1_job_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2400,7 +2489,7 @@ func (x *Plan) String() string {
 func (*Plan) ProtoMessage() {}
 
 func (x *Plan) ProtoReflect() protoreflect.Message {
-	mi := &file_starling_v1_job_proto_msgTypes[25]
+	mi := &file_starling_v1_job_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2413,7 +2502,7 @@ func (x *Plan) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Plan.ProtoReflect.Descriptor instead.
 func (*Plan) Descriptor() ([]byte, []int) {
-	return file_starling_v1_job_proto_rawDescGZIP(), []int{25}
+	return file_starling_v1_job_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Plan) GetId() string {
@@ -2566,7 +2655,7 @@ type Placement struct {
 
 func (x *Placement) Reset() {
 	*x = Placement{}
-	mi := &file_starling_v1_job_proto_msgTypes[26]
+	mi := &file_starling_v1_job_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2578,7 +2667,7 @@ func (x *Placement) String() string {
 func (*Placement) ProtoMessage() {}
 
 func (x *Placement) ProtoReflect() protoreflect.Message {
-	mi := &file_starling_v1_job_proto_msgTypes[26]
+	mi := &file_starling_v1_job_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2591,7 +2680,7 @@ func (x *Placement) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Placement.ProtoReflect.Descriptor instead.
 func (*Placement) Descriptor() ([]byte, []int) {
-	return file_starling_v1_job_proto_rawDescGZIP(), []int{26}
+	return file_starling_v1_job_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Placement) GetWorkers() int64 {
@@ -2642,7 +2731,7 @@ type Rejection struct {
 
 func (x *Rejection) Reset() {
 	*x = Rejection{}
-	mi := &file_starling_v1_job_proto_msgTypes[27]
+	mi := &file_starling_v1_job_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2654,7 +2743,7 @@ func (x *Rejection) String() string {
 func (*Rejection) ProtoMessage() {}
 
 func (x *Rejection) ProtoReflect() protoreflect.Message {
-	mi := &file_starling_v1_job_proto_msgTypes[27]
+	mi := &file_starling_v1_job_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2667,7 +2756,7 @@ func (x *Rejection) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Rejection.ProtoReflect.Descriptor instead.
 func (*Rejection) Descriptor() ([]byte, []int) {
-	return file_starling_v1_job_proto_rawDescGZIP(), []int{27}
+	return file_starling_v1_job_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Rejection) GetId() string {
@@ -2715,7 +2804,7 @@ type Model struct {
 
 func (x *Model) Reset() {
 	*x = Model{}
-	mi := &file_starling_v1_job_proto_msgTypes[28]
+	mi := &file_starling_v1_job_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2727,7 +2816,7 @@ func (x *Model) String() string {
 func (*Model) ProtoMessage() {}
 
 func (x *Model) ProtoReflect() protoreflect.Message {
-	mi := &file_starling_v1_job_proto_msgTypes[28]
+	mi := &file_starling_v1_job_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2740,7 +2829,7 @@ func (x *Model) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Model.ProtoReflect.Descriptor instead.
 func (*Model) Descriptor() ([]byte, []int) {
-	return file_starling_v1_job_proto_rawDescGZIP(), []int{28}
+	return file_starling_v1_job_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Model) GetId() string {
@@ -2835,7 +2924,7 @@ type File struct {
 
 func (x *File) Reset() {
 	*x = File{}
-	mi := &file_starling_v1_job_proto_msgTypes[29]
+	mi := &file_starling_v1_job_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2847,7 +2936,7 @@ func (x *File) String() string {
 func (*File) ProtoMessage() {}
 
 func (x *File) ProtoReflect() protoreflect.Message {
-	mi := &file_starling_v1_job_proto_msgTypes[29]
+	mi := &file_starling_v1_job_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2860,7 +2949,7 @@ func (x *File) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use File.ProtoReflect.Descriptor instead.
 func (*File) Descriptor() ([]byte, []int) {
-	return file_starling_v1_job_proto_rawDescGZIP(), []int{29}
+	return file_starling_v1_job_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *File) GetName() string {
@@ -2901,7 +2990,7 @@ type Files struct {
 
 func (x *Files) Reset() {
 	*x = Files{}
-	mi := &file_starling_v1_job_proto_msgTypes[30]
+	mi := &file_starling_v1_job_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2913,7 +3002,7 @@ func (x *Files) String() string {
 func (*Files) ProtoMessage() {}
 
 func (x *Files) ProtoReflect() protoreflect.Message {
-	mi := &file_starling_v1_job_proto_msgTypes[30]
+	mi := &file_starling_v1_job_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2926,7 +3015,7 @@ func (x *Files) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Files.ProtoReflect.Descriptor instead.
 func (*Files) Descriptor() ([]byte, []int) {
-	return file_starling_v1_job_proto_rawDescGZIP(), []int{30}
+	return file_starling_v1_job_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Files) GetFiles() []*File {
@@ -2950,7 +3039,7 @@ type Models struct {
 
 func (x *Models) Reset() {
 	*x = Models{}
-	mi := &file_starling_v1_job_proto_msgTypes[31]
+	mi := &file_starling_v1_job_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2962,7 +3051,7 @@ func (x *Models) String() string {
 func (*Models) ProtoMessage() {}
 
 func (x *Models) ProtoReflect() protoreflect.Message {
-	mi := &file_starling_v1_job_proto_msgTypes[31]
+	mi := &file_starling_v1_job_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2975,7 +3064,7 @@ func (x *Models) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Models.ProtoReflect.Descriptor instead.
 func (*Models) Descriptor() ([]byte, []int) {
-	return file_starling_v1_job_proto_rawDescGZIP(), []int{31}
+	return file_starling_v1_job_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Models) GetModels() []*Model {
@@ -3014,7 +3103,7 @@ type OpenAIModel struct {
 
 func (x *OpenAIModel) Reset() {
 	*x = OpenAIModel{}
-	mi := &file_starling_v1_job_proto_msgTypes[32]
+	mi := &file_starling_v1_job_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3026,7 +3115,7 @@ func (x *OpenAIModel) String() string {
 func (*OpenAIModel) ProtoMessage() {}
 
 func (x *OpenAIModel) ProtoReflect() protoreflect.Message {
-	mi := &file_starling_v1_job_proto_msgTypes[32]
+	mi := &file_starling_v1_job_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3039,7 +3128,7 @@ func (x *OpenAIModel) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OpenAIModel.ProtoReflect.Descriptor instead.
 func (*OpenAIModel) Descriptor() ([]byte, []int) {
-	return file_starling_v1_job_proto_rawDescGZIP(), []int{32}
+	return file_starling_v1_job_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *OpenAIModel) GetId() string {
@@ -3087,7 +3176,7 @@ type Update struct {
 
 func (x *Update) Reset() {
 	*x = Update{}
-	mi := &file_starling_v1_job_proto_msgTypes[33]
+	mi := &file_starling_v1_job_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3099,7 +3188,7 @@ func (x *Update) String() string {
 func (*Update) ProtoMessage() {}
 
 func (x *Update) ProtoReflect() protoreflect.Message {
-	mi := &file_starling_v1_job_proto_msgTypes[33]
+	mi := &file_starling_v1_job_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3112,7 +3201,7 @@ func (x *Update) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Update.ProtoReflect.Descriptor instead.
 func (*Update) Descriptor() ([]byte, []int) {
-	return file_starling_v1_job_proto_rawDescGZIP(), []int{33}
+	return file_starling_v1_job_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *Update) GetJob() *Job {
@@ -3363,11 +3452,18 @@ const file_starling_v1_job_proto_rawDesc = "" +
 	"\x06signed\x18\b \x01(\x03R\x06signed\x120\n" +
 	"\x06audits\x18\t \x01(\v2\x18.starling.v1.AuditCountsR\x06audits\x12\x14\n" +
 	"\x05zeros\x18\n" +
-	" \x03(\tR\x05zeros\"\x80\x01\n" +
+	" \x03(\tR\x05zeros\"\xa9\x01\n" +
 	"\aMembers\x12-\n" +
 	"\amembers\x18\x01 \x03(\v2\x13.starling.v1.MemberR\amembers\x12\x16\n" +
 	"\x06rounds\x18\x02 \x01(\x03R\x06rounds\x12.\n" +
-	"\aaudited\x18\x03 \x03(\v2\x14.starling.v1.AuditedR\aaudited\"m\n" +
+	"\aaudited\x18\x03 \x03(\v2\x14.starling.v1.AuditedR\aaudited\x12'\n" +
+	"\x05links\x18\x04 \x03(\v2\x11.starling.v1.LinkR\x05links\"\x8a\x01\n" +
+	"\x04Link\x12\x0e\n" +
+	"\x02by\x18\x01 \x01(\tR\x02by\x12\x0e\n" +
+	"\x02of\x18\x02 \x01(\tR\x02of\x12\x14\n" +
+	"\x05bytes\x18\x03 \x01(\x04R\x05bytes\x12(\n" +
+	"\x10bytes_per_second\x18\x04 \x01(\x04R\x0ebytesPerSecond\x12\"\n" +
+	"\rround_trip_ms\x18\x05 \x01(\rR\vroundTripMs\"m\n" +
 	"\aAudited\x12\x1a\n" +
 	"\bverifier\x18\x01 \x01(\tR\bverifier\x12\x16\n" +
 	"\x06worker\x18\x02 \x01(\tR\x06worker\x12\x16\n" +
@@ -3477,7 +3573,7 @@ func file_starling_v1_job_proto_rawDescGZIP() []byte {
 	return file_starling_v1_job_proto_rawDescData
 }
 
-var file_starling_v1_job_proto_msgTypes = make([]protoimpl.MessageInfo, 34)
+var file_starling_v1_job_proto_msgTypes = make([]protoimpl.MessageInfo, 35)
 var file_starling_v1_job_proto_goTypes = []any{
 	(*Job)(nil),                   // 0: starling.v1.Job
 	(*Reason)(nil),                // 1: starling.v1.Reason
@@ -3501,29 +3597,30 @@ var file_starling_v1_job_proto_goTypes = []any{
 	(*Samples)(nil),               // 19: starling.v1.Samples
 	(*Member)(nil),                // 20: starling.v1.Member
 	(*Members)(nil),               // 21: starling.v1.Members
-	(*Audited)(nil),               // 22: starling.v1.Audited
-	(*Log)(nil),                   // 23: starling.v1.Log
-	(*Cost)(nil),                  // 24: starling.v1.Cost
-	(*Plan)(nil),                  // 25: starling.v1.Plan
-	(*Placement)(nil),             // 26: starling.v1.Placement
-	(*Rejection)(nil),             // 27: starling.v1.Rejection
-	(*Model)(nil),                 // 28: starling.v1.Model
-	(*File)(nil),                  // 29: starling.v1.File
-	(*Files)(nil),                 // 30: starling.v1.Files
-	(*Models)(nil),                // 31: starling.v1.Models
-	(*OpenAIModel)(nil),           // 32: starling.v1.OpenAIModel
-	(*Update)(nil),                // 33: starling.v1.Update
-	(*timestamppb.Timestamp)(nil), // 34: google.protobuf.Timestamp
+	(*Link)(nil),                  // 22: starling.v1.Link
+	(*Audited)(nil),               // 23: starling.v1.Audited
+	(*Log)(nil),                   // 24: starling.v1.Log
+	(*Cost)(nil),                  // 25: starling.v1.Cost
+	(*Plan)(nil),                  // 26: starling.v1.Plan
+	(*Placement)(nil),             // 27: starling.v1.Placement
+	(*Rejection)(nil),             // 28: starling.v1.Rejection
+	(*Model)(nil),                 // 29: starling.v1.Model
+	(*File)(nil),                  // 30: starling.v1.File
+	(*Files)(nil),                 // 31: starling.v1.Files
+	(*Models)(nil),                // 32: starling.v1.Models
+	(*OpenAIModel)(nil),           // 33: starling.v1.OpenAIModel
+	(*Update)(nil),                // 34: starling.v1.Update
+	(*timestamppb.Timestamp)(nil), // 35: google.protobuf.Timestamp
 }
 var file_starling_v1_job_proto_depIdxs = []int32{
 	1,  // 0: starling.v1.Job.reason:type_name -> starling.v1.Reason
 	3,  // 1: starling.v1.Job.audits:type_name -> starling.v1.AuditCounts
-	34, // 2: starling.v1.Job.started:type_name -> google.protobuf.Timestamp
-	34, // 3: starling.v1.Job.updated:type_name -> google.protobuf.Timestamp
+	35, // 2: starling.v1.Job.started:type_name -> google.protobuf.Timestamp
+	35, // 3: starling.v1.Job.updated:type_name -> google.protobuf.Timestamp
 	2,  // 4: starling.v1.Job.facts:type_name -> starling.v1.Fact
 	4,  // 5: starling.v1.Job.parties:type_name -> starling.v1.Party
 	0,  // 6: starling.v1.JobList.jobs:type_name -> starling.v1.Job
-	34, // 7: starling.v1.Metric.time:type_name -> google.protobuf.Timestamp
+	35, // 7: starling.v1.Metric.time:type_name -> google.protobuf.Timestamp
 	8,  // 8: starling.v1.Metrics.axis:type_name -> starling.v1.Axis
 	9,  // 9: starling.v1.Metrics.series:type_name -> starling.v1.Series
 	11, // 10: starling.v1.Checkpoint.signers:type_name -> starling.v1.Signer
@@ -3534,26 +3631,27 @@ var file_starling_v1_job_proto_depIdxs = []int32{
 	18, // 15: starling.v1.Samples.samples:type_name -> starling.v1.Sample
 	3,  // 16: starling.v1.Member.audits:type_name -> starling.v1.AuditCounts
 	20, // 17: starling.v1.Members.members:type_name -> starling.v1.Member
-	22, // 18: starling.v1.Members.audited:type_name -> starling.v1.Audited
-	2,  // 19: starling.v1.Plan.facts:type_name -> starling.v1.Fact
-	26, // 20: starling.v1.Plan.placement:type_name -> starling.v1.Placement
-	27, // 21: starling.v1.Plan.rejections:type_name -> starling.v1.Rejection
-	2,  // 22: starling.v1.Model.facts:type_name -> starling.v1.Fact
-	29, // 23: starling.v1.Model.files:type_name -> starling.v1.File
-	20, // 24: starling.v1.Model.contributors:type_name -> starling.v1.Member
-	34, // 25: starling.v1.File.modified:type_name -> google.protobuf.Timestamp
-	29, // 26: starling.v1.Files.files:type_name -> starling.v1.File
-	28, // 27: starling.v1.Models.models:type_name -> starling.v1.Model
-	32, // 28: starling.v1.Models.data:type_name -> starling.v1.OpenAIModel
-	0,  // 29: starling.v1.Update.job:type_name -> starling.v1.Job
-	6,  // 30: starling.v1.Update.metrics:type_name -> starling.v1.Metric
-	10, // 31: starling.v1.Update.checkpoints:type_name -> starling.v1.Checkpoint
-	18, // 32: starling.v1.Update.samples:type_name -> starling.v1.Sample
-	33, // [33:33] is the sub-list for method output_type
-	33, // [33:33] is the sub-list for method input_type
-	33, // [33:33] is the sub-list for extension type_name
-	33, // [33:33] is the sub-list for extension extendee
-	0,  // [0:33] is the sub-list for field type_name
+	23, // 18: starling.v1.Members.audited:type_name -> starling.v1.Audited
+	22, // 19: starling.v1.Members.links:type_name -> starling.v1.Link
+	2,  // 20: starling.v1.Plan.facts:type_name -> starling.v1.Fact
+	27, // 21: starling.v1.Plan.placement:type_name -> starling.v1.Placement
+	28, // 22: starling.v1.Plan.rejections:type_name -> starling.v1.Rejection
+	2,  // 23: starling.v1.Model.facts:type_name -> starling.v1.Fact
+	30, // 24: starling.v1.Model.files:type_name -> starling.v1.File
+	20, // 25: starling.v1.Model.contributors:type_name -> starling.v1.Member
+	35, // 26: starling.v1.File.modified:type_name -> google.protobuf.Timestamp
+	30, // 27: starling.v1.Files.files:type_name -> starling.v1.File
+	29, // 28: starling.v1.Models.models:type_name -> starling.v1.Model
+	33, // 29: starling.v1.Models.data:type_name -> starling.v1.OpenAIModel
+	0,  // 30: starling.v1.Update.job:type_name -> starling.v1.Job
+	6,  // 31: starling.v1.Update.metrics:type_name -> starling.v1.Metric
+	10, // 32: starling.v1.Update.checkpoints:type_name -> starling.v1.Checkpoint
+	18, // 33: starling.v1.Update.samples:type_name -> starling.v1.Sample
+	34, // [34:34] is the sub-list for method output_type
+	34, // [34:34] is the sub-list for method input_type
+	34, // [34:34] is the sub-list for extension type_name
+	34, // [34:34] is the sub-list for extension extendee
+	0,  // [0:34] is the sub-list for field type_name
 }
 
 func init() { file_starling_v1_job_proto_init() }
@@ -3564,14 +3662,14 @@ func file_starling_v1_job_proto_init() {
 	file_starling_v1_job_proto_msgTypes[0].OneofWrappers = []any{}
 	file_starling_v1_job_proto_msgTypes[6].OneofWrappers = []any{}
 	file_starling_v1_job_proto_msgTypes[13].OneofWrappers = []any{}
-	file_starling_v1_job_proto_msgTypes[28].OneofWrappers = []any{}
+	file_starling_v1_job_proto_msgTypes[29].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_starling_v1_job_proto_rawDesc), len(file_starling_v1_job_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   34,
+			NumMessages:   35,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

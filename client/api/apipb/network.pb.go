@@ -41,7 +41,9 @@ type Network struct {
 	// Processes of the chain that the validator is connected to.
 	Peers int64 `protobuf:"varint,10,opt,name=peers,proto3" json:"peers,omitempty"`
 	// Latest blocks over which missed ones are counted.
-	WindowBlocks  int64 `protobuf:"varint,11,opt,name=window_blocks,json=windowBlocks,proto3" json:"window_blocks,omitempty"`
+	WindowBlocks int64 `protobuf:"varint,11,opt,name=window_blocks,json=windowBlocks,proto3" json:"window_blocks,omitempty"`
+	// Between participants.
+	Links         []*Link `protobuf:"bytes,12,rep,name=links,proto3" json:"links,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -151,6 +153,13 @@ func (x *Network) GetWindowBlocks() int64 {
 		return x.WindowBlocks
 	}
 	return 0
+}
+
+func (x *Network) GetLinks() []*Link {
+	if x != nil {
+		return x.Links
+	}
+	return nil
 }
 
 // Validator is one of those who vote.
@@ -1086,7 +1095,7 @@ var File_starling_v1_network_proto protoreflect.FileDescriptor
 
 const file_starling_v1_network_proto_rawDesc = "" +
 	"\n" +
-	"\x19starling/v1/network.proto\x12\vstarling.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xbc\x03\n" +
+	"\x19starling/v1/network.proto\x12\vstarling.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x15starling/v1/job.proto\"\xe5\x03\n" +
 	"\aNetwork\x12\x18\n" +
 	"\aaddress\x18\x01 \x01(\tR\aaddress\x12\x19\n" +
 	"\bchain_id\x18\x02 \x01(\tR\achainId\x12\x16\n" +
@@ -1103,7 +1112,8 @@ const file_starling_v1_network_proto_rawDesc = "" +
 	"\x04runs\x18\t \x03(\v2\x17.starling.v1.NetworkRunR\x04runs\x12\x14\n" +
 	"\x05peers\x18\n" +
 	" \x01(\x03R\x05peers\x12#\n" +
-	"\rwindow_blocks\x18\v \x01(\x03R\fwindowBlocks\"x\n" +
+	"\rwindow_blocks\x18\v \x01(\x03R\fwindowBlocks\x12'\n" +
+	"\x05links\x18\f \x03(\v2\x11.starling.v1.LinkR\x05links\"x\n" +
 	"\tValidator\x12\x18\n" +
 	"\aaddress\x18\x01 \x01(\tR\aaddress\x12\x14\n" +
 	"\x05power\x18\x02 \x01(\x03R\x05power\x12\x16\n" +
@@ -1216,6 +1226,7 @@ var file_starling_v1_network_proto_goTypes = []any{
 	(*Account)(nil),               // 10: starling.v1.Account
 	(*Standing)(nil),              // 11: starling.v1.Standing
 	(*timestamppb.Timestamp)(nil), // 12: google.protobuf.Timestamp
+	(*Link)(nil),                  // 13: starling.v1.Link
 }
 var file_starling_v1_network_proto_depIdxs = []int32{
 	12, // 0: starling.v1.Network.block_time:type_name -> google.protobuf.Timestamp
@@ -1223,17 +1234,18 @@ var file_starling_v1_network_proto_depIdxs = []int32{
 	3,  // 2: starling.v1.Network.participants:type_name -> starling.v1.Participant
 	5,  // 3: starling.v1.Network.orders:type_name -> starling.v1.Order
 	6,  // 4: starling.v1.Network.runs:type_name -> starling.v1.NetworkRun
-	1,  // 5: starling.v1.Validators.validators:type_name -> starling.v1.Validator
-	3,  // 6: starling.v1.Workers.workers:type_name -> starling.v1.Participant
-	12, // 7: starling.v1.Block.time:type_name -> google.protobuf.Timestamp
-	9,  // 8: starling.v1.Block.txs:type_name -> starling.v1.Tx
-	7,  // 9: starling.v1.Blocks.blocks:type_name -> starling.v1.Block
-	11, // 10: starling.v1.Account.reasons:type_name -> starling.v1.Standing
-	11, // [11:11] is the sub-list for method output_type
-	11, // [11:11] is the sub-list for method input_type
-	11, // [11:11] is the sub-list for extension type_name
-	11, // [11:11] is the sub-list for extension extendee
-	0,  // [0:11] is the sub-list for field type_name
+	13, // 5: starling.v1.Network.links:type_name -> starling.v1.Link
+	1,  // 6: starling.v1.Validators.validators:type_name -> starling.v1.Validator
+	3,  // 7: starling.v1.Workers.workers:type_name -> starling.v1.Participant
+	12, // 8: starling.v1.Block.time:type_name -> google.protobuf.Timestamp
+	9,  // 9: starling.v1.Block.txs:type_name -> starling.v1.Tx
+	7,  // 10: starling.v1.Blocks.blocks:type_name -> starling.v1.Block
+	11, // 11: starling.v1.Account.reasons:type_name -> starling.v1.Standing
+	12, // [12:12] is the sub-list for method output_type
+	12, // [12:12] is the sub-list for method input_type
+	12, // [12:12] is the sub-list for extension type_name
+	12, // [12:12] is the sub-list for extension extendee
+	0,  // [0:12] is the sub-list for field type_name
 }
 
 func init() { file_starling_v1_network_proto_init() }
@@ -1241,6 +1253,7 @@ func file_starling_v1_network_proto_init() {
 	if File_starling_v1_network_proto != nil {
 		return
 	}
+	file_starling_v1_job_proto_init()
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{

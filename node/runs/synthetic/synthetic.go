@@ -52,7 +52,7 @@ eval: {prompts: ["func "]}
 // Append adds the records of rounds after one up to another; those of round 0 with the first.
 func (r Run) Append(dir string, after, to int) (err error) {
 	files := map[string]*bufio.Writer{}
-	for _, name := range []string{"metrics.jsonl", "lineage.jsonl", "samples.jsonl", "receipts.jsonl", "disputes.jsonl"} {
+	for _, name := range []string{"metrics.jsonl", "lineage.jsonl", "samples.jsonl", "receipts.jsonl", "disputes.jsonl", "links.jsonl"} {
 		f, err := os.OpenFile(filepath.Join(dir, name), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
 		if err != nil {
 			return err
@@ -81,6 +81,9 @@ func (r Run) Append(dir string, after, to int) (err error) {
 		c := api.Checkpoint{Round: round, StateRoot: fmt.Sprintf("%064x", uint64(round)*0x9e3779b97f4a7c15), Checkpoint: fmt.Sprintf("bafkrei%052x", round), Updates: []string{"bafkreia", "bafkreib"}}
 		for w := range workers {
 			c.Signers = append(c.Signers, api.Signer{ID: worker(w), PublicKey: []byte{2}, Signature: []byte{3}})
+			if round == to {
+				put("links.jsonl", api.Link{By: worker(w), Of: worker((w + 1) % workers), Bytes: uint64(500_000 * round), Rate: 1_250_000, RTT: uint32(3 + w)})
+			}
 			put("receipts.jsonl", receipt(round, w, worker(w), "work", 1))
 		}
 		put("receipts.jsonl", receipt(round, workers, verifier, "audit", 2))

@@ -3,7 +3,7 @@
 import { h, fill, count, loss, zen, bytes, duration, ago, chip, table, tile, meter, empty, plural, link, words, short, copyable, card, many } from '../dom.js';
 import { all, get, stream } from '../api.js';
 import { chart, mapping, axes, download } from '../chart.js';
-import { disputes, receipts, lineage, map } from './record.js';
+import { disputes, receipts, lineage, map, fetched } from './record.js';
 
 const charts = [
   ['Loss', 'nats a token', [['loss', 'a', 'training'], ['eval_loss', 'b', 'eval']]],
@@ -123,11 +123,12 @@ export async function detail({ root, params: [id, at = 'overview'], query, signa
         list.length > 0 && h('p.soft.small', {}, `Drawn from ${count(Math.max(...data.series.map(s => s.count)))} values, thinned to what can be seen. Drag over a part of the loss to look closer.`));
     },
     async workers() {
-      const [{ members, rounds: n, audited }, { disputes: list }] = await Promise.all([get(base + '/workers', signal), get(base + '/disputes', signal)]);
+      const [{ members, rounds: n, audited, links }, { disputes: list }] = await Promise.all([get(base + '/workers', signal), get(base + '/disputes', signal)]);
       if (job.parties) return fill(body, parties(job));
       if (!members.length) return fill(body, h('section.card', {}, empty('Nobody has signed or earned anything yet.')));
       const most = Math.max(...members.filter(m => m.role !== 'consumer' && m.role !== 'pool').map(m => m.uzen), 1);
-      fill(body, card('Who works for it', h('p.lead', {}, 'Circles grow with the units that were done. A dashed line joins a verifier with whose work it computed again, the thicker the oftener; a red one ended in a verdict.'), map(members, audited, list)),
+      fill(body, card('Who works for it', h('p.lead', {}, 'Circles grow with the units that were done. A dashed line joins a verifier with whose work it computed again, the thicker the oftener; a red one ended in a verdict. A grey line joins two who fetched from each other, the thicker the more.'), map(members, audited, list, links)),
+        fetched(links, links.length ? 'As the hosts of the run counted it, or, where it was trained on a network, as its members reported it to the chain.' : 'Nothing is known of it. Members of a network report what they fetched from each other, once it is a mebibyte.'),
         card('Who earned what', table('Members', [
           { head: 'Member', cell: m => link('/workers/' + encodeURIComponent(m.id), short(m.id, 14, 6)) }, { head: 'Role', cell: m => m.role || 'member' },
           { head: 'Units', number: true, cell: m => count(m.units) }, { head: 'Audits', number: true, cell: m => m.audits.drawn ? `${m.audits.passed} of ${m.audits.drawn}` : '–' },

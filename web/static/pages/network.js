@@ -2,6 +2,7 @@
 
 import { h, fill, count, zen, chip, table, tile, empty, link, card, short, words, ago, meter } from '../dom.js';
 import { get, stream } from '../api.js';
+import { mesh, fetched } from './record.js';
 
 export const none = what => h('section.card', {}, empty(`This server was told of no network, so it knows of no ${what}. Name the HTTP interface of a validator:`, 'starling web --network http://127.0.0.1:26601'));
 
@@ -24,7 +25,9 @@ export async function network({ root, signal }) {
         { head: 'Workers', number: true, cell: r => count(r.workers) }, { head: 'Verifiers', number: true, cell: r => count(r.verifiers) }, { head: 'Paid of budget, ZEN', number: true, cell: r => `${zen(r.paid_uzen)} of ${zen(r.budget_uzen)}` },
       ], n.runs) : empty('No job runs.', 'starling train job.yaml --network ' + (n.address || 'URL') + ' --home DIR')),
       card('Orders that wait', n.orders.length ? table('Orders', [{ head: 'Job', cell: o => short(o.job, 14, 6) }, { head: 'Waits for', wide: true, cell: o => words(o.why) }, { head: 'Budget, ZEN', number: true, cell: o => zen(o.budget_uzen) }], n.orders) : h('p.soft', {}, 'None: every order has its workers.')),
-      card('Who takes part', participants(n.participants)));
+      card('Who takes part', participants(n.participants)),
+      n.links.length > 0 && card('Map', mesh(n.links)),
+      fetched(n.links, n.links.length ? 'As participants reported it to the chain in the epoch that goes on. What is paid for bytes, and taken for fewer than were promised, follows from it.' : 'Nobody has reported in this epoch. Members of runs report what they fetched from each other, once it is a mebibyte.'));
   }
   draw(first);
   stream('/v1/events', { network: n => { if (!root.contains(document.activeElement)) draw(n); } }, signal);

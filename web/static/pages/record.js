@@ -78,26 +78,56 @@ export function disputes(list, job) {
 }
 
 // The members of a run: the consumer in the middle, workers around it, verifiers outside. A line is drawn where something
-// happened: to who worked for the consumer, and between who computed again and whose work it was.
-export function map(members, audited, disputes) {
+// happened: to who worked for the consumer, between who computed again and whose work it was, and between who fetched and who gave.
+export function map(members, audited, disputes, links) {
   const workers = members.filter(m => m.role === 'worker'), verifiers = members.filter(m => m.role === 'verifier');
   const width = 760, height = 360, cx = width / 2, cy = height / 2, units = Math.max(...workers.map(m => m.units), 1);
   const at = (i, n, rx, ry, turn) => { const a = (i + turn) / n * 2 * Math.PI - Math.PI / 2; return [cx + rx * Math.cos(a), cy + ry * Math.sin(a)]; };
   const place = new Map();
   workers.forEach((m, i) => place.set(m.id, at(i, workers.length, 150, 98, 0)));
   verifiers.forEach((m, i) => place.set(m.id, at(i, verifiers.length, 300, 130, 0.62)));
+  members.filter(m => m.role === 'consumer').forEach(m => place.set(m.id, [cx, cy]));
   const faults = disputes.filter(d => d.verdict === 'worker_lied').map(d => ({ verifier: d.challenger, worker: d.worker }));
   const lied = a => faults.some(f => f.verifier === a.verifier && f.worker === a.worker), most = Math.max(...audited.map(a => a.audits), 1);
   const checks = audited.concat(faults.filter(f => !audited.some(a => a.verifier === f.verifier && a.worker === f.worker)));
-  const edges = workers.filter(m => m.units).map(m => line([cx, cy], place.get(m.id)))
-    .concat(checks.filter(a => place.has(a.verifier) && place.has(a.worker)).map(a => line(place.get(a.verifier), place.get(a.worker), lied(a) ? '.audit.fault' : '.audit', 1 + 3 * (a.audits ?? 0) / most,
+  const edges = traffic(links, place).concat(workers.filter(m => m.units).map(m => line([cx, cy], place.get(m.id))),
+    checks.filter(a => place.has(a.verifier) && place.has(a.worker)).map(a => line(place.get(a.verifier), place.get(a.worker), lied(a) ? '.audit.fault' : '.audit', 1 + 3 * (a.audits ?? 0) / most,
       a.audits ? `${plural(a.audits, 'audit')}${a.failed ? `, ${count(a.failed)} found a fault` : ''}` : 'a dispute')));
-  return h('svg.map', { viewBox: `0 0 ${width} ${height}`, role: 'img', 'aria-label': `${plural(workers.length, 'worker')} and ${plural(verifiers.length, 'verifier')}${faults.length ? `; ${plural(new Set(faults.map(f => f.worker)).size, 'worker')} was found wrong` : ''}` },
+  return h('svg.map', { viewBox: `0 0 ${width} ${height}`, role: 'img', 'aria-label': `${plural(workers.length, 'worker')} and ${plural(verifiers.length, 'verifier')}${faults.length ? `; ${plural(new Set(faults.map(f => f.worker)).size, 'worker')} was found wrong` : ''}; ${moved(links)}` },
     edges, h('circle.fill-g', { cx, cy, r: 11 }), h('text', { x: cx, y: cy + 26, 'text-anchor': 'middle' }, 'consumer'),
     workers.concat(verifiers).map(m => {
       const [x, y] = place.get(m.id), r = m.role === 'worker' ? 7 + 13 * Math.sqrt(m.units / units) : 10, below = y >= cy - 1;
-      return h('g', {}, h('circle.fill-' + (m.slashed_uzen ? 'bad' : m.role === 'worker' ? 'a' : 'c'), { cx: x, cy: y, r }), h('text', { x, y: below ? y + r + 14 : y - r - 18, 'text-anchor': 'middle' }, m.id.slice(0, 9) + '…' + m.id.slice(-4)),
+      return h('g', {}, h('circle.fill-' + (m.slashed_uzen ? 'bad' : m.role === 'worker' ? 'a' : 'c'), { cx: x, cy: y, r }), h('text', { x, y: below ? y + r + 14 : y - r - 18, 'text-anchor': 'middle' }, end(m.id)),
         h('text.soft', { x, y: below ? y + r + 28 : y - r - 5, 'text-anchor': 'middle' }, m.slashed_uzen ? 'slashed' : m.role === 'worker' ? plural(m.units, 'unit') : plural(m.audits.drawn, 'audit')));
     }));
 }
+
+// traffic draws a line between two who fetched from each other, the thicker the more went over it.
+function traffic(links, place) {
+  const pairs = [...Map.groupBy(links.filter(l => place.has(l.by) && place.has(l.of)), l => [l.by, l.of].sort().join()).values()];
+  const sum = list => list.reduce((n, l) => n + l.bytes, 0), most = Math.max(...pairs.map(sum), 1);
+  return pairs.map(list => line(place.get(list[0].by), place.get(list[0].of), '.traffic', 1 + 5 * sum(list) / most, list.map(said).join('; ')));
+}
+
+const end = id => id.slice(0, 9) + '…' + id.slice(-4);
+const rate = l => l.bytes_per_second ? bytes(l.bytes_per_second) + '/s' : '–', away = l => l.round_trip_ms ? `${count(l.round_trip_ms)} ms` : '–';
+const said = l => `${end(l.by)} fetched ${bytes(l.bytes)} from ${end(l.of)}${l.bytes_per_second ? ` at ${rate(l)}` : ''}${l.round_trip_ms ? `, ${away(l)} away` : ''}`;
+const moved = links => links.length ? `${bytes(links.reduce((n, l) => n + l.bytes, 0))} fetched over ${plural(links.length, 'link')}, listed below` : 'who fetched from whom is not known';
+
+// fetched lists who fetched from whom. why says where that is known from, or why nothing is.
+export function fetched(links, why) {
+  return card('Who fetched from whom', h('p.lead.small', {}, why), links.length > 0 && table('Links', [
+    { head: 'Fetched by', cell: l => link('/workers/' + encodeURIComponent(l.by), short(l.by, 14, 6)) }, { head: 'From', cell: l => link('/workers/' + encodeURIComponent(l.of), short(l.of, 14, 6)) },
+    { head: 'Bytes', number: true, cell: l => bytes(l.bytes) }, { head: 'Came at', number: true, cell: rate }, { head: 'Round trip', number: true, cell: away },
+  ], links.toSorted((a, b) => b.bytes - a.bytes)));
+}
+
+// mesh draws who fetched from whom in a whole network: those in a circle who did or gave.
+export function mesh(links) {
+  const ids = [...new Set(links.flatMap(l => [l.by, l.of]))].sort(), width = 760, height = 340, cx = width / 2, cy = height / 2;
+  const place = new Map(ids.map((id, i) => [id, [cx + 280 * Math.sin(i / ids.length * 2 * Math.PI), cy - 120 * Math.cos(i / ids.length * 2 * Math.PI)]]));
+  return h('svg.map', { viewBox: `0 0 ${width} ${height}`, role: 'img', 'aria-label': `${plural(ids.length, 'participant')}; ${moved(links)}` }, traffic(links, place),
+    ids.map(id => { const [x, y] = place.get(id); return h('g', {}, h('circle.fill-a', { cx: x, cy: y, r: 9 }), h('text', { x, y: y + (y < cy ? -16 : 26), 'text-anchor': 'middle' }, end(id))); }));
+}
+
 const line = ([x1, y1], [x2, y2], kind = '', width, says) => h('line.edge' + kind, { x1, y1, x2, y2, 'stroke-width': width }, says && h('title', { svg: true }, says));
