@@ -2,11 +2,9 @@ package web
 
 import (
 	"bytes"
-	"encoding/csv"
 	"math"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 
@@ -113,21 +111,7 @@ func (s *Server) metricsCSV(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	var b bytes.Buffer
-	c := csv.NewWriter(&b)
-	_ = c.Write([]string{"kind", "round", "step", "tokens", "loss", "eval_loss", "learning_rate", "tokens_per_second", "seconds", "workers", "bytes_up", "bytes_down", "paid_uzen", "grad_norm", "agreement"})
-	text := func(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
-	perhaps := func(x *float64) string {
-		if x == nil {
-			return ""
-		}
-		return text(*x)
-	}
-	natural := func(n uint64) string { return strconv.FormatUint(n, 10) }
-	for _, m := range h.Metrics {
-		_ = c.Write([]string{m.Kind, natural(uint64(m.Round)), natural(uint64(m.Step)), natural(m.Tokens), text(m.Loss), perhaps(m.EvalLoss), text(m.LearningRate), text(m.TokensPerSecond),
-			text(m.Seconds), strconv.Itoa(m.Workers), natural(m.BytesUp), natural(m.BytesDown), natural(m.PaidUzen), perhaps(m.GradNorm), perhaps(m.Agreement)})
-	}
-	c.Flush() // to memory: it does not fail
+	_ = api.WriteCSV(&b, h.Metrics) // to memory: it does not fail
 	return send(w, r, "text/csv; charset=utf-8", b.Bytes())
 }
 

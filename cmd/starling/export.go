@@ -68,7 +68,7 @@ func exportText(cmd *cobra.Command, format, file, run string, metrics []api.Metr
 	var text bytes.Buffer
 	switch format {
 	case "csv":
-		err = tracking.CSV(&text, metrics)
+		err = api.WriteCSV(&text, metrics)
 	case "prometheus":
 		err = tracking.Prometheus(&text, filepath.Base(filepath.Clean(run)), metrics)
 	case "trainer-state":

@@ -1,4 +1,4 @@
-// Package tracking writes the metrics of a run in the forms that other tools read: event files of TensorBoard, CSV, the
+// Package tracking writes the metrics of a run in the forms that other tools read: event files of TensorBoard, the
 // trainer_state.json of Hugging Face's Trainer, and the text of Prometheus.
 //
 // It formats and measures nothing. That a full disk or a hanging one does not hold a run up is its callers' business.
@@ -6,7 +6,6 @@ package tracking
 
 import (
 	"bufio"
-	"encoding/csv"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -72,28 +71,6 @@ func scalars(m api.Metric) (all []scalar) {
 	return all
 }
 
-// CSV writes a line of names and one of each metric. What a metric does not have is empty.
-func CSV(w io.Writer, metrics []api.Metric) error {
-	out := csv.NewWriter(w)
-	_ = out.Write([]string{"kind", "round", "step", "loss", "eval_loss", "learning_rate", "tokens", "tokens_per_second", // Error tells
-		"bytes_up", "bytes_down", "workers", "seconds", "paid_uzen", "grad_norm", "agreement"})
-	for _, m := range metrics {
-		_ = out.Write([]string{m.Kind, fmt.Sprint(m.Round), fmt.Sprint(m.Step), number(m.Loss), perhaps(m.EvalLoss), number(m.LearningRate), fmt.Sprint(m.Tokens),
-			number(m.TokensPerSecond), fmt.Sprint(m.BytesUp), fmt.Sprint(m.BytesDown), fmt.Sprint(m.Workers), number(m.Seconds), fmt.Sprint(m.PaidUzen), perhaps(m.GradNorm), perhaps(m.Agreement)})
-	}
-	out.Flush()
-	return out.Error()
-}
-
-func number(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
-
-func perhaps(x *float64) string {
-	if x == nil {
-		return ""
-	}
-	return number(*x)
-}
-
 // TrainerState writes what the Trainer of Hugging Face's transformers leaves behind: log_history has the loss and the norm of the gradient of every step,
 // and every measured eval loss.
 func TrainerState(w io.Writer, metrics []api.Metric) error {
@@ -145,7 +122,7 @@ func Prometheus(w io.Writer, jobID string, metrics []api.Metric) error {
 	var b strings.Builder
 	for _, tag := range order {
 		name := "starling_" + strings.ReplaceAll(tag, "/", "_")
-		fmt.Fprintf(&b, "# TYPE %s gauge\n%s{job=\"%s\"} %s\n", name, name, label.Replace(jobID), number(latest[tag]))
+		fmt.Fprintf(&b, "# TYPE %s gauge\n%s{job=\"%s\"} %s\n", name, name, label.Replace(jobID), strconv.FormatFloat(latest[tag], 'g', -1, 64))
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
