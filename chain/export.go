@@ -45,12 +45,20 @@ func Export(home string) (*cmttypes.GenesisDoc, error) {
 
 // lastState is what CometBFT knows of the latest block.
 func lastState(cfg *cmtcfg.Config) (state.State, error) {
-	states, err := cmtcfg.DefaultDBProvider(&cmtcfg.DBContext{ID: "state", Config: cfg})
+	s, _, err := latest(cfg, 0)
+	return s, err
+}
+
+// latest is what CometBFT knows of the latest block, and whether it has what the application answered to the block of a height.
+func latest(cfg *cmtcfg.Config, height int64) (s state.State, answered bool, err error) {
+	db, err := cmtcfg.DefaultDBProvider(&cmtcfg.DBContext{ID: "state", Config: cfg})
 	if err != nil {
-		return state.State{}, fmt.Errorf("chain: %w: is the validator running?", err)
+		return s, false, fmt.Errorf("chain: %w: is the validator running?", err)
 	}
-	s, err := state.NewStore(states, state.StoreOptions{}).Load()
-	return s, errors.Join(err, states.Close())
+	states := state.NewStore(db, state.StoreOptions{})
+	s, err = states.Load()
+	_, missing := states.LoadLastFinalizeBlockResponse(height)
+	return s, missing == nil, errors.Join(err, db.Close())
 }
 
 func exportState(cfg *cmtcfg.Config, chainID string, height int64) (raw json.RawMessage, err error) {

@@ -15,18 +15,20 @@ import (
 var ErrLost = errors.New("chain: a part of it is lost")
 
 // checkStores compares the heights of the stores in a folder with that of the application. A state that is one behind its
-// blocks catches up by itself: that is where a validator may be killed.
+// blocks catches up by itself: that is where a validator may be killed. If the application has executed the last block by then, the
+// state needs what it answered.
 func checkStores(cfg *cmtcfg.Config, application int64) error {
 	blocks, err := cmtcfg.DefaultDBProvider(&cmtcfg.DBContext{ID: "blockstore", Config: cfg})
 	if err != nil {
 		return fmt.Errorf("chain: %w", err)
 	}
 	height := store.NewBlockStore(blocks).Height()
-	s, err := lastState(cfg)
+	s, answered, err := latest(cfg, height)
 	if err := errors.Join(err, blocks.Close()); err != nil {
 		return err
 	}
-	if made := max(application, s.LastBlockHeight); made > height || height > s.LastBlockHeight+1 {
+	made, behind := max(application, s.LastBlockHeight), height > s.LastBlockHeight
+	if made > height || height > s.LastBlockHeight+1 || behind && application == height && !answered {
 		return fmt.Errorf("%w: the blocks end at %d, the state at %d, the application at %d: restore %s from a copy",
 			ErrLost, height, s.LastBlockHeight, application, cfg.DBDir())
 	}

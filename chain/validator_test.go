@@ -13,6 +13,7 @@ import (
 	"time"
 
 	cmtdb "github.com/cometbft/cometbft-db"
+	abci "github.com/cometbft/cometbft/abci/types"
 	"github.com/cometbft/cometbft/state"
 	"github.com/cometbft/cometbft/store"
 	cmttypes "github.com/cometbft/cometbft/types"
@@ -166,7 +167,8 @@ func TestLostBlocks(t *testing.T) {
 	}
 }
 
-// A state that is one behind its blocks is where a validator was killed; one that is further behind is lost.
+// A state that is one behind its blocks is where a validator was killed; one that is further behind is lost, and so is one without
+// what the application, which is not behind, answered to the last block.
 func TestLostState(t *testing.T) {
 	home := t.TempDir()
 	v, err := chain.Start(t.Context(), config(home))
@@ -177,21 +179,35 @@ func TestLostState(t *testing.T) {
 		t.Fatal(err)
 	}
 	v.Stop()
-	forget(t, home, false)
+	forget(t, home, nil)
 	if v, err = chain.Start(t.Context(), config(home)); err != nil {
 		t.Fatal(err)
 	}
 	v.Stop()
-	forget(t, home, true)
-	for range 2 {
-		if _, err := chain.Start(t.Context(), config(home)); !errors.Is(err, chain.ErrLost) {
-			t.Errorf("%v", err)
+	for name, more := range map[string]func(state.Store, state.State) error{
+		"the answer": func(states state.Store, s state.State) error {
+			return states.SaveFinalizeBlockResponse(s.LastBlockHeight, &abci.ResponseFinalizeBlock{AppHash: s.AppHash})
+		},
+		"two states": func(states state.Store, s state.State) error {
+			s.LastBlockHeight--
+			return states.Save(s)
+		},
+	} {
+		lost := filepath.Join(t.TempDir(), "lost")
+		if err := os.CopyFS(lost, os.DirFS(home)); err != nil {
+			t.Fatal(err)
+		}
+		forget(t, lost, more)
+		for range 2 {
+			if _, err := chain.Start(t.Context(), config(lost)); !errors.Is(err, chain.ErrLost) {
+				t.Errorf("without %s: %v", name, err)
+			}
 		}
 	}
 }
 
-// forget takes the state of a stopped validator back to before its latest block, or to the height before that.
-func forget(t *testing.T, home string, more bool) {
+// forget takes the state of a stopped validator back to before its latest block, and then further.
+func forget(t *testing.T, home string, more func(state.Store, state.State) error) {
 	t.Helper()
 	open := func(name string) cmtdb.DB {
 		db, err := cmtdb.NewDB(name, cmtdb.GoLevelDBBackend, filepath.Join(home, "data"))
@@ -203,11 +219,10 @@ func forget(t *testing.T, home string, more bool) {
 	inStates, inBlocks := open("state"), open("blockstore")
 	states := state.NewStore(inStates, state.StoreOptions{})
 	_, _, err := state.Rollback(store.NewBlockStore(inBlocks), states, false)
-	if err == nil && more {
+	if err == nil && more != nil {
 		var s state.State
 		if s, err = states.Load(); err == nil {
-			s.LastBlockHeight--
-			err = states.Save(s)
+			err = more(states, s)
 		}
 	}
 	if err := errors.Join(err, inStates.Close(), inBlocks.Close()); err != nil {
