@@ -57,7 +57,7 @@ func (n *network) finish(members ...string) run.State {
 // ruling is a referee that knows the answer.
 type ruling bool
 
-func (r ruling) Parts(dispute.Kind, uint32) uint64 { return 1 }
+func (r ruling) Parts(dispute.Claim) uint64 { return 1 }
 
 func (r ruling) Judge(dispute.Claim, []byte) (dispute.Ruling, error) {
 	return dispute.Ruling{Right: bool(r), What: "as the test wants it"}, nil

@@ -17,7 +17,8 @@ func (c *cli) benchChain() *cobra.Command {
 		Short: "Measure what commitments cost the chain",
 		Long: `Measure the application of one validator over a database on disk, driven as CometBFT drives it and without
 its network: commitments of a thousand workers to one run are checked, executed in one block and committed,
-where a hundred to a hundred thousand workers are registered. And match 1,000 orders with 10,000 offers.
+where a hundred to a hundred thousand workers are registered. Match 1,000 orders with 10,000 offers. And let a new
+validator fetch the state of another one over the loopback.
 
 With -o json: {"bars":[{"name","value","bar","holds"}],"table":[{"registered","per_second","slowest","cpu_us"}],
 "repeats"}.`,

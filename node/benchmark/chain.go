@@ -91,6 +91,10 @@ func Chain(ctx context.Context, o ChainOptions) (*ChainReport, error) {
 			r.Repeats = slices.Equal(hashes, again)
 		}
 	}
+	joined, err := joining(ctx)
+	if err != nil {
+		return nil, err
+	}
 	least, most := r.Table[0], r.Table[len(r.Table)-1]
 	slowest := least.PerSecond
 	for _, c := range r.Table {
@@ -101,6 +105,7 @@ func Chain(ctx context.Context, o ChainOptions) (*ChainReport, error) {
 		Below(fmt.Sprintf("cost of a commitment, %d workers / %d, processor time", most.Registered, least.Registered), most.CPU/least.CPU, 1.25),
 		Below("1,000 orders x 10,000 offers matched, ms of processor time", matching(), 100),
 		atLeast("same application hashes when repeated", map[bool]float64{true: 1}[r.Repeats], 1),
+		Below("state sync of a new validator, 10,000 accounts, s", joined, 30),
 	}
 	return r, nil
 }

@@ -8,7 +8,7 @@ func TestChain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !r.Repeats || len(r.Table) != 2 || len(r.Bars) != 4 {
+	if !r.Repeats || len(r.Table) != 2 || len(r.Bars) != 5 {
 		t.Errorf("%+v", r)
 	}
 	for _, c := range r.Table {
