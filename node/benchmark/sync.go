@@ -56,10 +56,15 @@ func joining(ctx context.Context) (seconds float64, err error) {
 	if err != nil {
 		return 0, err
 	}
-	defer v.Stop()
-	if _, err := reaches(ctx, v, joinHeight); err != nil {
+	_, err = reaches(ctx, v, joinHeight)
+	if v.Stop(); err != nil {
 		return 0, err
 	}
+	old.SnapshotEvery = 1 << 20 // more of them would take the place of the one that is fetched: blocks are that short here
+	if v, err = chain.Start(ctx, old); err != nil {
+		return 0, err
+	}
+	defer v.Stop()
 	trusted := int64(snapshotEvery)
 	block, err := v.Client().Commit(ctx, &trusted)
 	if err != nil {
