@@ -42,10 +42,10 @@ func TestLinks(t *testing.T) {
 	faults := []fault{{"partition_and_heal", n.part}, {"join_behind_a_NAT", n.relay}}
 	if why := emulates(); why != nil {
 		t.Logf("skipped delay_and_loss: %v", why)
-		n.suffer("partition", 24, faults...)
+		n.suffer("partition", 36, faults...)
 		return
 	}
-	n.suffer("partition", 32, append(faults, fault{"delay_and_loss", func(j *job) {
+	n.suffer("partition", 44, append(faults, fault{"delay_and_loss", func(j *job) {
 		for _, p := range n.members() {
 			p.machine.lossy("50ms", 2)
 		}
