@@ -45,20 +45,12 @@ func Export(home string) (*cmttypes.GenesisDoc, error) {
 
 // lastState is what CometBFT knows of the latest block.
 func lastState(cfg *cmtcfg.Config) (state.State, error) {
-	s, _, err := latest(cfg, 0)
-	return s, err
-}
-
-// latest is what CometBFT knows of the latest block, and whether it has what the application answered to the block of a height.
-func latest(cfg *cmtcfg.Config, height int64) (s state.State, answered bool, err error) {
-	db, err := cmtcfg.DefaultDBProvider(&cmtcfg.DBContext{ID: "state", Config: cfg})
+	h, err := openHistory(cfg)
 	if err != nil {
-		return s, false, fmt.Errorf("chain: %w: is the validator running?", err)
+		return state.State{}, err
 	}
-	states := state.NewStore(db, state.StoreOptions{})
-	s, err = states.Load()
-	_, missing := states.LoadLastFinalizeBlockResponse(height)
-	return s, missing == nil, errors.Join(err, db.Close())
+	s, err := h.states.Load()
+	return s, errors.Join(err, h.close())
 }
 
 func exportState(cfg *cmtcfg.Config, chainID string, height int64) (raw json.RawMessage, err error) {

@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 
 	cmtcfg "github.com/cometbft/cometbft/config"
-	"github.com/cometbft/cometbft/store"
 )
 
 // ErrLost is returned when a validator without peers has lost blocks that its state was made of, or more than one state: a disk did
@@ -18,17 +17,18 @@ var ErrLost = errors.New("chain: a part of it is lost")
 // blocks catches up by itself: that is where a validator may be killed. If the application has executed the last block by then, the
 // state needs what it answered.
 func checkStores(cfg *cmtcfg.Config, application int64) error {
-	blocks, err := cmtcfg.DefaultDBProvider(&cmtcfg.DBContext{ID: "blockstore", Config: cfg})
+	h, err := openHistory(cfg)
 	if err != nil {
-		return fmt.Errorf("chain: %w", err)
+		return err
 	}
-	height := store.NewBlockStore(blocks).Height()
-	s, answered, err := latest(cfg, height)
-	if err := errors.Join(err, blocks.Close()); err != nil {
+	height := h.blocks.Height()
+	s, err := h.states.Load()
+	_, unanswered := h.states.LoadLastFinalizeBlockResponse(height)
+	if err := errors.Join(err, h.close()); err != nil {
 		return err
 	}
 	made, behind := max(application, s.LastBlockHeight), height > s.LastBlockHeight
-	if made > height || height > s.LastBlockHeight+1 || behind && application == height && !answered {
+	if made > height || height > s.LastBlockHeight+1 || behind && application == height && unanswered != nil {
 		return fmt.Errorf("%w: the blocks end at %d, the state at %d, the application at %d: restore %s from a copy",
 			ErrLost, height, s.LastBlockHeight, application, cfg.DBDir())
 	}

@@ -49,16 +49,15 @@ func Replay(ctx context.Context, home string, until int64, each func(height, las
 	if err != nil {
 		return r, fmt.Errorf("chain: %w", err)
 	}
-	cfg := Config{Home: home}.comet()
-	last, err := lastState(cfg)
-	if err != nil {
-		return r, err
-	}
-	history, err := openHistory(cfg)
+	history, err := openHistory(Config{Home: home}.comet())
 	if err != nil {
 		return r, err
 	}
 	defer func() { err = errors.Join(err, history.close()) }()
+	last, err := history.states.Load()
+	if err != nil {
+		return r, fmt.Errorf("chain: %w", err)
+	}
 	r = Replayed{ChainID: doc.ChainID, From: doc.InitialHeight, To: doc.InitialHeight - 1}
 	switch base := history.blocks.Base(); {
 	case last.LastBlockHeight == 0:
