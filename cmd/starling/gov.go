@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"strconv"
@@ -181,6 +182,9 @@ type citizen struct {
 func (v *citizen) flags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&v.home, "home", "", "folder of a party or of a validator, whose account acts")
 	cmd.Flags().StringVar(&v.network, "network", "", "HTTP interface of a validator (default: that of the folder)")
+}
+
+func (v *citizen) dryRunFlag(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&v.dry, "dry-run", false, "only ask whether the network would take it")
 }
 
@@ -247,13 +251,15 @@ With -o json: {"proposal","height","hash"}, or with --dry-run {"gas"}.`,
 		},
 	}
 	v.flags(cmd)
+	v.dryRunFlag(cmd)
 	cmd.Flags().StringVar(&deposit, "deposit", "10", "ZEN that answer for it")
 	return cmd
 }
 
+// readOrStdin reads a file of its user's, or standard input for "-".
 func readOrStdin(name string) ([]byte, error) {
 	if name == "-" {
-		name = "/dev/stdin"
+		return io.ReadAll(os.Stdin)
 	}
 	return os.ReadFile(name)
 }
@@ -295,7 +301,6 @@ With -o json: {"height","hash"}.`,
 		},
 	}
 	v.flags(cmd)
-	_ = cmd.Flags().MarkHidden("dry-run")
 	return cmd
 }
 
@@ -343,5 +348,6 @@ With -o json: {"height","hash"}, or with --dry-run {"gas"}.`,
 		},
 	}
 	v.flags(cmd)
+	v.dryRunFlag(cmd)
 	return cmd
 }

@@ -135,6 +135,7 @@ func (l *ledger) governs() {
 	l.refuses(3, "NOT_FOUND", append(on, "gov", "show", "1")...) // nothing was proposed
 	l.says("1\n", l.as("consumer", "gov", "propose", file, "--deposit", "4", "-o", "name")...)
 	l.says("deposit", append(on, "gov", "list")...)
+	l.refuses(2, "unknown flag: --dry-run", l.as("worker", "gov", "deposit", "1", "6", "--dry-run")...)
 	l.says("are deposited", l.as("worker", "gov", "deposit", "1", "6")...)
 	l.says("the network would take it", l.as("validator", "gov", "vote", "1", "yes", "--dry-run")...)
 	l.says("voted yes", l.as("validator", "gov", "vote", "1", "yes")...)

@@ -81,12 +81,7 @@ func evaluate(cmd *cobra.Command, dir, file string, window, threads int) (*pretr
 	if err != nil {
 		return nil, err
 	}
-	var text []byte
-	if file == "-" {
-		text, err = io.ReadAll(os.Stdin)
-	} else {
-		text, err = os.ReadFile(file)
-	}
+	text, err := readOrStdin(file)
 	if err != nil {
 		return nil, terminal.WithExit(&terminal.Problem{Code: "FILE_UNUSABLE", What: "cannot read the text", Why: err.Error(), Fix: "give a file of text"}, terminal.ExitNotFound)
 	}
