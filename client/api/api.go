@@ -23,7 +23,7 @@ type Job struct {
 	Rounds          int         `json:"rounds"`              // planned; 0: not known
 	Workers         int         `json:"workers"`             // active
 	Tokens          uint64      `json:"tokens"`              // trained so far
-	TokensPerSecond float64     `json:"tokens_per_second"`   // in the latest round; 0: not measured
+	TokensPerSecond float64     `json:"tokens_per_second"`   // in the latest round, of the whole run once it is done; 0: not measured
 	Loss            *float64    `json:"loss,omitempty"`      // mean of the latest round
 	EvalLoss        *float64    `json:"eval_loss,omitempty"` // latest on held-out data
 	FirstEvalLoss   *float64    `json:"first_eval_loss,omitempty"`

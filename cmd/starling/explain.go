@@ -96,9 +96,18 @@ func printExplanation(e node.Explanation) {
 		fmt.Printf("  = %s\n", line)
 	}
 	if d := e.Dispute; d != nil {
-		fmt.Printf("  dispute of verifier %s with worker %s: %s (%s)\n", d.Challenger, d.Worker, strings.ReplaceAll(d.Verdict, "_", " "), d.Reason)
+		fmt.Printf("  dispute of verifier %s with worker %s: %s\n", d.Challenger, d.Worker, verdict(d.Verdict, d.Reason))
 		for _, m := range d.Log {
 			fmt.Printf("    height %-6d %-9s %s\n", m.Height, m.By, m.What)
 		}
 	}
+}
+
+// verdict is the outcome of a dispute in words, with its reason if it has one.
+func verdict(outcome, reason string) string {
+	outcome = strings.ReplaceAll(outcome, "_", " ")
+	if reason == "" {
+		return outcome
+	}
+	return fmt.Sprintf("%s (%s)", outcome, reason)
 }

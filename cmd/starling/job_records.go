@@ -145,7 +145,7 @@ With -o json: {"disputes":[{"worker","challenger","round","unit","verdict","reas
 		func(d api.Disputes, f terminal.Form) error {
 			w := terminal.NewColumns(os.Stdout, f, "ROUND", "UNIT", "HEIGHT", "BY", "WHAT")
 			for _, x := range d.Disputes {
-				w.Row(x.Round, x.Unit, x.Height, "verdict", fmt.Sprintf("%s (%s), worker %s, verifier %s", strings.ReplaceAll(x.Verdict, "_", " "), x.Reason, x.Worker, x.Challenger))
+				w.Row(x.Round, x.Unit, x.Height, "verdict", fmt.Sprintf("%s, worker %s, verifier %s", verdict(x.Verdict, x.Reason), x.Worker, x.Challenger))
 				for _, m := range x.Log {
 					w.Row(x.Round, x.Unit, m.Height, m.By, m.What)
 				}

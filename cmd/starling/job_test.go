@@ -74,7 +74,7 @@ func TestJobsOfAFolderAndOfAServer(t *testing.T) {
 		{"job metrics whole", "eval_loss", ""},
 		{"job events whole", "worker lied", ""},
 		{"job receipts whole --kind work", "verified", ""},
-		{"job disputes whole", "worker lied", ""},
+		{"job disputes whole", "worker lied (", ""},
 		{"job lineage whole", "bafkrei", ""},
 		{"job workers whole", "starling1aworker0", ""},
 		{"job cost whole", "25.00", "whole\n"},

@@ -55,6 +55,10 @@ func run(ctx context.Context, args []string) int {
 func (c *cli) execute(ctx context.Context, args []string) error {
 	root := c.root()
 	root.SetArgs(args)
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		c.form = formIn(args, c.form)
+		return usage(cmd, err)
+	})
 	return cause(interrupted(ctx, root.ExecuteContext(ctx), ""))
 }
 
@@ -86,13 +90,22 @@ one tile of one operator that the chain recomputes, liars lose their stake, and 
 		SilenceErrors:              true,
 		PersistentPreRunE:          func(cmd *cobra.Command, _ []string) error { return c.prepare(cmd) },
 	}
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return usage(cmd, err) })
 	f := root.PersistentFlags()
 	f.StringVarP((*string)(&c.form), "output", "o", string(terminal.Table), "what standard output carries: "+forms(", "))
 	f.BoolVarP(&c.quiet, "quiet", "q", false, "show no progress")
 	root.AddCommand(c.init(), c.train(), c.status(), c.net(), c.validator(), c.worker(), c.market(), c.job(), c.data(), c.account(), c.stake(), c.gov(), c.dev(), c.sim(), c.verify(), c.generate(), c.model(), c.export(), c.explain(), c.web(), c.economics(), c.bench(), c.doctor(), c.version(), man(root), exitCodes())
 	complete(root)
 	return root
+}
+
+// formIn is the form that arguments ask for where a flag before -o cannot be understood, so that a program that asks for JSON
+// gets errors as JSON; otherwise or.
+func formIn(args []string, or terminal.Form) terminal.Form {
+	f := (&cobra.Command{}).Flags()
+	f.ParseErrorsAllowlist.UnknownFlags = true
+	f.StringVarP((*string)(&or), "output", "o", string(or), "")
+	_ = f.Parse(args) // what it finds before it gives up
+	return or
 }
 
 func forms(between string) string { return strings.Join(formNames(), between) }

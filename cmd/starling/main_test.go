@@ -260,8 +260,10 @@ func TestErrors(t *testing.T) {
 			t.Errorf("%s: something was started", name)
 		}
 	}
-	if _, _, stderr := starling(t, "train", typo, "-o", "json"); !json.Valid([]byte(stderr)) {
-		t.Errorf("with -o json, the error is not JSON: %s", stderr)
+	for _, args := range [][]string{{"train", typo, "-o", "json"}, {"status", "--bogus", "-o", "json"}, {"-xo", "--bogus", "--output=jsonl"}} {
+		if _, _, stderr := starling(t, args...); !json.Valid([]byte(stderr)) {
+			t.Errorf("%v: the error is not JSON: %s", args, stderr)
+		}
 	}
 }
 

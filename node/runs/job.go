@@ -100,6 +100,9 @@ func conclude(j *api.Job, s *summary, virtual bool) {
 	j.PaidUzen, j.FeeUzen, j.RefundedUzen, j.BudgetUzen, j.SlashedUzen = s.PaidUzen, s.FeeUzen, s.RefundedUzen, s.BudgetUzen, s.SlashedUzen
 	j.Step, j.Round, j.Tokens, j.Seconds, j.SecondsLeft = s.Steps, s.Rounds, s.Tokens, s.Seconds, 0
 	j.BytesUp, j.BytesDown, j.StateRoot = s.BytesUp, s.BytesDown, s.StateRoot
+	if s.Seconds > 0 {
+		j.TokensPerSecond = float64(s.Tokens) / s.Seconds
+	}
 }
 
 // quiet is how long the files of a run may be silent before it counts as stopped where the system does not tell who holds

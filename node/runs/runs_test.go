@@ -146,11 +146,11 @@ func TestRunIsFollowed(t *testing.T) {
 `
 	write(t, dir, map[string]string{
 		fileReceipts: receipts, fileDisputes: `{"worker":"bob","challenger":"vic","round":2,"unit":1,"verdict":"worker_lied","height":12,"log":[{"height":3,"by":"verifier","what":"challenges"}]}` + "\n",
-		fileSummary: `{"job":"job-1","name":"tiny","rounds":4,"workers":3,"steps":16,"budget_uzen":5000000,"paid_uzen":7,"audits":{"drawn":3,"passed":2,"failed":1}}`,
+		fileSummary: `{"job":"job-1","name":"tiny","rounds":4,"workers":3,"steps":16,"tokens":512,"seconds":4,"budget_uzen":5000000,"paid_uzen":7,"audits":{"drawn":3,"passed":2,"failed":1}}`,
 		fileRun:     `{"format": 1, "id": "job-1", "finished": true}`, "model.safetensors": "0123456789", "config.json": "{}",
 	})
 	h = history(t, l, "tiny")
-	if h.Job.State != "done" || h.Job.Audits.Failed != 1 || len(h.Receipts) != 2 || h.Receipts[0].Dispute == nil || *h.Receipts[0].Dispute != 0 || h.Receipts[0].Round != 2 || h.Receipts[0].Role != "worker" {
+	if h.Job.State != "done" || h.Job.TokensPerSecond != 128 || h.Job.Audits.Failed != 1 || len(h.Receipts) != 2 || h.Receipts[0].Dispute == nil || *h.Receipts[0].Dispute != 0 || h.Receipts[0].Round != 2 || h.Receipts[0].Role != "worker" {
 		t.Errorf("%+v\n%+v", h.Job, h.Receipts)
 	}
 	testFiles(t, l, dir)
