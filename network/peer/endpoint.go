@@ -15,6 +15,7 @@ import (
 	"github.com/libp2p/go-libp2p/p2p/net/connmgr"
 	"github.com/libp2p/go-libp2p/p2p/net/swarm"
 	"github.com/libp2p/go-libp2p/p2p/security/noise"
+	libp2ptls "github.com/libp2p/go-libp2p/p2p/security/tls"
 	quic "github.com/libp2p/go-libp2p/p2p/transport/quic"
 	"github.com/libp2p/go-libp2p/p2p/transport/tcp"
 	"github.com/multiformats/go-multiaddr"
@@ -40,8 +41,8 @@ func listen(ctx context.Context, c Config) (_ host.Host, table *dht.IpfsDHT, err
 		libp2p.Identity(c.Key),
 		libp2p.ListenAddrStrings(c.Listen...),
 		libp2p.Transport(tcp.NewTCPTransport, tcp.DisableReuseport()),
-		// TLS, which the library prefers, refuses a peer whose clock is more than an hour fast: its certificate is from the
-		// future. Over QUIC there is nothing else.
+		// In order of preference: processors have instructions for the cipher of TLS, and none for that of Noise.
+		libp2p.Security(libp2ptls.ID, newSecured),
 		libp2p.Security(noise.ID, noise.New),
 		libp2p.Transport(quic.NewTransport),
 		libp2p.ResourceManager(resources),

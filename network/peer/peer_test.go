@@ -5,7 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/libp2p/go-libp2p/p2p/security/noise"
 	"github.com/starling-network/starling/network/blob"
 )
 
@@ -132,18 +131,5 @@ func TestTCPFirst(t *testing.T) {
 	}
 	if got := conn.RemoteMultiaddr().String(); !strings.Contains(got, "/tcp/") {
 		t.Errorf("connected over %s", got)
-	}
-}
-
-// Over TCP, which is dialled first, no certificate with a time in it is exchanged: peers whose clocks disagree find each
-// other.
-func TestNoClockInTheHandshake(t *testing.T) {
-	data := []byte("any")
-	source, sink := holder(t, data), start(t, Config{})
-	wantFetch(t, sink, data, addrs(source))
-	for _, c := range sink.host.Network().ConnsToPeer(source.ID()) {
-		if s := c.ConnState(); s.Security != noise.ID {
-			t.Errorf("%s is secured with %q", c.RemoteMultiaddr(), s.Security)
-		}
 	}
 }

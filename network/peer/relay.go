@@ -23,6 +23,7 @@ const (
 	relayBytes   = 4 << 30          // of one connection, each way
 	relayMembers = 1024
 	relayPerHost = 64 // members behind one IP address
+	relayBuffer  = 64 << 10
 )
 
 // directWait is how long bulk waits for a direct connection to take the place of a new one through a relay.
@@ -35,7 +36,7 @@ const directAgain = 10 * time.Second
 func offering(member func(ID) bool) []libp2p.Option {
 	resources := relay.DefaultResources()
 	resources.Limit = &relay.RelayLimit{Duration: relayTime, Data: relayBytes}
-	resources.MaxReservations, resources.MaxCircuits, resources.BufferSize = relayMembers, 64, pieceBytes
+	resources.MaxReservations, resources.MaxCircuits, resources.BufferSize = relayMembers, 64, relayBuffer
 	resources.MaxReservationsPerIP, resources.MaxReservationsPerASN = relayPerHost, relayMembers
 	return []libp2p.Option{
 		libp2p.ForceReachabilityPublic(),

@@ -36,8 +36,9 @@ const (
 // Limits of one message.
 const (
 	maxRequestBytes = 128
-	maxRange        = 64       // leaves of one request
-	pieceBytes      = 64 << 10 // bytes that must pass within the stall time
+	maxRange        = 64               // leaves of one request
+	pieceBytes      = 64<<10 - muxHead // bytes that must pass within the stall time: a message of the multiplexer
+	muxHead         = 12               // bytes that the multiplexer (yamux) puts before a message
 )
 
 // Errors of one peer's answer. Those of a whole Fetch come in a FetchError.

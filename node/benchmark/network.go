@@ -89,7 +89,7 @@ func Network(ctx context.Context, o NetworkOptions) (*NetworkResult, error) {
 const (
 	plainTCP   = "tcp"         // a TCP connection, hashed with SHA-256
 	rawStream  = "libp2p"      // a libp2p stream over TCP and Noise, hashed with SHA-256
-	rawOverTLS = "libp2p, tls" // the same over TLS, which hosts of ours do not speak
+	rawOverTLS = "libp2p, tls" // the same over libp2p's own TLS
 	blobFetch  = "blob"        // Fetch
 )
 
@@ -134,7 +134,7 @@ func (r *NetworkResult) loopback(ctx context.Context, o NetworkOptions) error {
 		}
 	}
 	r.Bars = append(r.Bars,
-		atLeast("blob transfer over loopback, of a raw libp2p stream (TCP, Noise) hashed with SHA-256", r.MBps[blobFetch]/r.MBps[rawStream], 0.9),
+		atLeast("blob transfer over loopback, of the faster of raw libp2p streams (TCP; Noise, TLS) hashed with SHA-256", r.MBps[blobFetch]/max(r.MBps[rawStream], r.MBps[rawOverTLS]), 0.9),
 		atLeast("blob transfer over loopback, of a plain TCP copy hashed with SHA-256", r.MBps[blobFetch]/r.MBps[plainTCP], 0.6),
 	)
 	return nil
