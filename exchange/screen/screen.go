@@ -71,14 +71,21 @@ func Updates(updates [][]*tensor.Tensor, l Limits) []Report {
 			reports[i].Flags = []Flag{NotFinite}
 			continue
 		}
-		reports[i].Norm = math.Sqrt(dot(u, u))
 		finite = append(finite, i)
+	}
+	rows := make([][]*tensor.Tensor, len(finite))
+	for a, i := range finite {
+		rows[a] = updates[i]
+	}
+	inner := products(rows, len(finite) >= l.Few)
+	for a, i := range finite {
+		reports[i].Norm = math.Sqrt(inner[a][a])
 	}
 	if len(finite) < l.Few {
 		return reports
 	}
 	norms(reports, finite, l)
-	cosines(updates, reports, finite, l)
+	cosines(inner, reports, finite, l)
 	copies(updates, reports, finite, l)
 	return reports
 }
@@ -110,7 +117,7 @@ func norms(reports []Report, finite []int, l Limits) {
 // cosines compares each update with the sum of the others. That sum is the sum of all less itself, so that one pass over
 // the elements is enough: u.(S-u) = u.S - u.u and |S-u|^2 = S.S - 2 u.S + u.u. Every update is taken at unit length,
 // otherwise one that is huge would decide what the others agree on.
-func cosines(updates [][]*tensor.Tensor, reports []Report, finite []int, l Limits) {
+func cosines(inner [][]float64, reports []Report, finite []int, l Limits) {
 	n := len(finite)
 	gram := make([][]float64, n) // of the unit vectors
 	for a := range gram {
@@ -119,7 +126,7 @@ func cosines(updates [][]*tensor.Tensor, reports []Report, finite []int, l Limit
 	for a, i := range finite {
 		for b, j := range finite[:a+1] {
 			if length := reports[i].Norm * reports[j].Norm; length > 0 {
-				gram[a][b] = dot(updates[i], updates[j]) / length
+				gram[a][b] = inner[a][b] / length
 			}
 			gram[b][a] = gram[a][b]
 		}
@@ -248,6 +255,41 @@ func isFinite(u []*tensor.Tensor) bool {
 		}
 	}
 	return true
+}
+
+// products returns, for each of the rows, the inner products with those before it and with itself, or with itself alone: what
+// dot says, bit for bit. A sum waits for its last addition, so four run beside each other.
+func products(rows [][]*tensor.Tensor, all bool) [][]float64 {
+	inner := make([][]float64, len(rows))
+	for a, row := range rows {
+		inner[a] = make([]float64, a+1)
+		first := 0
+		if !all {
+			first = a
+		}
+		for b := first; b <= a; b += 4 {
+			at := func(k int) []*tensor.Tensor { return rows[min(b+k, a)] }
+			sums := dot4(row, at(0), at(1), at(2), at(3))
+			copy(inner[a][b:], sums[:])
+		}
+	}
+	return inner
+}
+
+// dot4 is dot with each of four.
+func dot4(a, b, c, d, e []*tensor.Tensor) [4]float64 {
+	var s, t, u, v float64
+	for i := range a {
+		x := a[i].F32()
+		p, q, r, w := b[i].F32()[:len(x)], c[i].F32()[:len(x)], d[i].F32()[:len(x)], e[i].F32()[:len(x)]
+		for j, y := range x {
+			s += float64(float64(y) * float64(p[j]))
+			t += float64(float64(y) * float64(q[j]))
+			u += float64(float64(y) * float64(r[j]))
+			v += float64(float64(y) * float64(w[j]))
+		}
+	}
+	return [4]float64{s, t, u, v}
 }
 
 // dot is the inner product over all tensors, in float64. Products of float32 are exact in it.

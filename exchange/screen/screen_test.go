@@ -275,3 +275,22 @@ func TestAgreement(t *testing.T) {
 		t.Errorf("of none with a direction: %v", got)
 	}
 }
+
+// The products of rows are those of dot, to the last bit, whatever their number.
+func TestProducts(t *testing.T) {
+	for n := range 10 {
+		rows := crowd(n, uint64(n))
+		for a, row := range products(rows, true) {
+			for b, got := range row {
+				if want := dot(rows[a], rows[b]); got != want || len(row) != a+1 {
+					t.Errorf("%d rows: %v of %d and %d, wanted %v", n, got, a, b, want)
+				}
+			}
+		}
+		for a, row := range products(rows, false) {
+			if want := dot(rows[a], rows[a]); row[a] != want {
+				t.Errorf("%d rows: %v of %d with itself, wanted %v", n, row[a], a, want)
+			}
+		}
+	}
+}
