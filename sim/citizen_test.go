@@ -22,6 +22,7 @@ import (
 	distrtypes "github.com/cosmos/cosmos-sdk/x/distribution/types"
 	"github.com/cosmos/cosmos-sdk/x/feegrant"
 	govv1 "github.com/cosmos/cosmos-sdk/x/gov/types/v1"
+	govbeta "github.com/cosmos/cosmos-sdk/x/gov/types/v1beta1"
 	slashingtypes "github.com/cosmos/cosmos-sdk/x/slashing/types"
 	stakingtypes "github.com/cosmos/cosmos-sdk/x/staking/types"
 
@@ -238,6 +239,14 @@ func TestTreasury(t *testing.T) {
 		}
 		before, had = pool(), got
 	}
+}
+
+// A text is proposed in the form of old wallets, too.
+func TestTextOfAnOldWallet(t *testing.T) {
+	s := newState(t, unchangedGenesis, "citizen")
+	citizen := keyOf("citizen")
+	text := must(govv1.NewLegacyContent(govbeta.NewTextProposal("title", "text"), governance))(t)
+	s.does(citizen, must(govv1.NewMsgSubmitProposal([]sdk.Msg{text}, adapter.Coins(10_000_000), citizen.Address(), "", "title", "text", false))(t))
 }
 
 // Where transactions cost something, the first of who joins do not, and the later ones may be paid by who granted that.

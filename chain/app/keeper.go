@@ -21,6 +21,7 @@ import (
 	feegrantkeeper "github.com/cosmos/cosmos-sdk/x/feegrant/keeper"
 	govkeeper "github.com/cosmos/cosmos-sdk/x/gov/keeper"
 	govtypes "github.com/cosmos/cosmos-sdk/x/gov/types"
+	govbeta "github.com/cosmos/cosmos-sdk/x/gov/types/v1beta1"
 	slashingkeeper "github.com/cosmos/cosmos-sdk/x/slashing/keeper"
 	slashingtypes "github.com/cosmos/cosmos-sdk/x/slashing/types"
 	stakingkeeper "github.com/cosmos/cosmos-sdk/x/staking/keeper"
@@ -118,6 +119,7 @@ func newKeepers(a *App, stores map[string]*storetypes.KVStoreKey, logger log.Log
 	k.staking.SetHooks(stakingtypes.NewMultiStakingHooks(k.distribution.Hooks(), k.slashing.Hooks()))
 	k.gov = govkeeper.NewKeeper(cdc, store(govtypes.StoreKey), k.accounts, k.bank, k.distribution, a.MsgServiceRouter(),
 		govtypes.DefaultConfig(), governance, govkeeper.NewDefaultCalculateVoteResultsAndVotingPower(k.staking))
+	k.gov.SetLegacyRouter(govbeta.NewRouter().AddRoute(govtypes.RouterKey, govbeta.ProposalHandler)) // texts in the form of old wallets
 
 	k.connect(a, store, governance)
 

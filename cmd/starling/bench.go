@@ -30,6 +30,7 @@ processor and the system can run. The results are the same bits.`,
   starling bench generate --preset llama-125m -o json
   starling bench network --quick
   starling bench chain --quick
+  starling bench operations --seed 7
   starling bench strategies --quick
   starling bench web --quick
   starling bench audit --threads 1 -o json
@@ -37,7 +38,7 @@ processor and the system can run. The results are the same bits.`,
 		Args: exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(c.benchMatmul(), c.benchTrain(), c.benchGenerate(), c.benchAudit(), c.benchLosses(), c.benchNetwork(), c.benchChain(), c.benchStrategies(), c.benchWeb())
+	cmd.AddCommand(c.benchMatmul(), c.benchTrain(), c.benchGenerate(), c.benchAudit(), c.benchLosses(), c.benchNetwork(), c.benchChain(), c.benchOperations(), c.benchStrategies(), c.benchWeb())
 	for _, measures := range cmd.Commands() {
 		measures.Annotations = figures
 	}

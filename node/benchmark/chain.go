@@ -42,12 +42,13 @@ import (
 type ChainOptions struct {
 	Registered []int // workers that are registered, of each measurement
 	Blocks     int   // of a thousand commitments each
+	Random     RandomOptions
 }
 
 // QuickChain takes less than a minute on a machine that does nothing else, ThoroughChain some minutes.
 var (
-	QuickChain    = ChainOptions{Registered: []int{100, 100_000}, Blocks: 1}
-	ThoroughChain = ChainOptions{Registered: []int{100, 1_000, 10_000, 100_000}, Blocks: 20}
+	QuickChain    = ChainOptions{Registered: []int{100, 100_000}, Blocks: 1, Random: RandomOptions{Seeds: 2, Blocks: 30}}
+	ThoroughChain = ChainOptions{Registered: []int{100, 1_000, 10_000, 100_000}, Blocks: 20, Random: RandomOptions{Seeds: 20, Blocks: 500}}
 )
 
 // ChainReport is what commitments cost the chain.
@@ -55,6 +56,7 @@ type ChainReport struct {
 	Bars    []Bar        `json:"bars"`
 	Table   []CommitCost `json:"table"`
 	Repeats bool         `json:"repeats"` // every block had the same application hash when it was executed again
+	Random  []Replayed   `json:"random"`
 }
 
 // CommitCost is what a commitment costs where so many workers are registered: its check for the mempool, its execution in a
@@ -95,6 +97,9 @@ func Chain(ctx context.Context, o ChainOptions) (*ChainReport, error) {
 	if err != nil {
 		return nil, err
 	}
+	if r.Random, err = randomly(ctx, o.Random); err != nil {
+		return nil, err
+	}
 	least, most := r.Table[0], r.Table[len(r.Table)-1]
 	slowest := least.PerSecond
 	for _, c := range r.Table {
@@ -107,6 +112,7 @@ func Chain(ctx context.Context, o ChainOptions) (*ChainReport, error) {
 		atLeast("same application hashes when repeated", map[bool]float64{true: 1}[r.Repeats], 1),
 		Below("state sync of a new validator, 10,000 accounts, s", joined, 30),
 	}
+	r.Bars = append(r.Bars, o.Random.bars(r.Random)...)
 	return r, nil
 }
 

@@ -1,0 +1,70 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"strconv"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/starling-network/starling/node/benchmark"
+)
+
+func (c *cli) benchOperations() *cobra.Command {
+	var seed int64
+	var blocks int
+	cmd := &cobra.Command{
+		Use:   "operations",
+		Short: "Play random operations on the chain",
+		Long: `Play the simulation of the Cosmos SDK on the application, with its operations and those of Starling: accounts
+that send, stake, vote, register, offer, order, train, audit and own, and validators that are away or sign twice. After
+every block every module must account for its coins. The same seed ends in the same application hash on every machine.
+
+With -o json: {"seed","blocks","executed","refused","application_hash","messages":[{"type","executed","refused"}]}.`,
+		Example: `  starling bench operations --seed 7
+  starling bench operations --seed 7 --blocks 500 -o json`,
+		Args: exactly(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			r, err := benchmark.Operations(cmd.Context(), seed, blocks)
+			if err != nil {
+				return benchError(cmd, err)
+			}
+			if c.form.Machine() {
+				return c.form.Print(os.Stdout, figuresAnswer(r))
+			}
+			w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
+			fmt.Fprintln(w, "MESSAGE\tEXECUTED\tREFUSED")
+			for _, m := range r.Messages {
+				fmt.Fprintf(w, "%s\t%d\t%d\n", m.Type, m.Executed, m.Refused)
+			}
+			fmt.Fprintf(w, "\n%d blocks of seed %d end in %s\n", r.Blocks, seed, r.Hash)
+			return w.Flush()
+		},
+	}
+	cmd.Flags().Int64Var(&seed, "seed", 1, "what is drawn")
+	cmd.Flags().IntVar(&blocks, "blocks", 100, "blocks to play")
+	return cmd
+}
+
+// playElsewhere plays a seed in another process of this program, on one processor, and returns the application hash that it ends in.
+func playElsewhere(ctx context.Context, seed int64, blocks int) (string, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return "", err
+	}
+	cmd := exec.CommandContext(ctx, self, "bench", "operations", "--seed", strconv.FormatInt(seed, 10), "--blocks", strconv.Itoa(blocks), "-o", "json")
+	cmd.Env, cmd.Stderr = append(os.Environ(), "GOMAXPROCS=1"), os.Stderr
+	out, err := cmd.Output()
+	if err != nil {
+		return "", fmt.Errorf("random operations in another process: %w", err)
+	}
+	var r benchmark.Played
+	if err := json.Unmarshal(out, &r); err != nil {
+		return "", fmt.Errorf("random operations in another process: %w", err)
+	}
+	return r.Hash, nil
+}

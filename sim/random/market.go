@@ -1,0 +1,185 @@
+package random
+
+import (
+	"errors"
+
+	"github.com/cosmos/cosmos-sdk/testutil/simsx"
+	distrtypes "github.com/cosmos/cosmos-sdk/x/distribution/types"
+
+	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/chain/adapter"
+	xmarket "github.com/starling-network/starling/chain/x/market"
+	"github.com/starling-network/starling/chain/x/market/marketpb"
+	"github.com/starling-network/starling/chain/x/reward/rewardpb"
+	"github.com/starling-network/starling/client"
+	"github.com/starling-network/starling/protocol/market"
+	"github.com/starling-network/starling/protocol/registry"
+	"github.com/starling-network/starling/protocol/reward"
+	"github.com/starling-network/starling/protocol/run"
+)
+
+func marketParams(d draws) market.Params {
+	return market.Params{FeePPM: uint32(d.Intn(200_000)), PauseBlocks: d.upTo(1, 40)}
+}
+
+func marketGenesis(d draws) map[string][]entry {
+	return map[string][]entry{"params": {{"item", marketParams(d)}}}
+}
+
+var marketProposals = []simsx.SimMsgFactoryX{
+	governed(func(d draws, authority string) *marketpb.MsgUpdateParams {
+		p := marketParams(d)
+		return &marketpb.MsgUpdateParams{Authority: authority, Params: marketpb.Params{FeePpm: p.FeePPM, PauseBlocks: p.PauseBlocks}}
+	}),
+	governed(func(d draws, authority string) *distrtypes.MsgCommunityPoolSpend {
+		return &distrtypes.MsgCommunityPoolSpend{Authority: authority, Recipient: authority, Amount: adapter.Coins(1 + d.below(1_000_000))}
+	}),
+}
+
+var ofMarket = []saying{
+	{weight: 80, of: &marketpb.MsgOffer{}, say: participant((*speaker).offer)},
+	{weight: 50, of: &marketpb.MsgOrder{}, say: (*speaker).order},
+	{weight: 4, of: &marketpb.MsgCancelOrder{}, say: consumer(func(x *speaker, o client.Placed) error { return x.CancelOrder(x.ctx, o.ID) })},
+	{weight: 15, of: &marketpb.MsgPauseJob{}, say: consumer(func(x *speaker, o client.Placed) error {
+		if o.Status != string(xmarket.Running) {
+			return nil
+		}
+		return x.PauseJob(x.ctx, o.ID)
+	})},
+	{weight: 30, of: &marketpb.MsgResumeJob{}, say: consumer(func(x *speaker, o client.Placed) error {
+		if o.Status != string(xmarket.Paused) {
+			return nil
+		}
+		return x.ResumeJob(x.ctx, o.ID)
+	})},
+	{weight: 15, of: &marketpb.MsgTopUpJob{}, say: consumer(func(x *speaker, o client.Placed) error { return x.TopUpJob(x.ctx, o.ID, x.spend()) })},
+}
+
+// offer offers the work of a participant, of a machine by the hour, or of a pool.
+func (x *speaker) offer() error {
+	p, err := x.Participant(x.ctx, x.Address())
+	if err != nil {
+		return err
+	}
+	slots := uint32(x.Intn(5))
+	switch x.Intn(5) {
+	case 0:
+		return x.OfferPool(x.ctx, x.below(1500), slots)
+	case 1:
+		return x.OfferHourly(x.ctx, pick(x.draws, p.Roles), x.below(1_000_000), slots)
+	}
+	return x.Offer(x.ctx, pick(x.draws, p.Roles), x.below(1000), slots)
+}
+
+// order orders a small run.
+func (x *speaker) order() error {
+	var name [8]byte
+	x.Read(name[:])
+	id := "job-" + canon.Sum("random/job", name[:]).String()[:12]
+	n := uint32(x.upTo(1, 3))
+	o := market.Order{
+		ID: id, Budget: x.spend(), PriceCap: 200 + x.below(1200), Workers: market.Workers{Min: n, Target: n + uint32(x.Intn(2)), Max: n + 2}, Verifiers: uint32(x.Intn(3)),
+		SharesPPM: uint32(x.Intn(1_010_000)), OnExceed: market.Exceed(x.Intn(2)), Data: pick(x.draws, []string{"", "text"}), Near: pick(x.draws, []string{"", "eu"}),
+		Terms: run.Terms{
+			Job: id, Spec: canon.Sum(id), SpecCID: "spec", Genesis: run.Checkpoint{Root: canon.Sum("genesis"), CID: "genesis"}, Rounds: uint32(x.upTo(1, 4)), Units: uint32(x.upTo(1, 4)),
+			Segments: uint32(x.upTo(1, 4)), UnitFlops: 1_000_000_000_000 * (1 + x.below(2000)), Drawn: x.often(50), Window: uint32(x.upTo(1, 4)),
+			Deadlines: run.Deadlines{Train: x.upTo(2, 20), Audit: x.upTo(2, 20), Attest: x.upTo(2, 20), Challenge: x.upTo(0, 6)},
+		},
+	}
+	if x.often(20) {
+		o.Deadline = x.ctx.BlockHeight() + x.upTo(-2, 40)
+	}
+	if x.often(20) {
+		o.Conditions = market.Conditions{Domains: uint32(x.Intn(3)), Memory: x.below(16 << 10), Tier: registry.Tier(x.Intn(3))}
+	}
+	if o.Verifiers > 0 {
+		o.Terms.AuditPPM = uint32(x.Intn(1_000_001))
+	}
+	switch x.Intn(6) {
+	case 0:
+		o.Terms.Slices = uint32(x.upTo(1, 3))
+	case 1:
+		o.Terms.Tolerance, o.Terms.Drawn = run.Tolerance{DistancePPM: 100_000, CosinePPM: 900_000}, false
+	}
+	return x.Order(x.ctx, o)
+}
+
+// consumer lets who ordered a job that goes on speak about it.
+func consumer(say func(*speaker, client.Placed) error) func(*speaker) error {
+	return func(x *speaker) error {
+		jobs, err := x.Runs(x.ctx, true)
+		if err != nil {
+			return err
+		}
+		orders, err := x.Orders(x.ctx)
+		for _, o := range orders {
+			jobs = append(jobs, o.ID)
+		}
+		if err != nil || len(jobs) == 0 {
+			return err
+		}
+		o, err := x.PlacedOrder(x.ctx, pick(x.draws, jobs))
+		if err == nil && x.as(o.Consumer) {
+			err = say(x, o)
+		}
+		return err
+	}
+}
+
+func rewardSchedule(d draws) reward.Schedule {
+	base := uint32(d.Intn(500_000))
+	work := uint32(d.Intn(1_000_000 - int(base)))
+	return reward.Schedule{PerEpoch: d.below(10_000_000), Halving: uint32(d.Intn(20)), BasePPM: base, WorkPPM: work, BandwidthPPM: 1_000_000 - base - work}
+}
+
+func rewardGenesis(d draws) map[string][]entry {
+	return map[string][]entry{"params": {{"item", rewardSchedule(d)}}}
+}
+
+var rewardProposals = []simsx.SimMsgFactoryX{governed(func(d draws, authority string) *rewardpb.MsgUpdateParams {
+	s := rewardSchedule(d)
+	return &rewardpb.MsgUpdateParams{Authority: authority, Params: rewardpb.Params{
+		PerEpoch: s.PerEpoch, Halving: s.Halving, BasePpm: s.BasePPM, WorkPpm: s.WorkPPM, BandwidthPpm: s.BandwidthPPM,
+	}}
+})}
+
+var ofReward = []saying{
+	{weight: 60, of: &rewardpb.MsgReport{}, say: func(x *speaker) error {
+		s, err := x.run()
+		if err != nil || len(s.Members) < 2 || !x.as(pick(x.draws, s.Members).ID) {
+			return err
+		}
+		peer := pick(x.draws, s.Members).ID
+		return x.ReportPeer(x.ctx, s.Terms.Job, peer, registry.Link{Bytes: x.below(1 << 32), Millis: x.below(100_000), RTT: uint32(x.Intn(200))})
+	}},
+	{weight: 15, of: &rewardpb.MsgPayRevenue{}, say: func(x *speaker) error {
+		job, err := x.model()
+		if err != nil || job == "" {
+			return err
+		}
+		return x.PayRevenue(x.ctx, job, x.spend())
+	}},
+	{weight: 20, of: &rewardpb.MsgClaimRevenue{}, say: func(x *speaker) error {
+		job, err := x.model()
+		if err != nil || job == "" {
+			return err
+		}
+		if all, err := x.Holders(x.ctx, job); err != nil || len(all) > 0 && !x.as(pick(x.draws, all).Who) {
+			return err
+		}
+		return x.ClaimRevenue(x.ctx, job)
+	}},
+}
+
+// model draws a job, of those whose models are owned most of the time; none if there is none.
+func (x *speaker) model() (string, error) {
+	jobs, err := x.Runs(x.ctx, false)
+	for _, job := range mixed(x.draws, jobs) {
+		if _, err := x.Model(x.ctx, job, ""); err == nil || x.often(2) {
+			return job, nil
+		} else if !errors.Is(err, client.ErrNotFound) {
+			return "", err
+		}
+	}
+	return "", err
+}

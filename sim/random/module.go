@@ -1,0 +1,129 @@
+package random
+
+import (
+	"encoding/json"
+
+	"github.com/cosmos/cosmos-sdk/testutil/simsx"
+	sdk "github.com/cosmos/cosmos-sdk/types"
+	"github.com/cosmos/cosmos-sdk/types/module"
+	simtypes "github.com/cosmos/cosmos-sdk/types/simulation"
+	authtypes "github.com/cosmos/cosmos-sdk/x/auth/types"
+	transfertypes "github.com/cosmos/ibc-go/v11/modules/apps/transfer/types"
+	ibcexported "github.com/cosmos/ibc-go/v11/modules/core/exported"
+
+	"github.com/starling-network/starling/chain/app"
+	"github.com/starling-network/starling/chain/x/beacon"
+	"github.com/starling-network/starling/chain/x/market"
+	"github.com/starling-network/starling/chain/x/registry"
+	"github.com/starling-network/starling/chain/x/reward"
+	"github.com/starling-network/starling/chain/x/training"
+)
+
+// simulated is a module of ours as the SDK's simulation sees it.
+type simulated struct {
+	name      string
+	genesis   func(draws) map[string][]entry // its collections, of those that are not empty
+	says      []saying
+	proposals []simsx.SimMsgFactoryX
+	app       *app.App
+}
+
+// entry of a collection in a genesis.
+type entry struct {
+	Key   any `json:"key"`
+	Value any `json:"value"`
+}
+
+// saying is a message, how often it is said in comparison with others, and who says what in it.
+type saying struct {
+	weight uint32
+	of     sdk.Msg
+	say    func(*speaker) error
+	app    *app.App
+}
+
+// Name implements module.HasName.
+func (s simulated) Name() string { return s.name }
+
+// GenerateGenesisState implements module.AppModuleSimulation.
+func (s simulated) GenerateGenesisState(state *module.SimulationState) {
+	raw, err := json.Marshal(s.genesis(draws{state.Rand}))
+	if err != nil {
+		panic(err) // the values of the program itself are wrong
+	}
+	state.GenState[s.name] = raw
+}
+
+// RegisterStoreDecoder implements module.AppModuleSimulation.
+func (simulated) RegisterStoreDecoder(simtypes.StoreDecoderRegistry) {}
+
+// WeightedOperations implements module.AppModuleSimulation, in place of which the SDK asks for WeightedOperationsX.
+func (simulated) WeightedOperations(module.SimulationState) []simtypes.WeightedOperation { return nil }
+
+// WeightedOperationsX implements simsx.HasWeightedOperationsX.
+func (s simulated) WeightedOperationsX(_ simsx.WeightSource, to simsx.Registry) {
+	for _, said := range s.says {
+		said.app = s.app
+		to.Add(said.weight, said)
+	}
+}
+
+// ProposalMsgsX implements simsx.HasProposalMsgsX. Governance makes a twenty-fifth of the weight.
+func (s simulated) ProposalMsgsX(_ simsx.WeightSource, to simsx.Registry) {
+	for _, p := range s.proposals {
+		to.Add(250, p)
+	}
+}
+
+// MsgType implements simsx.SimMsgFactoryX.
+func (s saying) MsgType() sdk.Msg { return s.of }
+
+// DeliveryResultHandler implements simsx.SimMsgFactoryX.
+func (saying) DeliveryResultHandler() simsx.SimDeliveryResultHandler { return refusable }
+
+// ours are our modules, over so many blocks.
+func ours(a *app.App, blocks int) (all []module.AppModuleSimulation) {
+	for _, s := range []simulated{
+		{name: beacon.Name, genesis: beacons(blocks), says: ofBeacon, proposals: beaconProposals},
+		{name: registry.Name, genesis: registryGenesis, says: ofRegistry, proposals: registryProposals},
+		{name: market.Name, genesis: marketGenesis, says: ofMarket, proposals: marketProposals},
+		{name: reward.Name, genesis: rewardGenesis, says: ofReward, proposals: rewardProposals},
+		{name: training.Name, genesis: nothing, says: ofTraining, proposals: trainingProposals},
+	} {
+		s.app = a
+		all = append(all, s)
+	}
+	return all
+}
+
+func nothing(draws) map[string][]entry { return nil }
+
+// quiet is a module that simulates itself, but for its genesis, which is the default: those of IBC print what they draw.
+type quiet struct {
+	proposer
+}
+
+type proposer interface {
+	module.AppModuleSimulation
+	simsx.HasLegacyProposalMsgs
+}
+
+// GenerateGenesisState implements module.AppModuleSimulation.
+func (quiet) GenerateGenesisState(*module.SimulationState) {}
+
+// hush replaces the modules that print.
+func hush(all []module.AppModuleSimulation) {
+	for i, m := range all {
+		if m, ok := m.(proposer); ok && (m.(module.HasName).Name() == ibcexported.ModuleName || m.(module.HasName).Name() == transfertypes.ModuleName) {
+			all[i] = quiet{m}
+		}
+	}
+}
+
+// accounts of the genesis are plain ones. Those of the SDK's simulation vest, for which the chain has no module.
+func accounts(s *module.SimulationState) (all authtypes.GenesisAccounts) {
+	for _, a := range s.Accounts {
+		all = append(all, authtypes.NewBaseAccountWithAddress(a.Address))
+	}
+	return all
+}

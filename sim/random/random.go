@@ -1,0 +1,181 @@
+// Package random plays the chain alone, under accounts that do whatever comes to their mind: the simulation of the Cosmos SDK
+// (x/simulation) on the real application. The SDK's engine makes the blocks, lets validators miss votes and sign twice, and
+// draws from a seed what is done in each: the operations with which the SDK's modules simulate themselves, and those
+// with which this package simulates ours.
+//
+// Whatever is done, every message is executed or refused with a code of its module, every module accounts for its coins after
+// every block, and the same seed makes the same application hash. Whole networks, with roles, engines and links, are sim's.
+package random
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+
+	"cosmossdk.io/log/v2"
+	dbm "github.com/cosmos/cosmos-db"
+	"github.com/cosmos/cosmos-sdk/testutil/sims"
+	simtypes "github.com/cosmos/cosmos-sdk/types/simulation"
+	"github.com/cosmos/cosmos-sdk/x/simulation"
+
+	"github.com/starling-network/starling/chain/app"
+	"github.com/starling-network/starling/chain/x/market"
+	"github.com/starling-network/starling/chain/x/registry"
+	"github.com/starling-network/starling/chain/x/reward"
+	"github.com/starling-network/starling/chain/x/training"
+	"github.com/starling-network/starling/client"
+)
+
+// Options say what is played.
+type Options struct {
+	Seed   int64
+	Blocks int  // until every validator is gone
+	Size   int  // operations of a block, on average and about
+	Books  bool // count the coins of every module after every block
+}
+
+// Result is what became of it.
+type Result struct {
+	Blocks   int              // fewer than asked for if every validator was gone
+	Hash     string           // of the application after the last block, hexadecimal
+	Messages map[string]Tally // by type
+}
+
+// Tally counts messages.
+type Tally struct{ Executed, Refused int }
+
+// Play plays one seed.
+func Play(ctx context.Context, o Options) (*Result, error) {
+	if o.Blocks < 1 || o.Size < 1 {
+		return nil, fmt.Errorf("random: %d blocks of %d operations: wanted at least one", o.Blocks, o.Size)
+	}
+	p := &player{Logger: log.NewNopLogger(), ctx: ctx, options: o, result: &Result{Messages: map[string]Tally{}}}
+	a, err := app.New(p, dbm.NewMemDB(), app.Config{ChainID: chainID, Brief: true})
+	if err != nil {
+		return nil, err
+	}
+	p.app, p.sim = a, a.Simulation(accounts, ours(a, o.Blocks)...)
+	hush(p.sim.Manager.Modules)
+	// The engine asks for a test or a benchmark, which it ends when something is wrong. Nothing is timed.
+	testing.Benchmark(p.play)
+	if err := a.Close(); err != nil || p.err != nil {
+		return nil, errors.Join(p.err, err)
+	}
+	return p.result, nil
+}
+
+const chainID = "random"
+
+// player plays one seed. It is the logger of the application.
+type player struct {
+	log.Logger
+	ctx     context.Context
+	app     *app.App
+	sim     app.Simulation
+	options Options
+
+	engine *testing.B
+	fault  error // a rule failed at the end of a block, which left a job, a measurement or an epoch as it was
+	result *Result
+	err    error
+}
+
+// play runs the engine of the SDK.
+func (p *player) play(b *testing.B) {
+	p.engine = b
+	defer func() { // also where the engine ends the goroutine
+		if b.Failed() && p.err == nil {
+			p.err = fmt.Errorf("random: seed %d: the engine stops after block %d", p.options.Seed, p.result.Blocks)
+		}
+		b.SkipNow() // a benchmark would play it again
+	}()
+	config := simtypes.Config{
+		Seed: p.options.Seed, FuzzSeed: start(p.options.Seed), ChainID: chainID, GenesisTime: 1_600_000_000,
+		InitialBlockHeight: 1, NumBlocks: p.options.Blocks, BlockSize: p.options.Size, Lean: true, Commit: true, TB: b,
+	}
+	state := sims.AppStateFn(p.app.Codec, p.sim.Manager, p.app.DefaultGenesis())
+	_, _, err := simulation.SimulateFromSeedX(b, log.NewNopLogger(), io.Discard, p.app.BaseApp, state, simtypes.RandomAccounts, p.operations(), nil, config, p.app.Codec, p)
+	if err != nil {
+		p.fail(err)
+	}
+	p.committed()
+}
+
+// start is what the engine draws first, in place of what it would draw of the seed: how often evidence is about a block long
+// past, how many accounts there are, and how often there is any. By its own draws validators are soon gone in half of all seeds.
+func start(seed int64) []byte {
+	var b []byte
+	draw := uint64(seed)
+	for _, bits := range []uint64{
+		draw * 0x9e3779b97f4a7c15 >> 11,        // a part of one in 53 bits
+		(40 + draw%60 - 2) << 32,               // accounts above two, in the high half
+		(draw * 0xd1342543de82ef95 >> 11) / 50, // a part of one, at most a fiftieth
+	} {
+		b = binary.BigEndian.AppendUint64(b, bits)
+	}
+	return b
+}
+
+// fail ends the play.
+func (p *player) fail(err error) {
+	p.err = fmt.Errorf("random: seed %d, after block %d: %w", p.options.Seed, p.result.Blocks, err)
+	p.engine.FailNow()
+}
+
+// AddEntry implements simulation.LogWriter: the engine tells when a block begins, and so that the one before is committed.
+func (p *player) AddEntry(e simulation.OperationEntry) {
+	if e.EntryKind != simulation.BeginBlockEntryKind {
+		return
+	}
+	if err := p.ctx.Err(); err != nil {
+		p.fail(err)
+	}
+	p.committed()
+}
+
+// Error implements log.Logger: so the modules of ours tell that a rule of theirs failed.
+func (p *player) Error(what string, about ...any) {
+	for _, m := range []string{registry.Name, market.Name, training.Name, reward.Name} {
+		if strings.HasPrefix(what, m+": ") {
+			p.fault = fmt.Errorf("%s %v", what, about)
+		}
+	}
+}
+
+// With implements log.Logger.
+func (p *player) With(...any) log.Logger { return p }
+
+// PrintLogs implements simulation.LogWriter.
+func (p *player) PrintLogs() {}
+
+// committed looks at the state after a block.
+func (p *player) committed() {
+	id := p.app.LastCommitID()
+	if id.Version == 0 {
+		return
+	}
+	p.result.Blocks, p.result.Hash = int(id.Version), fmt.Sprintf("%x", id.Hash)
+	if p.fault != nil {
+		p.fail(p.fault)
+	}
+	if !p.options.Books {
+		return
+	}
+	ctx, err := p.app.CreateQueryContext(id.Version, false)
+	if err != nil {
+		p.fail(err)
+	}
+	books, err := client.New(connection{app: p.app, ctx: ctx}, client.KeyFromSeed([32]byte{})).Books(p.ctx)
+	if err != nil {
+		p.fail(err)
+	}
+	for _, b := range books {
+		if !b.Balanced() {
+			p.fail(fmt.Errorf("the books are wrong: %+v", b))
+		}
+	}
+}

@@ -1,0 +1,65 @@
+package random
+
+import (
+	"flag"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+var (
+	seeds  = flag.Int64("seeds", 1, "how many seeds TestRandomOperations plays")
+	first  = flag.Int64("seed", 1, "the first of them")
+	blocks = flag.Int("blocks", 40, "blocks of each")
+	size   = flag.Int("size", 30, "operations of a block, about")
+)
+
+// child says which process the test is: what it says is played is only played, and its hash printed.
+const child = "STARLING_TEST_RANDOM"
+
+// Whatever accounts do, every message is executed or refused by a rule, every module accounts for its coins after every block,
+// and the same seed makes the same application hash: again, and in another process, with another number of processors.
+func TestRandomOperations(t *testing.T) {
+	for seed := *first; seed < *first+*seeds; seed++ {
+		o := Options{Seed: seed, Blocks: *blocks, Size: *size}
+		if os.Getenv(child) != "" {
+			fmt.Println("ends in", play(t, o).Hash)
+			return
+		}
+		o.Books = true
+		r := play(t, o)
+		o.Books = false
+		if again := play(t, o); again.Hash != r.Hash {
+			t.Errorf("seed %d ends in %s, and then in %s", seed, r.Hash, again.Hash)
+		}
+		cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run", "^TestRandomOperations$", "-seed", strconv.FormatInt(seed, 10), "-blocks", strconv.Itoa(*blocks), "-size", strconv.Itoa(*size))
+		cmd.Env = append(os.Environ(), child+"=1", "GOMAXPROCS=1")
+		out, err := cmd.CombinedOutput()
+		if err != nil || !strings.Contains(string(out), "ends in "+r.Hash) {
+			t.Errorf("seed %d ends in %s, and in another process: %v\n%s", seed, r.Hash, err, out)
+		}
+		executed, refused := 0, 0
+		for _, m := range slices.Sorted(maps.Keys(r.Messages)) {
+			executed, refused = executed+r.Messages[m].Executed, refused+r.Messages[m].Refused
+			t.Log(m, r.Messages[m])
+		}
+		fmt.Printf("seed %d: %d blocks, %d messages of %d types, %d refused, ends in %s\n", seed, r.Blocks, executed, len(r.Messages), refused, r.Hash)
+		if r.Blocks != *blocks || len(r.Messages) < 30 || executed < 10*refused/3 {
+			t.Errorf("seed %d: %d blocks, %d messages of %d types executed, %d refused", seed, r.Blocks, executed, len(r.Messages), refused)
+		}
+	}
+}
+
+func play(t *testing.T, o Options) *Result {
+	t.Helper()
+	r, err := Play(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}

@@ -1,0 +1,160 @@
+package random
+
+import (
+	"context"
+	"encoding/binary"
+	"strconv"
+
+	"github.com/cosmos/cosmos-sdk/testutil/simsx"
+	"github.com/oasisprotocol/curve25519-voi/primitives/ed25519"
+
+	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/chain/x/beacon/beaconpb"
+	"github.com/starling-network/starling/chain/x/registry/registrypb"
+	"github.com/starling-network/starling/protocol/registry"
+	"github.com/starling-network/starling/protocol/run"
+)
+
+// beacons are those of all blocks. The engine makes blocks without the votes of validators, of which a beacon is made.
+func beacons(blocks int) func(draws) map[string][]entry {
+	return func(d draws) map[string][]entry {
+		var all []entry
+		for height := range blocks + 1 {
+			var v canon.Digest
+			d.Read(v[:])
+			all = append(all, entry{strconv.Itoa(height + 1), v})
+		}
+		return map[string][]entry{"values": all}
+	}
+}
+
+var ofBeacon = []saying{{weight: 10, of: &beaconpb.MsgSetVRFKey{}, say: func(x *speaker) error {
+	if ok, err := x.operator(); err != nil || !ok {
+		return err
+	}
+	var seed [32]byte
+	x.Read(seed[:])
+	key := ed25519.NewKeyFromSeed(seed[:]).Public().(ed25519.PublicKey)
+	_, err := x.Submit(x.ctx, &beaconpb.MsgSetVRFKey{Sender: x.Address(), PublicKey: key})
+	return err
+}}}
+
+var beaconProposals = []simsx.SimMsgFactoryX{governed(func(d draws, authority string) *beaconpb.MsgUpdateParams {
+	return &beaconpb.MsgUpdateParams{Authority: authority, Params: beaconpb.Params{Keep: d.upTo(50, 20_000)}}
+})}
+
+// registryParams are quick ones: what takes hours on a network takes some blocks.
+func registryParams(d draws) registry.Params {
+	p := registry.DefaultParams()
+	p.BeatBlocks = d.upTo(1, 5)
+	p.EpochBlocks, p.MeasureBlocks, p.UnstakeBlocks = p.BeatBlocks*d.upTo(2, 8), d.upTo(2, 20), d.upTo(1, 30)
+	p.DowntimePPM, p.BandwidthPPM, p.Witnesses = uint32(d.Intn(200_000)), uint32(d.Intn(100_000)), uint32(d.upTo(1, 3))
+	p.ClusterSize, p.ClusterUpload = uint32(d.upTo(1, 10)), uint32(d.Intn(5))
+	return p
+}
+
+func registryGenesis(d draws) map[string][]entry {
+	return map[string][]entry{"params": {{"item", registryParams(d)}}}
+}
+
+var registryProposals = []simsx.SimMsgFactoryX{
+	governed(func(d draws, authority string) *registrypb.MsgUpdateParams {
+		return &registrypb.MsgUpdateParams{Authority: authority, Params: registrypb.FromParams(registryParams(d))}
+	}),
+	simsx.SimMsgFactoryFn[*registrypb.MsgAttest](func(_ context.Context, data *simsx.ChainDataSource, report simsx.SimulationReporter) ([]simsx.SimAccount, *registrypb.MsgAttest) {
+		return nil, &registrypb.MsgAttest{Authority: data.ModuleAccountAddress(report, "gov"), Participant: data.AnyAccount(report).AddressBech32, Attested: data.Rand().Intn(2) == 0}
+	}),
+}
+
+var ofRegistry = []saying{
+	{weight: 100, of: &registrypb.MsgRegister{}, say: (*speaker).register},
+	{weight: 8, of: &registrypb.MsgUpdateAddresses{}, say: participant(func(x *speaker) error {
+		return x.UpdateAddresses(x.ctx, "peer", []string{"/ip4/10.0.0." + strconv.Itoa(x.Intn(256))})
+	})},
+	{weight: 15, of: &registrypb.MsgUnstake{}, say: participant(func(x *speaker) error { return x.Unstake(x.ctx, x.below(100_000_000)) })},
+	{weight: 80, of: &registrypb.MsgHeartbeat{}, say: participant(func(x *speaker) error {
+		if p, err := x.Participant(x.ctx, x.Address()); err != nil || p.Tier == registry.NoTier {
+			return err
+		}
+		return x.Heartbeat(x.ctx)
+	})},
+	{weight: 15, of: &registrypb.MsgAskMeasure{}, say: participant(func(x *speaker) error { return x.AskMeasure(x.ctx, uint32(x.upTo(0, registry.MaxSteps))) })},
+	{weight: 25, of: &registrypb.MsgAnswerMeasure{}, say: measured(func(x *speaker, m registry.Measurement) error {
+		if m.Seed.IsZero() || !m.Root.IsZero() || !x.as(m.ID) {
+			return nil
+		}
+		return x.AnswerMeasure(x.ctx, registry.Root(m.ID, m.Seed, results(m)))
+	})},
+	{weight: 25, of: &registrypb.MsgCheckMeasure{}, say: measured(func(x *speaker, m registry.Measurement) error {
+		if m.Checker == "" || !m.Result.IsZero() || !x.as(m.Checker) {
+			return nil
+		}
+		found := results(m)[m.Segment]
+		if x.often(10) {
+			found = canon.Sum("another result")
+		}
+		return x.CheckMeasure(x.ctx, m.ID, found)
+	})},
+	{weight: 25, of: &registrypb.MsgOpenMeasure{}, say: measured(func(x *speaker, m registry.Measurement) error {
+		if m.Result.IsZero() || !x.as(m.ID) {
+			return nil
+		}
+		return x.OpenMeasure(x.ctx, results(m))
+	})},
+}
+
+// register adds a participant, or changes one.
+func (x *speaker) register() error {
+	pool := ""
+	if x.often(30) {
+		pool = x.somebody()
+	}
+	roles := []run.Role{run.Worker}
+	if x.often(40) {
+		roles[0] = run.Verifier
+	}
+	p := registry.Participant{
+		Roles: roles, PeerID: "peer", Stake: x.spend() + 1_000_000*x.below(50), Pool: pool,
+		Hardware: registry.Hardware{
+			Kind: registry.Kind(x.Intn(4)), Memory: x.below(64 << 10), Upload: x.below(100_000), Region: pick(x.draws, []string{"eu", "us", ""}), Domain: strconv.Itoa(x.Intn(8)),
+		},
+	}
+	if x.often(40) {
+		p.Tier = registry.Tier(x.Intn(4))
+	}
+	return x.Register(x.ctx, p)
+}
+
+// participant lets one of those who are registered speak.
+func participant(say func(*speaker) error) func(*speaker) error {
+	return func(x *speaker) error {
+		all, err := x.Participants(x.ctx)
+		if err != nil || len(all) == 0 || !x.as(pick(x.draws, all).ID) {
+			return err
+		}
+		return say(x)
+	}
+}
+
+// measured lets somebody speak who has a part in a measurement: the first in any order who has something to say.
+func measured(say func(*speaker, registry.Measurement) error) func(*speaker) error {
+	return func(x *speaker) error {
+		all, err := x.Measurements(x.ctx)
+		for _, m := range mixed(x.draws, all) {
+			if err != nil || x.said != nil {
+				break
+			}
+			err = say(x, m)
+		}
+		return err
+	}
+}
+
+// results of the segments of a measurement, by a program that everybody can run.
+func results(m registry.Measurement) []canon.Digest {
+	list := make([]canon.Digest, registry.Segments)
+	for i := range list {
+		list[i] = canon.Sum("random/result", m.Seed[:], binary.BigEndian.AppendUint32(nil, uint32(i)))
+	}
+	return list
+}

@@ -1,0 +1,237 @@
+package random
+
+import (
+	"slices"
+
+	"github.com/cosmos/cosmos-sdk/testutil/simsx"
+
+	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/chain/referee"
+	"github.com/starling-network/starling/chain/x/training/trainingpb"
+	"github.com/starling-network/starling/compute/tensor"
+	"github.com/starling-network/starling/compute/train"
+	"github.com/starling-network/starling/protocol/audit"
+	"github.com/starling-network/starling/protocol/run"
+)
+
+var trainingProposals = []simsx.SimMsgFactoryX{governed(func(d draws, authority string) *trainingpb.MsgUpdateParams {
+	return &trainingpb.MsgUpdateParams{Authority: authority, Params: trainingpb.Params{SlashPpm: uint32(1 + d.Intn(1_000_000)), BountyPpm: uint32(d.Intn(900_000))}}
+})}
+
+var ofTraining = []saying{
+	{weight: 400, of: &trainingpb.MsgCommit{}, say: duty((*speaker).commit)},
+	{weight: 200, of: &trainingpb.MsgPass{}, say: duty((*speaker).pass)},
+	{weight: 200, of: &trainingpb.MsgUnseal{}, say: duty((*speaker).unseal)},
+	{weight: 400, of: &trainingpb.MsgAttest{}, say: duty((*speaker).attest)},
+	{weight: 40, of: &trainingpb.MsgProve{}, say: duty((*speaker).prove)},
+	{weight: 120, of: &trainingpb.MsgSealSlice{}, say: duty((*speaker).slice)},
+	{weight: 30, of: &trainingpb.MsgReport{}, say: duty((*speaker).report)},
+	{weight: 30, of: &trainingpb.MsgUnmask{}, say: duty((*speaker).unmask)},
+	{weight: 8, of: &trainingpb.MsgMissing{}, say: duty((*speaker).missing)},
+	{weight: 8, of: &trainingpb.MsgSuspect{}, say: duty((*speaker).suspect)},
+	{weight: 8, of: &trainingpb.MsgLeave{}, say: duty(func(x *speaker, s run.State) error { return x.Leave(x.ctx, s.Terms.Job) })},
+	{weight: 15, of: &trainingpb.MsgReturn{}, say: duty(func(x *speaker, s run.State) error {
+		if !s.MayReturn(x.Address(), x.ctx.BlockHeight()) {
+			return nil
+		}
+		return x.Return(x.ctx, s.Terms.Job)
+	})},
+	{weight: 2, of: &trainingpb.MsgChallenge{}, say: duty(func(x *speaker, s run.State) error {
+		return x.Challenge(x.ctx, s.Terms.Job, s.Round, 0, 0, 1, []byte("no specification"))
+	})},
+}
+
+// duty lets a member of a run speak: the first in any order who has something to say.
+func duty(say func(*speaker, run.State) error) func(*speaker) error {
+	return func(x *speaker) error {
+		s, err := x.run()
+		for _, m := range mixed(x.draws, s.Members) {
+			if err != nil || x.said != nil {
+				break
+			}
+			if x.as(m.ID) {
+				err = say(x, s)
+			}
+		}
+		return err
+	}
+}
+
+// work is the state of a unit at the end of a segment, the last of its numbers: a tensor of one tile that everybody can compute.
+func work(s run.State, numbers ...uint32) *referee.Sealed {
+	t := tensor.New(tensor.Make(tensor.Uint8, 64))
+	of := canon.Hash("random/work", []any{s.Terms.Job, numbers})
+	copy(t.Bytes(), of[:])
+	return referee.NewSealed(numbers[len(numbers)-1], []*tensor.Tensor{t})
+}
+
+// roots of a unit: at its start, and after every segment.
+func roots(s run.State, round, unit uint32) []canon.Digest {
+	all := make([]canon.Digest, s.Terms.Segments+1)
+	for i := range all {
+		w := work(s, round, unit, uint32(i))
+		all[i] = train.StateRootOf(w.Step(), canon.NewTree(w.Roots()).Root())
+	}
+	return all
+}
+
+// nonce of what commitments hide.
+var nonce = canon.Sum("random/nonce")
+
+// commit commits to a unit: to its states, now and then with a planted fault, or to a lie.
+func (x *speaker) commit(s run.State) error {
+	units := s.Work(x.Address())
+	if len(units) == 0 {
+		return nil
+	}
+	u := pick(x.draws, units)
+	c := run.Commitment{Segments: roots(s, s.Round, u.Index), Update: canon.Sum("update"), UpdateCID: "update", Bytes: x.below(1 << 30), Loss: x.Int63n(10_000_000)}
+	c.Hidden = audit.Hide(nonce, c.Segments)
+	switch {
+	case x.often(3):
+		c.Segments = audit.Plant(nonce, c.Segments)
+	case x.often(2):
+		c.Segments[x.Intn(len(c.Segments))] = canon.Sum("a lie")
+	}
+	return x.Commit(x.ctx, s.Terms.Job, s.Round, u.Index, u.Attempt, c)
+}
+
+// unmask shows a fault that the worker planted, once it was passed over.
+func (x *speaker) unmask(s run.State) error {
+	for _, l := range s.All() {
+		for _, u := range l.Units {
+			right := roots(s, l.Round, u.Index)
+			if u.Worker == x.Address() && u.Status != run.Assigned && !u.Commit.Hidden.IsZero() && slices.Equal(u.Commit.Segments, audit.Plant(nonce, right)) {
+				return x.Unmask(x.ctx, s.Terms.Job, l.Round, u.Index, u.Attempt, nonce, right)
+			}
+		}
+	}
+	return nil
+}
+
+// another is a unit of the round that somebody else committed to.
+func (x *speaker) another(s run.State) *run.Unit {
+	for _, u := range mixed(x.draws, s.Units) {
+		if u.Worker != x.Address() && u.Status != run.Assigned {
+			return u
+		}
+	}
+	return nil
+}
+
+// missing says that an update does not come.
+func (x *speaker) missing(s run.State) error {
+	u := x.another(s)
+	if u == nil || s.Phase != run.Attest && s.Phase != run.Reduce {
+		return nil
+	}
+	return x.Missing(x.ctx, s.Terms.Job, s.Round, u.Index, u.Attempt, 0)
+}
+
+// suspect says that an update is odd.
+func (x *speaker) suspect(s run.State) error {
+	u := x.another(s)
+	if u == nil {
+		return nil
+	}
+	return x.Suspect(x.ctx, s.Terms.Job, s.Round, u.Index, u.Attempt)
+}
+
+// report measures how far an update of a run with a tolerance is from the exact one.
+func (x *speaker) report(s run.State) error {
+	for _, d := range s.Audits(x.Address()) {
+		if s.Tolerant(d.Unit) {
+			return x.Report(x.ctx, s.Terms.Job, d.Round, d.Index, d.Attempt, uint32(x.Intn(150_000)), 990_000)
+		}
+	}
+	return nil
+}
+
+// pass passes an audit, now and then without a look.
+func (x *speaker) pass(s run.State) error {
+	due := slices.DeleteFunc(s.Audits(x.Address()), func(d run.Duty) bool { return s.Tolerant(d.Unit) })
+	if len(due) == 0 {
+		return nil
+	}
+	d := pick(x.draws, due)
+	subject := s.Subject(d.Round, d.Unit)
+	seal := audit.NewSeal(subject, end(s, subject).Trees()).Root()
+	if x.often(3) {
+		seal = canon.Sum("a seal of nothing")
+	}
+	return x.Pass(x.ctx, s.Terms.Job, d.Round, d.Index, d.Attempt, seal)
+}
+
+// end is the state that a seal of a unit is about.
+func end(s run.State, subject audit.Subject) *referee.Sealed {
+	segment := subject.Segment
+	if segment == 0 || segment > s.Terms.Segments {
+		segment = s.Terms.Segments
+	}
+	return work(s, subject.Round, subject.Unit, segment)
+}
+
+// unseal opens a seal where it is asked: that of an audit, or of a trial.
+func (x *speaker) unseal(s run.State) error {
+	var open []audit.Subject
+	var questions []canon.Digest
+	for _, l := range s.All() {
+		for _, u := range l.Units {
+			if u.Status == run.Sealed && !u.Question.IsZero() && u.Verifier == x.Address() {
+				open, questions = append(open, s.Subject(l.Round, *u)), append(questions, u.Question)
+			}
+		}
+	}
+	if t, ok := s.Trial(x.Address()); ok && !t.Question.IsZero() {
+		open, questions = append(open, exam(s, t)), append(questions, t.Question)
+	}
+	if len(open) == 0 {
+		return nil
+	}
+	i := x.Intn(len(open))
+	w := end(s, open[i])
+	o, err := audit.NewSeal(open[i], w.Trees()).Open(questions[i], w)
+	if err != nil {
+		return err
+	}
+	return x.Unseal(x.ctx, s.Terms.Job, open[i].Round, open[i].Unit, open[i].Attempt, o)
+}
+
+// exam is what the seal of a member on trial is about.
+func exam(s run.State, t run.Trial) audit.Subject {
+	return audit.Subject{Verifier: t.Member, Job: s.Terms.Job, Round: t.Exam.Round, Unit: t.Exam.Unit, Attempt: t.Exam.Attempt, Segment: s.Examined()}
+}
+
+// prove answers the exam of a newcomer.
+func (x *speaker) prove(s run.State) error {
+	t, ok := s.Trial(x.Address())
+	if !ok || t.Exam.Worker == "" || !t.Seal.IsZero() {
+		return nil
+	}
+	subject := exam(s, t)
+	return x.Prove(x.ctx, s.Terms.Job, t.Exam.Round, t.Exam.Unit, t.Exam.Attempt, audit.NewSeal(subject, end(s, subject).Trees()).Root())
+}
+
+// slice seals a slice of a round, or shows it.
+func (x *speaker) slice(s run.State) error {
+	const cid = "slice"
+	for i := range s.Slices {
+		switch s.Owes(x.Address(), i) {
+		case run.OwesSeal:
+			return x.SealSlice(x.ctx, s.Terms.Job, s.Round, s.Closed, uint32(i), s.SliceSeal(x.Address(), uint32(i), cid))
+		case run.OwesCID:
+			return x.ShowSlice(x.ctx, s.Terms.Job, s.Round, s.Closed, uint32(i), cid)
+		}
+	}
+	return nil
+}
+
+// attest signs the next checkpoint, on which all agree.
+func (x *speaker) attest(s run.State) error {
+	m, _ := s.Member(x.Address())
+	if !s.Attestable() || !m.Active || s.Voted(m.ID) {
+		return nil
+	}
+	next := run.Checkpoint{Round: s.Round + 1, Root: canon.Hash("random/checkpoint", []any{s.Terms.Job, s.Round + 1}), CID: "checkpoint"}
+	return x.Attest(x.ctx, s.Attestation(next))
+}
