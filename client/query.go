@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	authtypes "github.com/cosmos/cosmos-sdk/x/auth/types"
 	banktypes "github.com/cosmos/cosmos-sdk/x/bank/types"
@@ -217,7 +218,11 @@ func list[T any](values [][]byte, err error) ([]T, error) {
 // known gives an error of a query its sentinel.
 func known(err error) error {
 	if status.Code(err) == codes.NotFound {
-		return fmt.Errorf("%w: %s", ErrNotFound, status.Convert(err).Message())
+		text := status.Convert(err).Message()
+		if _, said, wrapped := strings.Cut(text, " desc = "); wrapped { // the error of the query, in that of ABCI
+			text = strings.TrimSuffix(said, ": key not found")
+		}
+		return fmt.Errorf("%w: %s", ErrNotFound, text)
 	}
 	return err
 }

@@ -84,6 +84,15 @@ func adviceAnswer(a *node.Advice) terminal.Answer {
 	return terminal.List(a, a.Candidates, func(c node.Candidate) string { return "--set '" + strings.Join(c.Set, "' --set '") + "'" })
 }
 
+// logAnswer is about lines of a log, which nothing takes; whole is the object that has them.
+func logAnswer(whole any, lines []string) terminal.Answer {
+	items := make([]map[string]string, len(lines))
+	for i, line := range lines {
+		items[i] = map[string]string{"line": line}
+	}
+	return terminal.Lines(whole, items)
+}
+
 // Job files.
 
 func initAnswer(file, schema string) terminal.Answer {

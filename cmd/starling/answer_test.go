@@ -48,6 +48,7 @@ func answers() map[string][]answered {
 		"earningsAnswer":  {{"receipts", earningsAnswer("a", 1, 0, []node.Explanation{receipt}), 1, []string{"job-1 12"}}, {"none", earningsAnswer("a", 0, 0, nil), 0, []string{}}},
 		"simAnswer":       {{"one", simAnswer([]variant{played}, nil, false), 1, []string{root}}, {"kept", simAnswer([]variant{played}, []string{"out"}, false), 1, []string{"out"}}, {"a sweep", simAnswer([]variant{played, played}, []string{"a", "b"}, true), 2, []string{"a", "b"}}, {"a sweep of one", simAnswer([]variant{played}, nil, true), 1, []string{root}}},
 		"adviceAnswer":    {{"candidates", adviceAnswer(&node.Advice{Candidates: []node.Candidate{{Set: []string{"a=1", "b={c: 2}"}}}}), 1, []string{"--set 'a=1' --set 'b={c: 2}'"}}},
+		"logAnswer":       {{"two lines", logAnswer(map[string]any{"lines": []string{"a", "b"}}, []string{"a", "b"}), 2, nil}},
 		"initAnswer":      {{"a file", initAnswer("pretrain.yaml", "job.schema.json"), 1, []string{"pretrain.yaml"}}},
 		"importAnswer":    {{"written", importAnswer(&foreign.Job{Left: []string{}}, "job.yaml"), 1, []string{"job.yaml"}}, {"printed", importAnswer(&foreign.Job{}, ""), 1, nil}},
 		"templatesAnswer": {{"templates", templatesAnswer([]templateLine{{"a", ""}, {"b", ""}}), 2, []string{"a", "b"}}},

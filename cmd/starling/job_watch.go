@@ -142,13 +142,10 @@ With -o json: {"lines":[TEXT],"from","to","size"}, offsets in bytes; with -o jso
 			defer a.close()
 			if !follow {
 				l, err := a.Log(cmd.Context(), j.ID, -tail)
-				switch {
-				case err != nil:
+				if err != nil {
 					return askError(err)
-				case c.form.Machine() && c.form != terminal.JSONL:
-					return c.form.Print(os.Stdout, terminal.One(l, ""))
 				}
-				return c.printLines(l.Lines)
+				return c.printLog(l, l.Lines)
 			}
 			err = a.FollowLog(cmd.Context(), j.ID, -tail, c.printLines)
 			if cmd.Context().Err() != nil {
@@ -164,8 +161,19 @@ With -o json: {"lines":[TEXT],"from","to","size"}, offsets in bytes; with -o jso
 	return cmd
 }
 
-// printLines prints lines of a log, for programs as an object each.
+// printLog prints a part of a log, of which whole is the object.
+func (c *cli) printLog(whole any, lines []string) error {
+	if c.form.Machine() {
+		return c.form.Print(os.Stdout, logAnswer(whole, lines))
+	}
+	return c.printLines(lines)
+}
+
+// printLines prints lines of a log that is followed, for programs as an object each.
 func (c *cli) printLines(lines []string) error {
+	if c.form == terminal.Name {
+		return terminal.Nameless("a log")
+	}
 	for _, line := range lines {
 		var err error
 		if c.form.Machine() {

@@ -199,7 +199,7 @@ func (l *ledger) owns() {
 	if len(o.Holders) != 2 || o.Holders[0] != (holder{worker, 600_000, 0}) || o.Holders[1] != (holder{consumer, 400_000, 0}) {
 		l.t.Fatalf("%+v", o)
 	}
-	l.refuses(3, "NOT_FOUND", append(on, "model", "shares", "other")...)
+	l.refuses(3, "no such thing: reward: nobody holds shares of such a model\n", append(on, "model", "shares", "other")...)
 	l.says("are paid", l.as("consumer", "model", "pay", "job", "3")...)
 	l.says("100000 shares", l.as("worker", "model", "transfer", "job", "100000", consumer)...)
 	l.refuses(2, "no number of shares", l.as("worker", "model", "transfer", "job", "many", consumer)...)

@@ -26,7 +26,7 @@ func (c *cli) logsCommand(use, short, example string, dir func(cmd *cobra.Comman
 		Long: short + `, or, with --follow, also what is added
 until Ctrl-C. It reads the file in the folder, whether the process runs or not.
 
-With -o json or jsonl: {"line"} for each line.`,
+With -o json: {"lines":[TEXT]}; with -o jsonl, or --follow, {"line"} for each.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			home, err := dir(cmd, args)
 			if err != nil {
@@ -35,11 +35,19 @@ With -o json or jsonl: {"line"} for each line.`,
 			if tail < 1 {
 				return usage(cmd, errors.New("--bytes is at least 1"))
 			}
-			err = node.ReadLog(cmd.Context(), home, tail, follow, c.printLines)
+			lines := []string{}
+			keep := func(more []string) error { lines = append(lines, more...); return nil }
+			if follow {
+				keep = c.printLines
+			}
+			err = node.ReadLog(cmd.Context(), home, tail, follow, keep)
 			if errors.Is(err, node.ErrNoLog) {
 				return terminal.WithExit(&terminal.Problem{Code: "LOG_NOT_FOUND", What: err.Error(), Fix: "give the folder of a worker, verifier or validator that was started"}, terminal.ExitNotFound)
 			}
-			return err
+			if err != nil || follow {
+				return err
+			}
+			return c.printLog(map[string][]string{"lines": lines}, lines)
 		},
 	}
 	f := cmd.Flags()

@@ -283,10 +283,12 @@ func viewsOfJob(t *testing.T, dir, network string, s node.Summary, by map[string
 		!has(rows["account"], r.Process.Address) || !has(rows["process"], fmt.Sprintf("%d,", r.Process.PID), "running as worker") || !has(rows["identity"], r.Process.PeerID) {
 		t.Errorf("%+v\n%v", r, rows)
 	}
+	var log struct{ Lines []string }
+	does(t, &log, "worker", "logs", "--home", worker)
 	code, text, stderr := starling(t, "worker", "logs", "--home", worker, "-o", "jsonl")
 	var line struct{ Line string }
 	first, _, _ := strings.Cut(text, "\n")
-	if err := json.Unmarshal([]byte(first), &line); err != nil || code != 0 || !strings.Contains(line.Line, "job opened") || strings.Count(line.Line, s.Job) != 1 {
+	if err := json.Unmarshal([]byte(first), &line); err != nil || code != 0 || !strings.Contains(line.Line, "job opened") || strings.Count(line.Line, s.Job) != 1 || log.Lines[0] != line.Line {
 		t.Errorf("exit %d, %v: %s%s", code, err, first, stderr)
 	}
 	var list struct{ Jobs []api.Job }

@@ -57,6 +57,13 @@ func List[T any](whole any, items []T, name func(T) string) Answer {
 	return a
 }
 
+// Lines is the answer that is a list of what has no name.
+func Lines[T any](whole any, items []T) Answer {
+	a := List(whole, items, func(T) string { return "" })
+	a.names = nil
+	return a
+}
+
 // Items is the answer that is a list and nothing else: whole, it is an object with the list under a key.
 func Items[T any](key string, items []T, name func(T) string) Answer {
 	if items == nil {
