@@ -17,6 +17,7 @@ import (
 	"github.com/libp2p/go-libp2p/p2p/security/noise"
 	libp2ptls "github.com/libp2p/go-libp2p/p2p/security/tls"
 	quic "github.com/libp2p/go-libp2p/p2p/transport/quic"
+	"github.com/libp2p/go-libp2p/p2p/transport/quicreuse"
 	"github.com/libp2p/go-libp2p/p2p/transport/tcp"
 	"github.com/multiformats/go-multiaddr"
 )
@@ -47,7 +48,8 @@ func listen(ctx context.Context, c Config) (_ host.Host, table *dht.IpfsDHT, err
 		libp2p.Transport(quic.NewTransport),
 		libp2p.ResourceManager(resources),
 		libp2p.ConnectionManager(connections),
-		libp2p.SwarmOpts(swarm.WithDialRanker(tcpFirst)),
+		libp2p.QUICReuse(quicreuse.NewConnManager, c.sockets...),
+		libp2p.SwarmOpts(swarm.WithDialRanker(ranker(c))),
 		libp2p.EnableRelay(), // to dial those that are behind one
 		libp2p.EnableHolePunching(),
 		libp2p.DisableMetrics(),
@@ -99,6 +101,15 @@ func limits() (network.ResourceManager, error) {
 		[]rcmgr.ConnLimitPerSubnet{{PrefixLength: 56, ConnCount: 128}},
 	)
 	return rcmgr.NewResourceManager(rcmgr.NewFixedLimiter(partial.Build(scaling.AutoScale())), perAddress, rcmgr.WithMetricsDisabled())
+}
+
+// ranker is the order in which addresses of a peer are dialled. Who is behind a router dials over QUIC first, which leaves from the port
+// that it listens on: others see there where a direct connection may be made to it. A connection over TCP leaves from any port.
+func ranker(c Config) network.DialRanker {
+	if c.Relays != nil {
+		return swarm.DefaultDialRanker
+	}
+	return tcpFirst
 }
 
 // quicDelay is the head start of TCP.

@@ -21,6 +21,7 @@ import (
 	"github.com/libp2p/go-libp2p/core/crypto"
 	"github.com/libp2p/go-libp2p/core/host"
 	p2p "github.com/libp2p/go-libp2p/core/peer"
+	"github.com/libp2p/go-libp2p/p2p/transport/quicreuse"
 	"github.com/multiformats/go-multiaddr"
 	"github.com/starling-network/starling/network/blob"
 	"github.com/starling-network/starling/network/ipfs"
@@ -51,6 +52,8 @@ type Config struct {
 	MaxBlob     int64         // bytes of the largest blob that Fetch takes; default 1 GiB
 	Stall       time.Duration // a transfer without a byte of progress for so long has failed; default 30 s
 	Hedge       time.Duration // a leaf in flight for so long is also asked from another peer; default 2 s
+
+	sockets []quicreuse.Option // in tests: others than the system's
 }
 
 // Host is the network endpoint of a node. Its methods may be called concurrently.
