@@ -21,29 +21,49 @@ func governed[M sdk.Msg](rule func(d draws, authority string) M) simsx.SimMsgFac
 
 // operator lets the operator of a validator speak, and reports whether there is one.
 func (x *speaker) operator() (bool, error) {
-	r, err := stakingtypes.NewQueryClient(x.conn.grpc()).Validators(x.ctx, &stakingtypes.QueryValidatorsRequest{Status: stakingtypes.BondStatusBonded})
-	if err != nil || len(r.Validators) == 0 {
-		return false, err
-	}
-	operator, err := sdk.ValAddressFromBech32(pick(x.draws, r.Validators).OperatorAddress)
-	return err == nil && x.as(sdk.AccAddress(operator).String()), err
+	all, err := x.operators()
+	return len(all) > 0 && x.as(pick(x.draws, all)), err
 }
 
-// agree lets the operator of a validator vote for a proposal about a module of ours. By the votes of the SDK's own operations, any as
-// likely as any other, hardly a proposal passes.
+// operators of the validators that have a vote, who has staked most first.
+func (x *speaker) operators() (all []string, err error) {
+	r, err := stakingtypes.NewQueryClient(x.conn.grpc()).Validators(x.ctx, &stakingtypes.QueryValidatorsRequest{Status: stakingtypes.BondStatusBonded})
+	if err != nil {
+		return nil, err
+	}
+	slices.SortStableFunc(r.Validators, func(a, b stakingtypes.Validator) int { return b.Tokens.BigInt().Cmp(a.Tokens.BigInt()) })
+	for _, v := range r.Validators {
+		operator, err := sdk.ValAddressFromBech32(v.OperatorAddress)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, sdk.AccAddress(operator).String())
+	}
+	return all, nil
+}
+
+// agree lets the operator of a validator, the largest that has not voted, vote for the oldest proposal about a module of ours. By the
+// votes of the SDK's own operations, any as likely as any other, hardly a proposal passes.
 func (x *speaker) agree() error {
-	r, err := govv1.NewQueryClient(x.conn.grpc()).Proposals(x.ctx, &govv1.QueryProposalsRequest{ProposalStatus: govv1.StatusVotingPeriod})
+	q := govv1.NewQueryClient(x.conn.grpc())
+	r, err := q.Proposals(x.ctx, &govv1.QueryProposalsRequest{ProposalStatus: govv1.StatusVotingPeriod})
+	if err != nil {
+		return err
+	}
+	operators, err := x.operators()
 	if err != nil {
 		return err
 	}
 	foreign := func(m *codectypes.Any) bool { return !strings.HasPrefix(m.TypeUrl, "/starling.") }
-	for _, p := range mixed(x.draws, r.Proposals) {
-		if len(p.Messages) > 0 && !slices.ContainsFunc(p.Messages, foreign) {
-			if ok, err := x.operator(); err != nil || !ok {
+	for _, p := range r.Proposals {
+		if len(p.Messages) == 0 || slices.ContainsFunc(p.Messages, foreign) {
+			continue
+		}
+		for _, o := range operators {
+			if _, err := q.Vote(x.ctx, &govv1.QueryVoteRequest{ProposalId: p.Id, Voter: o}); err != nil && x.as(o) {
+				_, err := x.Submit(x.ctx, &govv1.MsgVote{ProposalId: p.Id, Voter: o, Option: govv1.OptionYes})
 				return err
 			}
-			_, err := x.Submit(x.ctx, &govv1.MsgVote{ProposalId: p.Id, Voter: x.Address(), Option: govv1.OptionYes})
-			return err
 		}
 	}
 	return nil

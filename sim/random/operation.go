@@ -50,7 +50,7 @@ func (p *player) operations() simulation.WeightedOperations {
 			m.WeightedOperationsX(weights, all, simsx.AppendIterators(older.Iterator(), proposals.Iterator()), nil)
 		}
 	}
-	all.Add(80, saying{app: p.app, weight: 80, of: &govv1.MsgVote{}, say: (*speaker).agree})
+	all.Add(300, saying{app: p.app, of: &govv1.MsgVote{}, say: (*speaker).agree})
 	return all.list
 }
 

@@ -19,7 +19,9 @@ import (
 	"cosmossdk.io/log/v2"
 	dbm "github.com/cosmos/cosmos-db"
 	"github.com/cosmos/cosmos-sdk/testutil/sims"
+	"github.com/cosmos/cosmos-sdk/types/query"
 	simtypes "github.com/cosmos/cosmos-sdk/types/simulation"
+	govv1 "github.com/cosmos/cosmos-sdk/x/gov/types/v1"
 	"github.com/cosmos/cosmos-sdk/x/simulation"
 
 	"github.com/starling-network/starling/chain/app"
@@ -43,6 +45,7 @@ type Result struct {
 	Blocks   int              // fewer than asked for if every validator was gone
 	Hash     string           // of the application after the last block, hexadecimal
 	Messages map[string]Tally // by type
+	Passed   int              // proposals about the rules, which from then on are others
 }
 
 // Tally counts messages.
@@ -103,6 +106,20 @@ func (p *player) play(b *testing.B) {
 		p.fail(err)
 	}
 	p.committed()
+	p.governed()
+}
+
+// governed counts the proposals that passed.
+func (p *player) governed() {
+	ctx, err := p.app.CreateQueryContext(p.app.LastBlockHeight(), false)
+	if err != nil {
+		p.fail(err)
+	}
+	r, err := govv1.NewQueryClient(connection{app: p.app, ctx: ctx}.grpc()).Proposals(ctx, &govv1.QueryProposalsRequest{ProposalStatus: govv1.StatusPassed, Pagination: &query.PageRequest{Limit: 1000}})
+	if err != nil {
+		p.fail(err)
+	}
+	p.result.Passed = len(r.Proposals)
 }
 
 // start is what the engine draws first, in place of what it would draw of the seed: how often evidence is about a block long

@@ -23,7 +23,7 @@ var (
 const child = "STARLING_TEST_RANDOM"
 
 // Whatever accounts do, every message is executed or refused by a rule, every module accounts for its coins after every block,
-// and the same seed makes the same application hash: again, and in another process, with another number of processors.
+// and the same seed makes the same application hash: again (of the first), and in another process, with another number of processors.
 func TestRandomOperations(t *testing.T) {
 	for seed := *first; seed < *first+*seeds; seed++ {
 		o := Options{Seed: seed, Blocks: *blocks, Size: *size}
@@ -34,8 +34,10 @@ func TestRandomOperations(t *testing.T) {
 		o.Books = true
 		r := play(t, o)
 		o.Books = false
-		if again := play(t, o); again.Hash != r.Hash {
-			t.Errorf("seed %d ends in %s, and then in %s", seed, r.Hash, again.Hash)
+		if seed == *first {
+			if again := play(t, o); again.Hash != r.Hash {
+				t.Errorf("seed %d ends in %s, and then in %s", seed, r.Hash, again.Hash)
+			}
 		}
 		cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run", "^TestRandomOperations$", "-seed", strconv.FormatInt(seed, 10), "-blocks", strconv.Itoa(*blocks), "-size", strconv.Itoa(*size))
 		cmd.Env = append(os.Environ(), child+"=1", "GOMAXPROCS=1")
@@ -48,7 +50,7 @@ func TestRandomOperations(t *testing.T) {
 			executed, refused = executed+r.Messages[m].Executed, refused+r.Messages[m].Refused
 			t.Log(m, r.Messages[m])
 		}
-		fmt.Printf("seed %d: %d blocks, %d messages of %d types, %d refused, ends in %s\n", seed, r.Blocks, executed, len(r.Messages), refused, r.Hash)
+		fmt.Printf("seed %d: %d blocks, %d messages of %d types, %d refused, %d proposals passed, ends in %s\n", seed, r.Blocks, executed, len(r.Messages), refused, r.Passed, r.Hash)
 		if r.Blocks != *blocks || len(r.Messages) < 30 || executed < 10*refused/3 {
 			t.Errorf("seed %d: %d blocks, %d messages of %d types executed, %d refused", seed, r.Blocks, executed, len(r.Messages), refused)
 		}
