@@ -361,10 +361,7 @@ func (c *collector) rewind(ctx context.Context, round uint32) error {
 	if c.opt.Say != nil {
 		c.opt.Say(fmt.Sprintf("a verdict took the run back to the checkpoint of round %d", round))
 	}
-	var names []run.Checkpoint
-	for _, l := range kept {
-		names = append(names, l.checkpoint())
-	}
+	names := c.names(kept)
 	for _, l := range void {
 		if err := dropCheckpoint(ctx, c.store, l.checkpoint(), names); err != nil {
 			return err
@@ -430,13 +427,19 @@ func (c *collector) holders(ctx context.Context) ([]string, error) {
 // keep is how many checkpoints of the lineage stay in the folder.
 func (c *collector) keep() int { return max(1, c.b.Job.Checkpoint.KeepLast) }
 
+// names are the checkpoints of lines, and the first of all, which is never deleted: a later one may have blobs of it.
+func (c *collector) names(lines []Line) []run.Checkpoint {
+	names := []run.Checkpoint{{CID: c.out.Run.Blobs.Genesis}}
+	for _, l := range lines {
+		names = append(names, l.checkpoint())
+	}
+	return names
+}
+
 // prune deletes all checkpoints but the last ones. While the run goes on more are kept than in the end, for the case that
 // some are rolled back.
 func (c *collector) prune(ctx context.Context, keep int) error {
-	var kept []run.Checkpoint
-	for _, l := range c.lines[max(0, len(c.lines)-keep):] {
-		kept = append(kept, l.checkpoint())
-	}
+	kept := c.names(c.lines[max(0, len(c.lines)-keep):])
 	for ; c.pruned < len(c.lines)-keep; c.pruned++ {
 		if err := dropCheckpoint(ctx, c.store, c.lines[c.pruned].checkpoint(), kept); err != nil {
 			return err
