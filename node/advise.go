@@ -63,21 +63,23 @@ type recipe struct {
 	name, method, outer, compression string
 	sparse                           bool
 	codec                            string // as in prices
+	overlap                          bool   // rounds overlap
 }
 
 var recipes = []recipe{
-	{"diloco int8", "diloco", "{name: nesterov, lr: 0.7, momentum: 0.9}", "{quantize: int8}", false, "int8"},
-	{"diloco fp4", "diloco", "{name: nesterov, lr: 0.7, momentum: 0.9}", "{quantize: fp4}", false, "fp4"},
-	{"diloco float32", "diloco", "{name: nesterov, lr: 0.7, momentum: 0.9}", "{quantize: none}", false, "float32"},
-	{"diloco sign with feedback", "diloco", "{name: nesterov, lr: 0.7, momentum: 0.9}", "{quantize: sign, error_feedback: true}", false, "sign"},
-	{"sparseloco 256 of 4096, int8", "sparseloco", "{name: sgd, lr: 1}", "{topk_ratio: 0.0625, quantize: int8, error_feedback: true}", true, "top256"},
-	{"sparta_diloco 1 of 32, int8", "sparta_diloco", "{name: nesterov, lr: 0.7, momentum: 0.9}", "{quantize: int8}", false, ""},
-	{"streaming_diloco 2 fragments, fp4", "streaming_diloco", "{name: nesterov, lr: 0.7, momentum: 0.9}", "{quantize: fp4}", false, ""},
-	{"sparseloco 64 of 4096, int2", "sparseloco", "{name: sgd, lr: 1}", "{topk_ratio: 0.0156, quantize: int2, error_feedback: true}", true, "top64"},
+	{"diloco int8", "diloco", "{name: nesterov, lr: 0.7, momentum: 0.9}", "{quantize: int8}", false, "int8", false},
+	{"diloco fp4", "diloco", "{name: nesterov, lr: 0.7, momentum: 0.9}", "{quantize: fp4}", false, "fp4", false},
+	{"diloco int8, overlapping", "diloco", "{name: nesterov, lr: 0.7, momentum: 0.9}", "{quantize: int8}", false, "", true},
+	{"diloco float32", "diloco", "{name: nesterov, lr: 0.7, momentum: 0.9}", "{quantize: none}", false, "float32", false},
+	{"diloco sign with feedback", "diloco", "{name: nesterov, lr: 0.7, momentum: 0.9}", "{quantize: sign, error_feedback: true}", false, "sign", false},
+	{"sparseloco 256 of 4096, int8", "sparseloco", "{name: sgd, lr: 1}", "{topk_ratio: 0.0625, quantize: int8, error_feedback: true}", true, "top256", false},
+	{"sparta_diloco 1 of 32, int8", "sparta_diloco", "{name: nesterov, lr: 0.7, momentum: 0.9}", "{quantize: int8}", false, "", false},
+	{"streaming_diloco 2 fragments, fp4", "streaming_diloco", "{name: nesterov, lr: 0.7, momentum: 0.9}", "{quantize: fp4}", false, "", false},
+	{"sparseloco 64 of 4096, int2", "sparseloco", "{name: sgd, lr: 1}", "{topk_ratio: 0.0156, quantize: int2, error_feedback: true}", true, "top64", false},
 }
 
 // dataParallel is what strategies are compared with.
-var dataParallel = recipe{"data parallel", "allreduce", "{name: adamw, lr: 1}", "{quantize: none}", false, ""}
+var dataParallel = recipe{"data parallel", "allreduce", "{name: adamw, lr: 1}", "{quantize: none}", false, "", false}
 
 // roundLengths are inner steps of a round that are tried beside the job's own, where they divide the run.
 var roundLengths = []int{10, 20, 50, 100, 200, 500}
@@ -193,6 +195,12 @@ func (r recipe) settings(j *job.Job, steps int) []string {
 	set := []string{
 		fmt.Sprintf("strategy.sync_steps=%d", steps), "strategy.method=" + r.method,
 		"strategy.outer_optimizer=" + r.outer, "strategy.compression=" + r.compression,
+	}
+	switch {
+	case r.overlap:
+		set = append(set, "strategy.replicas.overlap=1")
+	case j.Strategy.Replicas.Overlap > 0:
+		set = append(set, "strategy.replicas.overlap=0")
 	}
 	switch {
 	case r.sparse:
@@ -331,7 +339,7 @@ func (b *Blueprint) course(n SimulateOptions, order market.Order, update int64) 
 	c = sim.Course{
 		Round:  sim.Round{Workers: workers, Verifiers: int(order.Verifiers) + n.Verifiers, Update: update, Link: n.Links[0], Block: n.BlockTime},
 		Rounds: int(b.Spec.Rounds), AuditPPM: order.Terms.AuditPPM, Audited: 1, Window: int(order.Terms.Window),
-		Challenge: int(order.Terms.Deadlines.Challenge), Carry: int(order.Terms.Carry),
+		Challenge: int(order.Terms.Deadlines.Challenge), Carry: int(order.Terms.Carry), Overlap: order.Terms.Overlap,
 	}
 	if order.Terms.Drawn {
 		c.Audited = (segments + 1) / (2 * segments)

@@ -248,7 +248,7 @@ func (b *Blueprint) exchange() train.Exchange {
 	if st.Replicas.Paired() {
 		x.Pairs, x.Topology = uint32(st.Workers.Target), st.Replicas.Topology
 	}
-	x.Pick, x.Fragments = uint32(st.Replicas.Sample), uint32(st.Replicas.Fragments)
+	x.Pick, x.Fragments, x.Overlap = uint32(st.Replicas.Sample), uint32(st.Replicas.Fragments), st.Replicas.Overlap
 	inner := b.Job.Training.Optimizer
 	switch {
 	case o.Adaptive():

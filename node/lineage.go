@@ -19,7 +19,7 @@ type Line struct {
 	Round      uint32       `json:"round"` // rounds that the checkpoint contains, from 1
 	StateRoot  canon.Digest `json:"state_root"`
 	Checkpoint string       `json:"checkpoint"` // CID of its folder (network/checkpoint)
-	Updates    []string     `json:"updates"`    // CID of the update of every unit
+	Updates    []string     `json:"updates"`    // CID of every update that the checkpoint is made of, in order of round and unit
 	Signers    []Signer     `json:"signers"`
 }
 

@@ -69,12 +69,15 @@ func meanLogs(spec *train.Spec, e run.Entry, get func(cid string) ([]byte, error
 	return h
 }
 
-// agreement is the mean cosine of the updates of an attested round with what they were combined to; nil if one of them cannot be
-// had, or is in slices.
+// agreement is the mean cosine of the updates of a round with what they were combined to, of the last round that an attested
+// checkpoint is made of; nil if one of them cannot be had, or is in slices.
 func (b *Blueprint) agreement(e run.Entry, get func(blob.CID) ([]byte, error)) *float64 {
-	base := &train.Checkpoint{Round: e.Attestation.Checkpoint.Round - 1, Names: b.Genesis.Names, Params: b.Genesis.Params}
-	deltas := make([][]*tensor.Tensor, len(e.Attestation.Updates))
-	for unit, cid := range e.Attestation.Updates {
+	rounds, units := b.Spec.Applied(e.Attestation.Checkpoint.Round-1), int(b.Spec.Units)
+	if len(rounds) == 0 || len(e.Attestation.Updates) != len(rounds)*units {
+		return nil
+	}
+	deltas := make([][]*tensor.Tensor, units)
+	for unit, cid := range e.Attestation.Updates[(len(rounds)-1)*units:] {
 		id, err := blob.Parse(cid)
 		if err != nil {
 			return nil
@@ -83,7 +86,7 @@ func (b *Blueprint) agreement(e run.Entry, get func(blob.CID) ([]byte, error)) *
 		if err != nil {
 			return nil
 		}
-		if deltas[unit], err = outer.Unpack(b.Spec, base, uint32(unit), canon.Digest{}, update); err != nil {
+		if deltas[unit], err = outer.Unpack(b.Spec, b.Genesis, rounds[len(rounds)-1], uint32(unit), canon.Digest{}, update); err != nil {
 			return nil
 		}
 	}

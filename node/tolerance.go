@@ -56,7 +56,7 @@ func (v *verification) tolerated(ctx context.Context, base *train.Checkpoint, un
 	if err != nil {
 		return nil, mismatch(line.Round, "the update of unit %d: %v", unit, err)
 	}
-	delta, err := outer.Unpack(v.b.Spec, base, unit, canon.Digest{}, encoded)
+	delta, err := outer.Unpack(v.b.Spec, base, base.Round, unit, canon.Digest{}, encoded)
 	if err != nil {
 		return nil, mismatch(line.Round, "the update of unit %d: %v", unit, err)
 	}

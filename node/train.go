@@ -214,7 +214,7 @@ func (b *Blueprint) order() (market.Order, error) {
 		Terms: run.Terms{
 			Job: b.JobID(), Spec: b.Spec.Digest(), Rounds: b.Spec.Rounds, Units: b.Spec.Units, Segments: b.Spec.Segments(),
 			UnitFlops: b.UnitFlops(), AuditPPM: auditPPM(j.Strategy.Verification),
-			Deadlines: run.Deadlines{Train: 600, Audit: 600, Attest: 300, Challenge: embeddedChallenge}, Window: window(j), Carry: b.Spec.Exchange.Carry,
+			Deadlines: run.Deadlines{Train: 600, Audit: 600, Attest: 300, Challenge: embeddedChallenge}, Window: window(j), Carry: b.Spec.Exchange.Carry, Overlap: b.Spec.Exchange.Overlap > 0,
 			Screen: screens[j.Strategy.Verification.Screen], Tolerance: tolerance(j), Slices: b.Slices,
 			Drawn: j.Strategy.Verification.Segments == "drawn",
 		},

@@ -332,7 +332,13 @@ func TestTrainInSlices(t *testing.T) {
 
 // A run of replicas that is stopped where they differ goes on where it was, ends where a simulation of it does, and can be verified.
 func TestTrainReplicas(t *testing.T) {
-	j, err := job.Load(smallJob(t).Path, "strategy.method=streaming_diloco", "strategy.replicas.rounds=3", "strategy.sync_steps=2", "training.max_steps=8")
+	for name, set := range map[string]string{"fragments": "strategy.method=streaming_diloco", "overlap": "strategy.replicas.overlap=0.5"} {
+		t.Run(name, func(t *testing.T) { testReplicas(t, set) })
+	}
+}
+
+func testReplicas(t *testing.T, set string) {
+	j, err := job.Load(smallJob(t).Path, set, "strategy.replicas.rounds=3", "strategy.sync_steps=2", "training.max_steps=8")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -259,9 +259,16 @@ type verification struct {
 	opt   VerifyOptions
 	tasks chan *train.Task   // one per thread
 	on    [][]*tensor.Tensor // what each unit hands on to the next round; nil: nothing
+	sent  []sent             // updates that are in no checkpoint yet
 
 	seen     sync.Mutex
 	distance float64 // largest so far
+}
+
+// sent is an update: its CID, and what it unpacks to.
+type sent struct {
+	cid   string
+	delta []*tensor.Tensor
 }
 
 func newVerification(o *OutDir, b *Blueprint, lines []Line, store *blob.Disk, opt VerifyOptions) *verification {
@@ -330,8 +337,7 @@ func (v *verification) start(ctx context.Context, rounds uint32) (*train.Checkpo
 func (v *verification) round(ctx context.Context, base *train.Checkpoint) (*train.Checkpoint, error) {
 	line := v.lines[base.Round]
 	tolerant := tolerance(v.b.Job).DistancePPM > 0
-	deltas := make([][]*tensor.Tensor, v.b.Spec.Units)
-	updates := make([]string, v.b.Spec.Units)
+	made := make([]sent, v.b.Spec.Units)
 	from, on := v.on, make([][]*tensor.Tensor, v.b.Spec.Units)
 	if from == nil || !v.b.Spec.Carries(base.Round-1) {
 		from = make([][]*tensor.Tensor, v.b.Spec.Units)
@@ -354,9 +360,10 @@ func (v *verification) round(ctx context.Context, base *train.Checkpoint) (*trai
 			if err != nil {
 				return err
 			}
-			updates[unit] = blob.Of(served).String()
-			if deltas[unit], err = outer.Unpack(v.b.Spec, base, unit, u.Root(), u.Encode()); err == nil && tolerant {
-				deltas[unit], err = v.tolerated(working, base, unit, deltas[unit])
+			s := &made[unit]
+			s.cid = blob.Of(served).String()
+			if s.delta, err = outer.Unpack(v.b.Spec, base, base.Round, unit, u.Root(), u.Encode()); err == nil && tolerant {
+				s.delta, err = v.tolerated(working, base, unit, s.delta)
 			}
 			return err
 		})
@@ -364,10 +371,11 @@ func (v *verification) round(ctx context.Context, base *train.Checkpoint) (*trai
 	if err := g.Wait(); err != nil {
 		return nil, err
 	}
+	v.on, v.sent = on, append(v.sent, made...)
+	updates, deltas := v.applied(base.Round)
 	if i := firstDifference(updates, line.Updates); i >= 0 && !tolerant {
-		return nil, mismatch(line.Round, "the update of unit %d is not the attested one", i)
+		return nil, mismatch(line.Round, "the update of unit %d is not the attested one", i%len(made))
 	}
-	v.on = on
 	next, err := outer.Advance(v.b.Spec, base, deltas)
 	if err != nil {
 		return nil, err
@@ -384,6 +392,16 @@ func (v *verification) round(ctx context.Context, base *train.Checkpoint) (*trai
 		return nil, mismatch(line.Round, "the checkpoint's CID is %s, attested was %s", name.CID, line.Checkpoint)
 	}
 	return next, nil
+}
+
+// applied takes the updates that the checkpoint after a round is made of.
+func (v *verification) applied(round uint32) (cids []string, deltas [][]*tensor.Tensor) {
+	n := len(v.b.Spec.Applied(round)) * int(v.b.Spec.Units)
+	for _, s := range v.sent[:n] {
+		cids, deltas = append(cids, s.cid), append(deltas, s.delta)
+	}
+	v.sent = v.sent[n:]
+	return cids, deltas
 }
 
 func firstDifference(a, b []string) int {

@@ -46,7 +46,7 @@ type (
 	Advanced struct {
 		Action Advance
 		Next   run.Checkpoint
-		Odd    []uint32 // units whose update is odd beside the others
+		Odd    []uint32 // places of the units whose update is odd beside the others of its round
 	}
 	// Trained says that a unit is computed, and its update stored but not yet readable by others.
 	Trained struct {
@@ -169,11 +169,12 @@ type (
 		Commit run.Commitment
 		Base   run.Checkpoint
 	}
-	// Advance fetches the committed updates of the round and combines them, or in a run with slices fetches these and puts
-	// them together. Answered by Advanced.
+	// Advance fetches the committed updates that the next checkpoint is made of and combines them, or in a run with slices
+	// fetches these and puts them together. Answered by Advanced.
 	Advance struct {
 		Base   run.Checkpoint
-		Units  run.Units
+		Rounds []uint32  // that the units are of, in order; none: that of Base
+		Units  run.Units // of all these rounds, as many of each
 		Closed int64
 		Slices []run.Slice // all agreed; none in a run without slices
 	}
@@ -259,9 +260,13 @@ func (a Move) Key() string {
 	return fmt.Sprintf("move %d/%d.%d of %s against %s, turn %v", c.Round, c.Unit, c.Attempt, c.Challenger, c.Asserter, g.Moves)
 }
 
-// Key implements Action. The updates tell one composition of a round from another, and the slices one finding from another.
+// Key implements Action. The updates tell one composition of a round from another, and the slices one finding from another. There may
+// be no updates: then it is the checkpoint that tells what was before a rollback from what is after it.
 func (a Advance) Key() string {
 	key := fmt.Sprintf("advance %d %v", a.Base.Round, Updates(a.Units))
+	if len(a.Units) == 0 {
+		key += " " + a.Base.Root.String()
+	}
 	for _, x := range a.Slices {
 		key += " " + x.CID
 	}
@@ -286,6 +291,15 @@ func Updates(units run.Units) []string {
 		out[i] = u.Commit.UpdateCID
 	}
 	return out
+}
+
+// Work names a unit by its place among those of an Advance.
+func (a Advance) Work(i int) Work {
+	round := a.Base.Round
+	if n := len(a.Rounds); n > 0 {
+		round = a.Rounds[i*n/len(a.Units)]
+	}
+	return Work{Round: round, Unit: a.Units[i].Index, Attempt: a.Units[i].Attempt}
 }
 
 // Moves is the next move in a dispute, if it is being played.

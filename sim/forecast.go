@@ -21,6 +21,7 @@ type Course struct {
 	Window    int     // rounds that may be open
 	Challenge int     // blocks from the last audit of a round until it is final
 	Carry     int     // rounds that become final together; 0: each by itself
+	Overlap   bool    // updates of these rounds but the last travel while the next one is trained
 }
 
 // Forecast is how long the parts of a run take. Total is from the match to the last attestation.
@@ -55,6 +56,11 @@ func (c Course) Forecast() Forecast {
 	members := int64(r.Workers + r.Verifiers)
 	f.Start = over(int(c.Job*members), r.Link.Up) + r.Block + 2*r.Link.slowest(r.Workers)
 	plain := f.Start + time.Duration(c.Rounds)*(f.Inner+r.Overhead())
+	if c.Overlap {
+		unaudited := c
+		unaudited.AuditPPM = 0
+		plain = unaudited.follow(f, shares, nil)
+	}
 	f.Total = plain
 	if c.AuditPPM > 0 {
 		const draws = 4 // of which the mean counts
@@ -94,6 +100,7 @@ func (c Course) follow(f Forecast, shares []uint32, random *rand.Rand) time.Dura
 	)
 	for r := range rounds {
 		now = max(now, c.room(r, final))
+		begun := now
 		now += f.Inner + c.Round.Finish
 		drawn := now + drawBlocks*c.Round.Block
 		for len(due) > 0 && due[0].at <= drawn {
@@ -103,7 +110,7 @@ func (c Course) follow(f Forecast, shares []uint32, random *rand.Rand) time.Dura
 		last := drawn
 		for w, n := range shares {
 			for range n {
-				if random.Float64()*audit.Certain >= float64(audit.Rate(c.AuditPPM, passed[w])) {
+				if c.AuditPPM == 0 || random.Float64()*audit.Certain >= float64(audit.Rate(c.AuditPPM, passed[w])) {
 					continue
 				}
 				v := random.IntN(len(free))
@@ -114,7 +121,7 @@ func (c Course) follow(f Forecast, shares []uint32, random *rand.Rand) time.Dura
 			}
 		}
 		slices.SortStableFunc(due, func(a, b verdict) int { return int(a.at - b.at) })
-		now += f.Exchange + f.Chain + c.Round.Combine
+		now = c.attested(r, begun, now, f)
 		ends[r] = now
 		final[r] = max(last, now) + time.Duration(c.Challenge)*c.Round.Block
 		if r > 0 {
@@ -126,6 +133,23 @@ func (c Course) follow(f Forecast, shares []uint32, random *rand.Rand) time.Dura
 		now += time.Duration(rest) * (ends[rounds-1] - ends[half-1]) / time.Duration(rounds-half)
 	}
 	return now
+}
+
+// attested is when a round ends that begins at a time and whose units are committed at another.
+func (c Course) attested(r int, begun, committed time.Duration, f Forecast) time.Duration {
+	exchange := f.Exchange + f.Chain + c.Round.Combine
+	if !c.Overlap {
+		return committed + exchange
+	}
+	first, last := r%c.Carry == 0, (r+1)%c.Carry == 0 || r+1 == c.Rounds
+	before := begun // when the updates of the round before have been combined
+	if !first {
+		before += exchange
+	}
+	if last {
+		return max(committed, before) + exchange
+	}
+	return max(committed+f.Chain/2, before) // of two decisions on the chain it waits for one
 }
 
 // room is when a round may begin: when fewer than Window are open.

@@ -39,6 +39,22 @@ func TestForecastDealsBySpeed(t *testing.T) {
 	}
 }
 
+// Where rounds overlap, the shorter one of units and exchange is not waited for, but at the end of a group.
+func TestForecastOfOverlap(t *testing.T) {
+	c := course()
+	c.Carry, c.Window, c.Challenge = 5, 10, 1
+	alone := c.Forecast()
+	c.Overlap = true
+	both := c.Forecast()
+	if saved := alone.Total - both.Total; saved < 8*19*time.Second || saved > 8*21*time.Second || both.Audits != 0 {
+		t.Errorf("saves %v of 10 rounds with 20 s of units and 40 s of exchange: %+v", saved, both)
+	}
+	c.AuditPPM = 1_000_000
+	if audited := c.Forecast(); audited.Total < both.Total || audited.Audits != audited.Total-both.Total {
+		t.Errorf("with audits %+v, without %+v", audited, both)
+	}
+}
+
 // Training waits for audits that one verifier cannot keep up with, and less where more rounds may be open, more verifiers are
 // there, or less of a unit is executed.
 func TestForecastWaitsForAudits(t *testing.T) {

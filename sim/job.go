@@ -36,6 +36,13 @@ type Job struct {
 	last    *train.Checkpoint
 	from    []run.Carried // what the units after it start from
 	handed  [][]byte      // blobs of that
+	sent    []sent        // units whose updates are in no checkpoint yet
+}
+
+// sent is what there is of a unit.
+type sent struct {
+	unit   *run.Unit
+	update []byte
 }
 
 // shelf is a store without peers.
@@ -71,6 +78,7 @@ type Size struct {
 	Rate                          float64 // learning rate; 0: one that learns
 	Carry                         uint32  // rounds through which units hand on what their updates left out; 0: nothing is left out
 	Replicas                      bool    // units begin from that, and have sent one of eight elements
+	Overlap                       bool    // rounds overlap: units begin from their own progress, which is sent meanwhile
 }
 
 // NewJob makes a language model of some thousand parameters and a text for it to read.
@@ -91,6 +99,8 @@ func NewJob(z Size) (*Job, error) {
 	}
 	exchange := train.Exchange{Codec: codec.Int8, Rule: aggregate.Mean, Outer: outer.Nesterov, Rate: 0.7, Momentum: 0.9}
 	switch {
+	case z.Overlap:
+		exchange.Overlap, exchange.Carry = 1, z.Carry
 	case z.Replicas:
 		exchange.Pick, exchange.Carry = 8, z.Carry
 	case z.Carry > 0:
@@ -133,7 +143,7 @@ func (j *Job) terms(c Config) run.Terms {
 	}
 	return run.Terms{
 		Job: j.ID(), Spec: s.Digest(), Rounds: s.Rounds, Units: s.Units, Segments: s.Segments(),
-		UnitFlops: j.Task.Step.Flops() * uint64(s.Steps), AuditPPM: c.AuditPPM, Window: max(4, min(run.MaxWindow, 2*s.Exchange.Carry)), Carry: s.Exchange.Carry, Slices: c.Slices, Screen: look, Tolerance: c.Tolerance, Drawn: c.Drawn,
+		UnitFlops: j.Task.Step.Flops() * uint64(s.Steps), AuditPPM: c.AuditPPM, Window: max(4, min(run.MaxWindow, 2*s.Exchange.Carry)), Carry: s.Exchange.Carry, Overlap: s.Exchange.Overlap > 0, Slices: c.Slices, Screen: look, Tolerance: c.Tolerance, Drawn: c.Drawn,
 		Deadlines: run.Deadlines{Train: c.Deadline, Audit: c.Deadline, Attest: c.Deadline, Challenge: 30},
 	}
 }
@@ -156,22 +166,26 @@ func (j *Job) Root(rounds uint32) (canon.Digest, error) {
 			}
 		}
 		j.from, j.handed = nil, nil
-		units := make(run.Units, s.Units)
-		updates := make([][]byte, s.Units)
-		for i := range units {
-			if err := e.Start(context.Background(), name, uint32(i), nil); err != nil {
+		for i := range s.Units {
+			if err := e.Start(context.Background(), name, i, nil); err != nil {
 				return canon.Digest{}, err
 			}
-			w, err := memo{e, j, 0}.Train(context.Background(), name, uint32(i))
+			w, err := memo{e, j, 0}.Train(context.Background(), name, i)
 			if err != nil {
 				return canon.Digest{}, err
 			}
 			if s.Carries(name.Round) {
 				j.from, j.handed = append(j.from, w.Commit.Carried), append(j.handed, w.Handed...)
 			}
-			units[i], updates[i] = &run.Unit{Index: uint32(i), Commit: w.Commit}, w.Update
+			j.sent = append(j.sent, sent{&run.Unit{Index: i, Commit: w.Commit}, w.Update})
 		}
-		a, err := e.Advance(context.Background(), name, units, func(u run.Unit) ([]byte, error) { return updates[u.Index], nil })
+		used := j.sent[:len(s.Applied(name.Round))*int(s.Units)]
+		j.sent = j.sent[len(used):]
+		units := make(run.Units, len(used))
+		for i := range used {
+			units[i] = used[i].unit
+		}
+		a, err := e.Advance(context.Background(), name, units, func(i int) ([]byte, error) { return used[i].update, nil })
 		if err != nil {
 			return canon.Digest{}, err
 		}

@@ -101,7 +101,7 @@ type combining struct {
 }
 
 // Advance implements party.Lineage.
-func (c combining) Advance(ctx context.Context, base run.Checkpoint, units run.Units, get func(run.Unit) ([]byte, error)) (engine.Advanced, error) {
+func (c combining) Advance(ctx context.Context, base run.Checkpoint, units run.Units, get func(i int) ([]byte, error)) (engine.Advanced, error) {
 	if err := c.process.world.clock.sleep(c.process.world.config.Combine); err != nil {
 		return engine.Advanced{}, err
 	}

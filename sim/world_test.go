@@ -53,3 +53,19 @@ func replicating(t testing.TB) Config {
 }
 
 var sharedReplicating *Job
+
+// overlapping is small with a job of five rounds, of which the first three and the last two overlap.
+func overlapping(t testing.TB) Config {
+	t.Helper()
+	c := small(t)
+	if sharedOverlapping == nil {
+		var err error
+		if sharedOverlapping, err = NewJob(Size{Rounds: 5, Units: 4, Steps: 6, Segment: 3, Carry: 3, Overlap: true}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c.Job = sharedOverlapping
+	return c
+}
+
+var sharedOverlapping *Job

@@ -7,12 +7,14 @@ import (
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/exchange/codec"
+	"github.com/starling-network/starling/exchange/outer"
 	"github.com/starling-network/starling/protocol/dispute"
 )
 
 // What a unit hands on is what its update left out: what was to be sent, without what was sent. Of a replica that is where it has
 // come to, beside the checkpoint. A part of it is made from the
-// same as the update, and from the payload that both parties agree on.
+// same as the update, and from the payload that both parties agree on. Where rounds overlap it is a share of what was to be sent, of
+// which nothing need be known that was sent.
 
 // carryPayload shows what a part of what a parameter hands on is made from.
 type carryPayload struct {
@@ -72,20 +74,32 @@ func (r *Referee) carry(c dispute.Claim, payload []byte) (dispute.Ruling, error)
 	if err != nil {
 		return dispute.Ruling{}, err
 	}
-	root, sent, err := codec.RestoreLeaves(x.codec, shape, lo, hi, p.Sent)
-	if err != nil {
-		return dispute.Ruling{}, fmt.Errorf("%w: %w", ErrPayload, err)
-	}
-	if len(p.Update) != len(r.names) || canon.NewTree(p.Update).Root() != c.Update || p.Update[c.Index] != root {
-		return dispute.Ruling{}, wrong("these are not leaves of the update %s", c.Update.Short())
+	if err := r.handOn(c, x, p, lo, hi, left); err != nil {
+		return dispute.Ruling{}, err
 	}
 	done, err := opened(c.Part, c.Before, p.Sources.Before, lo*shape.DType.Size()/tensor.LeafBytes)
 	if err != nil {
 		return dispute.Ruling{}, err
 	}
-	codec.LeftOut(left, sent.F32())
 	what := fmt.Sprintf("part %d of %d of what %q hands on", c.Part+1, parts, r.names[c.Index])
 	return rule(what, carried(shape, done, left, c.Part+1 == parts), c.Output), nil
+}
+
+// handOn makes what is handed on of elements lo up to hi of what is to be sent of a parameter.
+func (r *Referee) handOn(c dispute.Claim, x sent, p carryPayload, lo, hi int, elements []float32) error {
+	if r.spec.Exchange.Overlap > 0 {
+		outer.GoOn(r.spec.Exchange, elements)
+		return nil
+	}
+	root, sent, err := codec.RestoreLeaves(x.codec, x.shape, lo, hi, p.Sent)
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrPayload, err)
+	}
+	if len(p.Update) != len(r.names) || canon.NewTree(p.Update).Root() != c.Update || p.Update[c.Index] != root {
+		return wrong("these are not leaves of the update %s", c.Update.Short())
+	}
+	codec.LeftOut(elements, sent.F32())
+	return nil
 }
 
 // carried is the digest of what there is of a tensor after a part with these elements: its root after the last.
@@ -113,6 +127,10 @@ func (w *Witness) handsOn(c dispute.Claim) (payload []byte, left *tensor.Tensor,
 	left = tensor.FromF32(delta, x.shape.Dims...)
 	if payload, err = codec.Encode(x.codec, left); err != nil {
 		return nil, nil, err
+	}
+	if exchange := w.task.Spec.Exchange; exchange.Overlap > 0 {
+		outer.GoOn(exchange, left.F32())
+		return payload, left, nil
 	}
 	received, err := codec.Decode(x.codec, payload, x.shape)
 	if err == nil {
@@ -153,11 +171,6 @@ func (w *Witness) carry(c dispute.Claim) (p carryPayload, err error) {
 	if err != nil {
 		return p, err
 	}
-	update, err := w.Result(dispute.Update)
-	if err != nil {
-		return p, err
-	}
-	p.Update = leaves(update)
 	x, err := sentOf(w.task.Spec, w.task.Step, c.Round, c.Index)
 	if err != nil {
 		return p, err
@@ -167,6 +180,14 @@ func (w *Witness) carry(c dispute.Claim) (p carryPayload, err error) {
 	if c.Part > 0 {
 		p.Sources.Before.Done = x.frontier(left.Tree(), c.Part)
 	}
+	if w.task.Spec.Exchange.Overlap > 0 {
+		return p, w.sources(c, shape, &p.Sources, lo, hi)
+	}
+	update, err := w.Result(dispute.Update)
+	if err != nil {
+		return p, err
+	}
+	p.Update = leaves(update)
 	if p.Sent, err = codec.ExcerptOf(x.codec, shape, lo, hi, payload, codec.PayloadTree(payload)); err != nil {
 		return p, err
 	}

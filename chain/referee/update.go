@@ -158,9 +158,8 @@ func (r *Referee) toSend(c dispute.Claim, shape tensor.Shape, p updatePayload, l
 	if err != nil {
 		return nil, err
 	}
-	delta := minus(base, end)
-	if c.From.IsZero() || r.spec.Exchange.Replicas() { // which began with it
-		return delta, nil
+	if c.From.IsZero() || !adds(r.spec) {
+		return minus(base, end), nil
 	}
 	if err := r.isFrom(c, p.From); err != nil {
 		return nil, err
@@ -169,8 +168,22 @@ func (r *Referee) toSend(c dispute.Claim, shape tensor.Shape, p updatePayload, l
 	if err != nil {
 		return nil, err
 	}
-	feedback(r.spec).Accumulate(delta, left)
-	return delta, nil
+	return added(r.spec, base, end, left), nil
+}
+
+// adds reports whether the update of a unit is made from what was handed on to the unit, beside the checkpoint and the last state.
+// Of most replicas it is not: they began with it.
+func adds(s *train.Spec) bool { return !s.Exchange.Replicas() || s.Exchange.Overlap > 0 }
+
+// added is what is sent of elements of a parameter, before it is compressed: what was left out is added; where rounds overlap, what
+// was handed on is sent already.
+func added(s *train.Spec, base, end, left []float32) []float32 {
+	if s.Exchange.Overlap > 0 {
+		return minus(minus(base, left), end)
+	}
+	delta := minus(base, end)
+	feedback(s).Accumulate(delta, left)
+	return delta
 }
 
 func (r *Referee) isFrom(c dispute.Claim, roots []canon.Digest) error {
@@ -285,9 +298,9 @@ func (w *Witness) update(c dispute.Claim) (p updatePayload, err error) {
 func (w *Witness) sources(c dispute.Claim, shape tensor.Shape, p *updatePayload, lo, hi int) (err error) {
 	end := w.session.Tensors()
 	p.Checkpoint, p.State = w.checkpoint(), train.Roots(end)
-	added := w.added()
-	if added != nil {
-		p.From = train.Roots(added)
+	left := w.left()
+	if left != nil {
+		p.From = train.Roots(left)
 	}
 	if lo == hi {
 		return nil
@@ -296,8 +309,8 @@ func (w *Witness) sources(c dispute.Claim, shape tensor.Shape, p *updatePayload,
 	if p.Base, _, err = excerptOf(w.base.Params[c.Index], at); err != nil {
 		return err
 	}
-	if p.End, _, err = excerptOf(end[c.Index], at); err == nil && added != nil {
-		p.Left, _, err = excerptOf(added[c.Index], at)
+	if p.End, _, err = excerptOf(end[c.Index], at); err == nil && left != nil {
+		p.Left, _, err = excerptOf(left[c.Index], at)
 	}
 	return err
 }
@@ -307,16 +320,16 @@ func (w *Witness) toSend(c dispute.Claim) ([]float32, error) {
 	if err := w.at(c.Step); err != nil {
 		return nil, err
 	}
-	delta := minus(w.base.Params[c.Index].F32(), w.session.Tensors()[c.Index].F32())
-	if added := w.added(); added != nil {
-		feedback(w.task.Spec).Accumulate(delta, added[c.Index].F32())
+	base, end := w.base.Params[c.Index].F32(), w.session.Tensors()[c.Index].F32()
+	if left := w.left(); left != nil {
+		return added(w.task.Spec, base, end, left[c.Index].F32()), nil
 	}
-	return delta, nil
+	return minus(base, end), nil
 }
 
-// added is what was handed on to the unit if it is added to its update; a replica has begun with it.
-func (w *Witness) added() []*tensor.Tensor {
-	if w.task.Spec.Exchange.Replicas() {
+// left is what was handed on to the unit if its update is made from that.
+func (w *Witness) left() []*tensor.Tensor {
+	if !adds(w.task.Spec) {
 		return nil
 	}
 	return w.from

@@ -137,7 +137,7 @@ type Checkpoint struct {
 	Round      int      `json:"round"`
 	StateRoot  string   `json:"state_root"`
 	Checkpoint string   `json:"checkpoint"` // CID of its folder, which IPFS clients get
-	Updates    []string `json:"updates"`    // CID of the update of every unit
+	Updates    []string `json:"updates"`    // CID of every update that the checkpoint is made of, in order of round and unit
 	Signers    []Signer `json:"signers"`
 }
 

@@ -269,9 +269,9 @@ const mostPairs = 16
 // replicas checks that what rounds exchange of replicas is one thing, and that nothing else is handed on.
 func (c *checker) replicas() {
 	const at, sample, fragments, rounds = "strategy.replicas", "strategy.replicas.sample", "strategy.replicas.fragments", "strategy.replicas.rounds"
-	const topology, optimizer = "strategy.replicas.topology", "strategy.outer_optimizer.name"
+	const overlap, topology, optimizer = "strategy.replicas.overlap", "strategy.replicas.topology", "strategy.outer_optimizer.name"
 	r := c.Strategy.Replicas
-	if c.bad(at, sample, fragments, rounds, topology, optimizer, "strategy.method", "strategy.workers") {
+	if c.bad(at, sample, fragments, rounds, overlap, topology, optimizer, "strategy.method", "strategy.workers") {
 		return
 	}
 	name, rule := c.Strategy.OuterOptimizer.Name, c.Strategy.Aggregation.Rule
@@ -280,8 +280,8 @@ func (c *checker) replicas() {
 		c.report(optimizer, CodeBadValue, fmt.Sprintf("%s is %s and %s is %s", optimizer, name, topology, r.Topology),
 			"it moves replicas that average in pairs, and nothing else does", "use method: gossip, or another name and topology: none")
 		return
-	case paired && (r.Sample > 0 || r.Fragments > 0 || rule != "mean" || c.Strategy.Workers.Target > mostPairs):
-		c.report(topology, CodeBadValue, fmt.Sprintf("%s is given with %s %d, %s %d, rule %s and %d workers", topology, sample, r.Sample, fragments, r.Fragments, rule, c.Strategy.Workers.Target),
+	case paired && (r.Sample > 0 || r.Fragments > 0 || r.Overlap > 0 || rule != "mean" || c.Strategy.Workers.Target > mostPairs):
+		c.report(topology, CodeBadValue, fmt.Sprintf("%s is given with %s %d, %s %d, %s %v, rule %s and %d workers", topology, sample, r.Sample, fragments, r.Fragments, overlap, r.Overlap, rule, c.Strategy.Workers.Target),
 			fmt.Sprintf("pairs exchange everything and take its mean, and a checkpoint has room for %d replicas", mostPairs), "use method: gossip with the rule mean and fewer workers")
 		return
 	case !r.On():
@@ -290,6 +290,9 @@ func (c *checker) replicas() {
 	switch {
 	case r.Sample > 0 && r.Fragments > 0:
 		c.report(at, CodeBadValue, sample+" and "+fragments+" are given", "a round exchanges random elements or whole fragments", "remove one of them, or set it to 0")
+	case r.Overlap > 0 && (r.Sample > 0 || r.Fragments > 0):
+		c.report(overlap, CodeUnsupported, fmt.Sprintf("%s is given with %s %d and %s %d", overlap, sample, r.Sample, fragments, r.Fragments),
+			"a unit hands on its own progress or what its update left out", "use method: diloco, or overlap: 0")
 	case r.Sample > 0 && (r.Sample < 2 || r.Sample&(r.Sample-1) != 0):
 		c.report(sample, CodeBadValue, fmt.Sprintf("%s is %d", sample, r.Sample), "parts of a parameter are drawn alike: it is a power of two from 2 on", "use 16, 32 or 64")
 	case r.Fragments == 1 || r.Fragments >= r.Rounds:

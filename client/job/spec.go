@@ -137,17 +137,23 @@ type Compression struct {
 
 // Replicas are what units train that go on from where they came to, and not from the checkpoint alone. With sample or fragments, a
 // round but the last of so many in a row exchanges a part of the parameters; the last exchanges all, and they begin from the
-// checkpoint again. With a topology, they average in pairs.
+// checkpoint again. With an overlap, rounds but the last exchange while the next is trained. With a topology, they average in pairs.
 type Replicas struct {
 	Sample    int `job:"sample" in:"[0,4096]"`  // the part is one of so many elements of every parameter, drawn from the seed; a power of two; 0: all of them
 	Fragments int `job:"fragments" in:"[0,64]"` // the part is one of so many fragments of the layers, in turn; 0: all of them
 	Rounds    int `job:"rounds" in:"[2,8]"`     // in a row
 
+	// Overlap is the share of its own progress that a unit goes on with before the others have it: 1 is all, 0: rounds do not overlap.
+	Overlap float64 `job:"overlap" in:"[0,1]"`
+
 	Topology string `job:"topology" one:"none complete ring expander small_world"` // who may be paired with whom
 }
 
 // On reports whether units train replicas.
-func (r Replicas) On() bool { return r.Sample > 0 || r.Fragments > 0 || r.Paired() }
+func (r Replicas) On() bool { return r.handOn() || r.Paired() }
+
+// handOn reports whether they hand on to themselves what they begin with.
+func (r Replicas) handOn() bool { return r.Sample > 0 || r.Fragments > 0 || r.Overlap > 0 }
 
 // Paired reports whether they average in pairs.
 func (r Replicas) Paired() bool { return r.Topology != "" && r.Topology != "none" }
@@ -155,7 +161,7 @@ func (r Replicas) Paired() bool { return r.Topology != "" && r.Topology != "none
 // Group is through how many rounds in a row units hand on a state; 0: they hand on none.
 func (s Strategy) Group() uint32 {
 	switch {
-	case s.Replicas.Sample > 0 || s.Replicas.Fragments > 0:
+	case s.Replicas.handOn():
 		return uint32(s.Replicas.Rounds)
 	case s.Compression.ErrorFeedback:
 		return uint32(s.Compression.FeedbackRounds)

@@ -31,7 +31,7 @@ func (t *Task) RunOn(x Executor, base *Checkpoint, unit uint32, observe func(ste
 	if err := s.continueTo(t.Spec.Steps, r, each(observe)); err != nil {
 		return nil, err
 	}
-	r.conclude(base, unit)
+	r.conclude(base.Params, base, unit)
 	return r, nil
 }
 

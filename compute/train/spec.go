@@ -59,20 +59,24 @@ type Exchange struct {
 	Clip      float64 `cbor:"13,keyasint,omitempty"` // largest norm of the combined gradient; 0: any
 
 	// Of a job whose units train replicas of their own: a unit begins from the checkpoint less what was handed on to it, and hands
-	// on what its update left out. At most one of them is given, and the last round of a group exchanges everything.
+	// on what its update left out. At most one of them, or Overlap, is given, and the last round of a group exchanges everything.
 	Pick      uint32 `cbor:"14,keyasint,omitempty"` // the other rounds exchange one of so many elements of every parameter
 	Fragments uint32 `cbor:"15,keyasint,omitempty"` // the other rounds exchange one of so many fragments of the layers, in turn
 
 	// Of a job of so many replicas, one a unit, that average in pairs. They are in the checkpoint.
 	Pairs    uint32 `cbor:"16,keyasint,omitempty"`
 	Topology string `cbor:"17,keyasint,omitempty"` // a name of exchange/outer: who is paired with whom
+
+	// Of a job whose rounds overlap, see Applied: the share of its own progress in a round that a unit goes on with in the next,
+	// above 0 and up to 1. It begins below the checkpoint by that, sends what it adds, and hands that share of it on. 0: rounds do not overlap.
+	Overlap float64 `cbor:"18,keyasint,omitempty"`
 }
 
 // Replicas reports whether units go on from where they came to, and not from the parameters of the checkpoint alone.
 func (x Exchange) Replicas() bool { return x.drifts() || x.Pairs > 0 }
 
 // drifts reports whether they begin from what was handed on to them.
-func (x Exchange) drifts() bool { return x.Pick > 0 || x.Fragments > 0 }
+func (x Exchange) drifts() bool { return x.Pick > 0 || x.Fragments > 0 || x.Overlap > 0 }
 
 // PairState is how many tensors of state a checkpoint has for each parameter of a replica in pairs: by how much the replica is below
 // the parameter, and its momentum.
@@ -150,7 +154,7 @@ func (s *Spec) Check() error {
 		unit("beta1", s.Beta1, 0, 1), unit("beta2", s.Beta2, 0, 1),
 		unit("outer learning rate", s.Exchange.Rate, 0, 1e3), unit("outer momentum", s.Exchange.Momentum, 0, 1),
 		unit("outer decay", s.Exchange.Decay, 0, 1), unit("outer tau", s.Exchange.Tau, 0, 1e3),
-		unit("trim", s.Exchange.Trim, 0, 0.5), unit("feedback", s.Exchange.Feedback, 0, 1), s.checkCarry(),
+		unit("trim", s.Exchange.Trim, 0, 0.5), unit("overlap", s.Exchange.Overlap, 0, 1), unit("feedback", s.Exchange.Feedback, 0, 1), s.checkCarry(),
 		unit("outer weight decay", s.Exchange.Shrink, 0, 1), unit("outer clip", s.Exchange.Clip, 0, 1e9), s.checkGradients(),
 	)
 }
@@ -185,14 +189,14 @@ func (s *Spec) checkCarry() error {
 		return nil
 	}
 	given := 0
-	for _, is := range []bool{x.Pick > 0, x.Fragments > 0, x.Feedback > 0, x.Gradients} {
+	for _, is := range []bool{x.Pick > 0, x.Fragments > 0, x.Overlap > 0, x.Feedback > 0, x.Gradients} {
 		if is {
 			given++
 		}
 	}
 	if given > 1 || x.Pick == 1 || x.Pick > maxPick || x.Fragments == 1 || x.Fragments > maxFragments {
-		return fmt.Errorf("%w: replicas that exchange one of %d elements and one of %d fragments, wanted one of them, 2 to %d or %d, and neither feedback nor gradients",
-			ErrSpec, x.Pick, x.Fragments, maxPick, maxFragments)
+		return fmt.Errorf("%w: replicas that exchange one of %d elements and one of %d fragments, with an overlap of %v: wanted one of them, 2 to %d or %d, and neither feedback nor gradients",
+			ErrSpec, x.Pick, x.Fragments, x.Overlap, maxPick, maxFragments)
 	}
 	return nil
 }
@@ -200,6 +204,21 @@ func (s *Spec) checkCarry() error {
 // Carries reports whether the units of a round hand on a state to the next one.
 func (s *Spec) Carries(round uint32) bool {
 	return s.Exchange.Carry > 0 && (round+1)%s.Exchange.Carry != 0 && round+1 < s.Rounds
+}
+
+// Applied are the rounds whose updates make the checkpoint after a round: that round. Where rounds overlap, the updates of a round
+// travel while the next one is trained, and are in the checkpoint after that one; the last round of a group waits for its own, too.
+func (s *Spec) Applied(round uint32) (rounds []uint32) {
+	if s.Exchange.Overlap == 0 {
+		return []uint32{round}
+	}
+	if round > 0 && s.Carries(round-1) {
+		rounds = append(rounds, round-1)
+	}
+	if !s.Carries(round) {
+		rounds = append(rounds, round)
+	}
+	return rounds
 }
 
 // Segments is the number of segments of a unit; the last may be shorter than Segment.

@@ -100,10 +100,27 @@ func Commit(s *train.Spec, names []string, round, unit uint32, r *train.Result, 
 		return nil, nil, err
 	}
 	u, on, err = p.Pack(round, unit, r.Delta, from)
+	if x.Overlap > 0 {
+		on = nil
+		for _, d := range r.Delta {
+			kept := d.Clone()
+			GoOn(x, kept.F32())
+			on = append(on, kept)
+		}
+	}
 	if !s.Carries(round) {
 		on = nil
 	}
 	return u, on, err
+}
+
+// GoOn makes what a unit hands on where rounds overlap of what it sends, before that is compressed: the share of it that the
+// specification says.
+func GoOn(x train.Exchange, progress []float32) {
+	share := float32(x.Overlap)
+	for i, p := range progress {
+		progress[i] = share * p
+	}
 }
 
 // parcel is how the updates of a round are packed.
@@ -119,18 +136,18 @@ func parcel(s *train.Spec, names []string, round uint32) (codec.Parcel, error) {
 	return p, err
 }
 
-// Unpack restores the pseudo-gradient of a unit of the round after base from its update, which must have the given root; zero
-// skips that. Errors about the bytes wrap codec.ErrPayload.
-func Unpack(s *train.Spec, base *train.Checkpoint, unit uint32, root canon.Digest, b []byte) ([]*tensor.Tensor, error) {
+// Unpack restores the pseudo-gradient of a unit of a round from its update, which must have the given root; zero
+// skips that. base is any checkpoint of the job. Errors about the bytes wrap codec.ErrPayload.
+func Unpack(s *train.Spec, base *train.Checkpoint, round, unit uint32, root canon.Digest, b []byte) ([]*tensor.Tensor, error) {
 	shapes := make([]tensor.Shape, len(base.Params))
 	for i, p := range base.Params {
 		shapes[i] = p.Shape
 	}
-	p, err := parcel(s, base.Names, base.Round)
+	p, err := parcel(s, base.Names, round)
 	if err != nil {
 		return nil, err
 	}
-	_, delta, err := codec.Unpack(b, codec.Expect{Round: base.Round, Unit: unit, Parcel: p, Shapes: shapes, Root: root})
+	_, delta, err := codec.Unpack(b, codec.Expect{Round: round, Unit: unit, Parcel: p, Shapes: shapes, Root: root})
 	return delta, err
 }
 
@@ -155,16 +172,33 @@ func Combine(s *train.Spec, deltas [][]*tensor.Tensor) ([]*tensor.Tensor, error)
 	return combined, nil
 }
 
-// Advance returns the checkpoint after base. deltas are as in Combine.
+// Advance returns the checkpoint after base. deltas holds the unpacked updates that make it, of every round of train.Spec.Applied
+// in order, and of each in unit order. base and the result may share tensors.
 func Advance(s *train.Spec, base *train.Checkpoint, deltas [][]*tensor.Tensor) (*train.Checkpoint, error) {
+	rounds, units := s.Applied(base.Round), int(s.Units)
+	if len(deltas) != len(rounds)*units {
+		return nil, fmt.Errorf("%w: %d updates of %d rounds of %d units", ErrRound, len(deltas), len(rounds), units)
+	}
 	for i, d := range deltas {
 		if len(d) != len(base.Params) {
-			return nil, fmt.Errorf("%w: unit %d has %d tensors of %d", ErrRound, i, len(d), len(base.Params))
+			return nil, fmt.Errorf("%w: update %d has %d tensors of %d", ErrRound, i, len(d), len(base.Params))
 		}
 	}
 	if s.Exchange.Pairs > 0 {
 		return advancePairs(s, base, deltas)
 	}
+	next := base
+	for i, round := range rounds {
+		var err error
+		if next, err = step(s, next, round, deltas[i*units:(i+1)*units]); err != nil {
+			return nil, err
+		}
+	}
+	return &train.Checkpoint{Round: base.Round + 1, Names: next.Names, Params: next.Params, Outer: next.Outer}, nil
+}
+
+// step lets the outer optimizer move a checkpoint with the updates of one round.
+func step(s *train.Spec, base *train.Checkpoint, round uint32, deltas [][]*tensor.Tensor) (*train.Checkpoint, error) {
 	combined, err := Combine(s, deltas)
 	if err != nil {
 		return nil, err
@@ -176,17 +210,17 @@ func Advance(s *train.Spec, base *train.Checkpoint, deltas [][]*tensor.Tensor) (
 	if len(base.Outer) != optimizer.State() {
 		return nil, fmt.Errorf("%w: the checkpoint has %d tensors of state for a parameter, and %s %d", ErrRound, len(base.Outer), s.Exchange.Outer, optimizer.State())
 	}
-	turns, err := Turns(s, base.Names, base.Round)
+	turns, err := Turns(s, base.Names, round)
 	if err != nil {
 		return nil, err
 	}
 	if s.Exchange.Gradients {
-		g := begin(s, base.Round, combined)
+		g := begin(s, round, combined)
 		for i := range turns {
 			turns[i].Moves = g.of(optimizer, base.Params[i].Shape)
 		}
 	}
-	next := &train.Checkpoint{Round: base.Round + 1, Names: base.Names, Outer: make([][]*tensor.Tensor, len(base.Outer))}
+	next := &train.Checkpoint{Names: base.Names, Outer: make([][]*tensor.Tensor, len(base.Outer))}
 	for i, p := range base.Params {
 		if !p.Shape.Equal(combined[i].Shape) {
 			return nil, fmt.Errorf("%w: %q is %s and its update %s", ErrRound, base.Names[i], p.Shape, combined[i].Shape)

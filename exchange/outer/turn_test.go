@@ -20,6 +20,7 @@ type herd struct {
 	from     [][]*tensor.Tensor
 	replicas [][]*tensor.Tensor // where each has come to
 	sent     int                // bytes of the payloads of unit 0
+	waiting  [][]*tensor.Tensor // updates that are in no checkpoint yet
 }
 
 func newHerd(t *testing.T, x train.Exchange) *herd {
@@ -56,6 +57,9 @@ func (h *herd) round() *train.Checkpoint {
 			for k, x := range walk {
 				end.F32()[k] += 0.1 * x
 			}
+			if below := h.from[u]; below != nil && h.spec.Exchange.Overlap > 0 {
+				p = train.Difference(p, below[i])
+			}
 			r.Delta, ends = append(r.Delta, train.Difference(p, end)), append(ends, end)
 		}
 		h.replicas = append(h.replicas, ends)
@@ -69,12 +73,15 @@ func (h *herd) round() *train.Checkpoint {
 				h.sent += len(p)
 			}
 		}
-		if deltas[u], err = Unpack(h.spec, before, uint32(u), update.Root(), update.Encode()); err != nil {
+		if deltas[u], err = Unpack(h.spec, before, before.Round, uint32(u), update.Root(), update.Encode()); err != nil {
 			h.t.Fatal(err)
 		}
 		h.from[u] = on
 	}
 	var err error
+	h.waiting = append(h.waiting, deltas...)
+	n := len(h.spec.Applied(before.Round)) * len(deltas)
+	deltas, h.waiting = h.waiting[:n], h.waiting[n:]
 	if h.base, err = Advance(h.spec, before, deltas); err != nil {
 		h.t.Fatal(err)
 	}
@@ -160,6 +167,47 @@ func TestRoundsOfFragments(t *testing.T) {
 	h.spec.Exchange.Fragments = 4
 	if Exchanged(h.spec.Exchange, h.base.Names) == nil {
 		t.Error("the third of four fragments has parameters")
+	}
+}
+
+// Where rounds overlap, a unit goes on from the checkpoint, which has what everybody sent in the round before, with its share of
+// what it has added since, and adds to the checkpoint after the next round what it adds in this one. After a group all is in the checkpoint.
+func TestRoundsThatOverlap(t *testing.T) {
+	for _, share := range []float64{1, 0.5} {
+		h := newHerd(t, train.Exchange{Codec: codec.Float32, Rule: aggregate.Mean, Outer: SGD, Rate: 1, Overlap: share, Carry: 4})
+		const i, k = 1, 7 // one element stands for all
+		place := float64(h.base.Params[i].F32()[k])
+		var before, added [3]float64
+		waits := 0.
+		for round := range uint32(12) {
+			for u := range before {
+				before[u] = h.at(u, i, k)
+			}
+			h.round()
+			place += waits
+			waits = 0
+			for u := range added {
+				added[u] = float64(h.replicas[u][i].F32()[k]) - before[u]
+				waits += added[u] / 3
+			}
+			if round%4 == 3 {
+				place, waits, added = place+waits, 0, [3]float64{}
+			}
+			if got := float64(h.base.Params[i].F32()[k]); !within(got, place, 1e-5) {
+				t.Errorf("share %v, round %d: the checkpoint is at %v, want %v", share, round, got, place)
+			}
+			for u := range added {
+				if got := h.at(u, i, k); !within(got, place+share*added[u], 1e-5) {
+					t.Errorf("share %v, round %d: unit %d goes on from %v, want %v", share, round, u, got, place+share*added[u])
+				}
+			}
+		}
+		if len(h.waiting) != 0 || h.base.Round != 12 {
+			t.Errorf("%d updates are in no checkpoint after round %d", len(h.waiting), h.base.Round)
+		}
+		if _, err := Advance(h.spec, h.base, make([][]*tensor.Tensor, 3)); err == nil {
+			t.Error("updates are taken in the first round of a group")
+		}
 	}
 }
 

@@ -81,7 +81,7 @@ func (r round) whole(t testing.TB) *train.Checkpoint {
 	deltas := make([][]*tensor.Tensor, len(r.updates))
 	for i, u := range r.updates {
 		var err error
-		if deltas[i], err = outer.Unpack(r.spec, r.base, uint32(i), u.Root(), u.Encode()); err != nil {
+		if deltas[i], err = outer.Unpack(r.spec, r.base, r.base.Round, uint32(i), u.Root(), u.Encode()); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -114,7 +114,7 @@ func (s *school) train(ctx context.Context, l lesson) (loss float64, sent int64,
 			if u == 0 {
 				sent += int64(len(b))
 			}
-			if deltas[u], err = outer.Unpack(task.Spec, base, u, update.Root(), b); err != nil {
+			if deltas[u], err = outer.Unpack(task.Spec, base, base.Round, u, update.Root(), b); err != nil {
 				return 0, 0, err
 			}
 		}

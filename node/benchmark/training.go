@@ -252,7 +252,7 @@ func exchangeCost(ctx context.Context, task *train.Task, genesis *train.Checkpoi
 		units = append(units, &run.Unit{Index: i, Commit: run.Commitment{Update: u.Root()}})
 	}
 	packed, _ := usage()
-	_, err = e.Advance(ctx, base, units, func(u run.Unit) ([]byte, error) { return updates[u.Index], nil })
+	_, err = e.Advance(ctx, base, units, func(i int) ([]byte, error) { return updates[i], nil })
 	combined, _ := usage()
 	return (packed - begin) / time.Duration(len(units)), combined - packed, err
 }

@@ -15,7 +15,7 @@ func (s State) Attest(env Env, round uint32, v Vote) (State, []Event, error) {
 	switch {
 	case round != s.Round:
 		return s, nil, fmt.Errorf("%w: round %d, the run is in round %d", ErrStale, round, s.Round)
-	case s.Phase != Attest:
+	case s.Phase != Attest && !s.Combines():
 		return s, nil, fmt.Errorf("%w: not every unit of round %d is committed, and every slice agreed", ErrWrongPhase, s.Round)
 	case !s.Attestable():
 		return s, nil, fmt.Errorf("%w: a unit has diverged, or a tolerant round has audits that are not over", ErrWrongPhase)
@@ -37,7 +37,7 @@ func (s State) Attest(env Env, round uint32, v Vote) (State, []Event, error) {
 	return after, events, nil
 }
 
-// tally ends the round when a quorum agrees, and the run when all have voted and none does.
+// tally ends the round when a quorum agrees and its units are committed, and the run when all have voted and none does.
 func (d *draft) tally() {
 	counts, voted := make(map[Checkpoint]int), 0
 	for _, v := range d.Votes {
@@ -48,7 +48,9 @@ func (d *draft) tally() {
 	}
 	for _, v := range d.Votes {
 		if counts[v.Next] >= d.Quorum() {
-			d.attested(v.Next)
+			if d.ended() {
+				d.attested(v.Next)
+			}
 			return
 		}
 	}

@@ -22,11 +22,16 @@ func (s State) Diverged() (Unit, bool) {
 // diverge ends a run of which a unit diverged, when that may no longer be questioned: all audits of the round are over, every
 // round before it is final, and the time for challenges has passed.
 func (d *draft) diverge() {
-	if _, diverged := d.Diverged(); !diverged || d.Phase != Attest || !d.Drawn || len(d.Open) > 0 || len(d.Void) > 0 {
-		return
-	}
-	settled := !slices.ContainsFunc(d.Units, func(u *Unit) bool { return u.Status != Accepted })
-	if settled && (d.env.Height >= d.Closed+d.Terms.Deadlines.Challenge || len(d.Active(Verifier)) == 0) {
+	if d.lost() && len(d.Open) == 0 && len(d.Void) == 0 {
 		d.halt(WhyDiverged)
 	}
+}
+
+// lost reports whether it may no longer be questioned that a unit of the current round diverged.
+func (d *draft) lost() bool {
+	if _, diverged := d.Diverged(); !diverged || d.Phase != Attest || !d.Drawn {
+		return false
+	}
+	settled := !slices.ContainsFunc(d.Units, func(u *Unit) bool { return u.Status != Accepted })
+	return settled && (d.env.Height >= d.Closed+d.Terms.Deadlines.Challenge || len(d.Active(Verifier)) == 0)
 }

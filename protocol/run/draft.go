@@ -93,6 +93,7 @@ func (d *draft) of(u Duty) *Lap {
 
 // done releases the duties of members who left, and lets the phase follow the units.
 func (d *draft) done() (State, []Event) {
+	d.unavailable()
 	d.release()
 	d.follow()
 	return d.State, d.events
@@ -161,6 +162,9 @@ func (d *draft) follow() {
 		d.enter(Attest)
 		if _, diverged := d.Diverged(); d.Terms.Sliced() && !diverged {
 			d.enter(Reduce)
+		}
+		if d.ahead() { // members may have attested before
+			d.tally()
 		}
 	case (d.Phase == Attest || d.Phase == Reduce) && open:
 		d.reopen()

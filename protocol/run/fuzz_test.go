@@ -26,6 +26,12 @@ func FuzzRun(f *testing.F) {
 		}
 		sliced[0] = 0x80
 		f.Add(sliced)
+		overlapping := slices.Clone(seed) // mostly of what rounds that overlap are made of
+		for i := 0; i < len(overlapping); i += 3 {
+			overlapping[i] = []byte{0, 1, 1, 2, 6, 12, 13, 13, 13, 14}[r.IntN(10)]
+		}
+		overlapping[0] = 0x40
+		f.Add(overlapping)
 	}
 	f.Fuzz(func(t *testing.T, script []byte) {
 		s := play(t, script)
@@ -41,6 +47,8 @@ func play(t *testing.T, script []byte) State {
 	all.Deadlines = Deadlines{Train: 3, Audit: 3, Attest: 3, Challenge: 2}
 	if len(script) > 0 && script[0]&0x80 != 0 {
 		all.Slices = 2
+	} else if len(script) > 0 && script[0]&0x40 != 0 {
+		all.Overlap, all.Carry, all.Rounds, all.Window = true, 3, 5, 4
 	}
 	s, err := New(all, crew(4, 2), 0)
 	if err != nil {
@@ -95,6 +103,9 @@ func move(s State, env Env, op, who, what byte) (State, []Event, error) {
 		case liar(u.Worker) && what&0x40 != 0:
 			c = planted(s.Lap, unit)
 		}
+		if s.Terms.Carries(s.Round) && !c.Diverged() {
+			c.Carried = Carried{Root: canon.Sum("test/carried", c.Update[:]), CID: "bafycarried"}
+		}
 		return s.Commit(env, u.Worker, unit, s.Round, u.Attempt, c)
 	case 5: // anybody
 		c := commitment(s.Lap, unit)
@@ -138,6 +149,9 @@ func move(s State, env Env, op, who, what byte) (State, []Event, error) {
 		}
 		if what&0x10 != 0 {
 			return s.Suspect(env, member, lap.Round, unit, u.Attempt)
+		}
+		if s.Terms.Overlap {
+			return s.Missing(env, member, lap.Round, unit, u.Attempt, 0)
 		}
 		return s.Missing(env, member, s.Round, unit, u.Attempt, 0)
 	case 13, 14:
@@ -224,6 +238,9 @@ func hold(t *testing.T, s State) {
 			}
 		}
 	}
+	if dealt := len(s.Units) > 0; dealt && len(s.Sent()) != len(s.Terms.Applied(s.Round))*int(s.Terms.Units) {
+		t.Fatalf("of the rounds %v, that the next checkpoint is made of, %d units are known", s.Terms.Applied(s.Round), len(s.Sent()))
+	}
 	for _, l := range s.Open {
 		if l.Closed == 0 || l.Attested == 0 {
 			t.Fatalf("round %d is open, and was not committed or attested", l.Round)
@@ -242,7 +259,7 @@ func hold(t *testing.T, s State) {
 		t.Fatalf("phase %d with slices %+v", s.Phase, s.Slices)
 	case len(s.Slices) > 0 && s.Phase != Reduce && s.Phase != Attest:
 		t.Fatalf("slices in phase %d", s.Phase)
-	case s.Phase != Attest && len(s.Votes) > 0:
+	case s.Phase != Attest && len(s.Votes) > 0 && !s.Combines():
 		t.Fatal("votes before every unit is committed")
 	case (s.Phase == Settle || s.Phase == Done) != (s.Round == s.Terms.Rounds):
 		t.Fatalf("phase %d in round %d", s.Phase, s.Round)

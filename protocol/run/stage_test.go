@@ -219,7 +219,7 @@ func (g *stage) attestAll() {
 	g.t.Helper()
 	round := g.s.Round
 	for _, m := range g.s.Members {
-		if m.Active && g.s.Round == round && g.s.Phase == Attest {
+		if m.Active && g.s.Round == round && g.s.Combines() && !g.s.Voted(m.ID) {
 			g.must(func(s State) (State, []Event, error) { return s.Attest(g.env(), round, vote(s, m.ID)) })
 		}
 	}

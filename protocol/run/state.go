@@ -48,6 +48,7 @@ type Terms struct {
 	Tolerance Tolerance    `cbor:"14,keyasint"`           // zero: the work is exact, and settled by its state roots
 	Drawn     bool         `cbor:"15,keyasint"`           // an audit by chance executes a unit to the end of a drawn segment; false: all of it
 	Carry     uint32       `cbor:"16,keyasint,omitempty"` // in how many rounds in a row units hand on a state, see Carried; 0: in none
+	Overlap   bool         `cbor:"17,keyasint,omitempty"` // the updates of a round travel while the next one is trained, see Applied
 }
 
 // Screen is how far members look at the updates of a round before they attest.
@@ -119,7 +120,7 @@ type Phase uint8
 const (
 	Assign Phase = 1 // waiting for a beacon that deals the units, and for room in the window of rounds that are not final
 	Train  Phase = 2 // at least one unit has no commitment
-	Attest Phase = 3 // every unit is committed, and every slice agreed: updates are readable, members attest the next checkpoint
+	Attest Phase = 3 // every unit is committed, and every slice agreed: updates are readable, members attest the next checkpoint, if they have not before (see Terms.Overlap)
 	Settle Phase = 4 // the last round is attested, and not every round is final
 	Done   Phase = 5 // every round is final
 	Halted Phase = 6 // the run cannot go on; State.Why says why
@@ -236,7 +237,7 @@ type Commitment struct {
 type Attestation struct {
 	Job        string     `cbor:"1,keyasint"`
 	Checkpoint Checkpoint `cbor:"2,keyasint"`
-	Updates    []string   `cbor:"3,keyasint"` // CID of the accepted update of every unit, in unit order
+	Updates    []string   `cbor:"3,keyasint"` // CID of the accepted update of every unit of every round that the checkpoint is made of, see Terms.Applied; in order of round and unit
 }
 
 // Digest is what the signature of an attestation signs.

@@ -48,6 +48,8 @@ func (t Terms) Validate() error {
 		return bad("rounds in slices of work that is tolerant, or whose updates are screened: nobody sees a whole update")
 	case t.Carry > t.Window || t.Carry > 0 && t.Tolerance.DistancePPM > 0:
 		return bad("%d rounds in a row whose units hand on a state, in a window of %d, or of tolerant work: nobody could check that", t.Carry, t.Window)
+	case t.Overlap && (t.Carry == 0 || t.Sliced()):
+		return bad("rounds that overlap through %d rounds in a row and in %d slices: units go on with what they hand on to themselves, and exchange whole updates", t.Carry, t.Slices)
 	case d.Challenge < 0 || d.Challenge > MaxBlocks:
 		return bad("%d blocks for challenges, wanted 0 to %d", d.Challenge, MaxBlocks)
 	case t.Screen > ScreenLosses:

@@ -62,9 +62,10 @@ func (d *draft) together() int {
 }
 
 // ends reports whether no round begins any more after those that are attested, as far as can be seen.
+// Where rounds overlap, the updates of the round before are needed as long as the current one may go on.
 func (d *draft) ends() bool {
 	_, diverged := d.Diverged()
-	return diverged || d.Phase == Assign && (d.env.Ended || d.env.Broke)
+	return diverged && (!d.Terms.Overlap || d.lost()) || d.Phase == Assign && (d.env.Ended || d.env.Broke)
 }
 
 // final reports whether nothing is or may come open about an attested round. Without verifiers nobody can challenge.

@@ -26,12 +26,11 @@ func (t Tolerance) Holds(distancePPM, cosinePPM uint32) bool {
 // Tolerant reports whether an attempt at a unit is held against the tolerance, and not settled by its state roots.
 func (s State) Tolerant(u Unit) bool { return s.Terms.Tolerance.DistancePPM > 0 && !u.Exact }
 
-// Attestable reports whether the current round can be attested: every unit is committed, to an update, and, in a tolerant
-// run, nothing is open about any.
+// Attestable reports whether the checkpoint after the current round can be attested: every unit that it is made of is committed,
+// to an update, and, in a tolerant run, nothing is open about any.
 func (s State) Attestable() bool {
 	open := func(u *Unit) bool { return u.Status != Accepted }
-	_, diverged := s.Diverged()
-	return s.Phase == Attest && !diverged && (s.Terms.Tolerance.DistancePPM == 0 || !slices.ContainsFunc(s.Units, open))
+	return s.Combines() && (s.Terms.Tolerance.DistancePPM == 0 || !slices.ContainsFunc(s.Units, open))
 }
 
 // Report is a verifier's answer to the audit of a tolerant unit: how far its update is from that of the exact execution.

@@ -82,8 +82,8 @@ func (m *Member) measure(blocks int64) {
 	m.Speed += (now >> 2) - (m.Speed >> 2)
 }
 
-// Missing is the report of a member that it cannot fetch the update of a unit of the current round, or that slice of it which
-// it needs. It is an answer, if not the vote that was asked for. When more than half of the members other than its worker have
+// Missing is the report of a member that it cannot fetch the update of a unit which the next checkpoint is made of, or that slice
+// of it which it needs. It is an answer, if not the vote that was asked for. When more than half of the members other than its worker have
 // said so, the unit is done again by another.
 func (s State) Missing(env Env, from string, round, unit, attempt, slice uint32) (State, []Event, error) {
 	u, err := s.admit(from, round, unit, attempt)
@@ -91,9 +91,9 @@ func (s State) Missing(env Env, from string, round, unit, attempt, slice uint32)
 		return s, nil, err
 	}
 	switch {
-	case round != s.Round:
-		return s, nil, fmt.Errorf("%w: round %d is attested", ErrStale, round)
-	case s.Phase != Attest && s.Phase != Reduce, u.Status == Disputed:
+	case !slices.Contains(s.Terms.Applied(s.Round), round):
+		return s, nil, fmt.Errorf("%w: the next checkpoint is not made of the updates of round %d", ErrStale, round)
+	case s.Phase != Attest && s.Phase != Reduce && round == s.Round, u.Status == Disputed:
 		return s, nil, fmt.Errorf("%w: updates are fetched when every unit is committed, unless disputed", ErrWrongPhase)
 	case u.Commit.Diverged():
 		return s, nil, fmt.Errorf("%w: unit %d has no update", ErrWrongPhase, unit)
@@ -105,13 +105,13 @@ func (s State) Missing(env Env, from string, round, unit, attempt, slice uint32)
 		return s, nil, fmt.Errorf("%w: slice %d, the round has %d", ErrBadSlice, slice, s.Terms.Slices)
 	}
 	d := s.edit(env)
-	v := d.unit(&d.Lap, int(unit))
+	v := d.unit(d.lap(round), int(unit))
 	if len(u.Missing) == 0 {
 		v.Lost = slice
 	}
 	v.Missing = append(slices.Clip(u.Missing), from)
 	d.change(from, func(m *Member) { m.Silent = 0 })
-	if u.Status == Accepted || s.Tolerant(u) {
+	if round == s.Round && (u.Status == Accepted || s.Tolerant(u)) {
 		d.withheld(int(unit))
 	}
 	after, events := d.done()
@@ -133,5 +133,5 @@ func (d *draft) withheld(i int) {
 // stuck reports whether the round cannot go on whoever is there: a dispute is open about a unit of it, whose update its worker
 // need not serve, or most members cannot fetch one that is still to be audited. What is late until then is nobody's fault.
 func (d *draft) stuck() bool {
-	return slices.ContainsFunc(d.Units, func(u *Unit) bool { return u.Status == Disputed || len(u.Missing) > 0 && d.most(u.Worker, u.Missing) })
+	return slices.ContainsFunc(d.Sent(), func(u *Unit) bool { return u.Status == Disputed || len(u.Missing) > 0 && d.most(u.Worker, u.Missing) })
 }

@@ -122,11 +122,12 @@ func (s State) Voted(id string) bool {
 	return slices.ContainsFunc(s.Votes, func(v Vote) bool { return v.Member == id })
 }
 
-// Attestation is what a member signs who finds the checkpoint (root, cid) after the current round. It is defined in
-// Attest, when every unit is committed.
+// Attestation is what a member signs who finds the checkpoint (root, cid) after the current round. It is defined when every unit
+// is committed that it is made of, see Combines.
 func (s State) Attestation(next Checkpoint) Attestation {
-	a := Attestation{Job: s.Terms.Job, Checkpoint: next, Updates: make([]string, len(s.Units))}
-	for i, u := range s.Units {
+	sent := s.Sent()
+	a := Attestation{Job: s.Terms.Job, Checkpoint: next, Updates: make([]string, len(sent))}
+	for i, u := range sent {
 		a.Updates[i] = u.Commit.UpdateCID
 	}
 	return a

@@ -34,7 +34,7 @@ func TestFabricatedUpdateIsOdd(t *testing.T) {
 			units = append(units, &run.Unit{Index: i, Commit: w.Commit})
 			updates[i] = w.Update
 		}
-		a, err := e.Advance(context.Background(), base, units, func(u run.Unit) ([]byte, error) { return updates[u.Index], nil })
+		a, err := e.Advance(context.Background(), base, units, func(i int) ([]byte, error) { return updates[uint32(i)], nil })
 		if err != nil || !slices.Equal(a.Odd, c.odd) {
 			t.Errorf("%s: odd are %v, want %v (%v)", name, a.Odd, c.odd, err)
 		}
@@ -68,7 +68,7 @@ func TestUselessUpdateIsOdd(t *testing.T) {
 			units = append(units, &run.Unit{Index: i, Commit: w.Commit})
 			updates = append(updates, w.Update)
 		}
-		a, err := e.Advance(context.Background(), name, units, func(u run.Unit) ([]byte, error) { return updates[u.Index], nil })
+		a, err := e.Advance(context.Background(), name, units, func(i int) ([]byte, error) { return updates[i], nil })
 		if err != nil || !slices.Equal(a.Odd, want) {
 			t.Errorf("screen %d: odd are %v, want %v (%v)", screen, a.Odd, want, err)
 		}

@@ -54,7 +54,7 @@ func (g *Aggregator) Note(e role.Event) {
 		g.held[e.Next] = true
 		g.combined[e.Action.Key()] = e.Next
 		for _, i := range e.Odd {
-			g.odd[role.Work{Round: e.Action.Base.Round, Unit: i, Attempt: e.Action.Units[i].Attempt}] = true
+			g.odd[e.Action.Work(int(i))] = true
 		}
 	case role.Trained:
 		g.pending.Done(e.Action)
@@ -113,10 +113,13 @@ func (g *Aggregator) Duties(s run.State) []role.Action {
 		return append(actions, role.Load{Checkpoint: s.Base})
 	}
 	actions = append(actions, g.slices(s)...)
-	if _, diverged := s.Diverged(); diverged || s.Phase != run.Attest || slices.ContainsFunc(s.Votes, func(v run.Vote) bool { return v.Member == g.id }) {
+	if !s.Combines() || slices.ContainsFunc(s.Votes, func(v run.Vote) bool { return v.Member == g.id }) {
 		return actions
 	}
-	advance := role.Advance{Base: s.Base, Units: s.Units, Closed: s.Closed, Slices: s.Slices}
+	advance := role.Advance{Base: s.Base, Units: s.Sent(), Closed: s.Closed, Slices: s.Slices}
+	if s.Terms.Overlap {
+		advance.Rounds = s.Terms.Applied(s.Round)
+	}
 	next, ok := g.combined[advance.Key()]
 	switch {
 	case !ok:
@@ -124,7 +127,7 @@ func (g *Aggregator) Duties(s run.State) []role.Action {
 	case holding || !s.Attestable():
 		return actions
 	}
-	return append(actions, role.Attest{Next: next, Updates: role.Updates(s.Units)})
+	return append(actions, role.Attest{Next: next, Updates: role.Updates(advance.Units)})
 }
 
 // suspects reports the odd updates whose units may still go without an audit, and those that may be withheld: they hold the

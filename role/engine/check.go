@@ -125,22 +125,22 @@ func (e *Engine) Liken(mine *Work, base run.Checkpoint, unit uint32, c run.Commi
 	if err != nil {
 		return screen.Likeness{}, err
 	}
-	theirs, err := e.unpack(from, unit, c, update)
+	theirs, err := e.unpack(from, base.Round, unit, c, update)
 	if err != nil {
 		return screen.Likeness{}, err
 	}
-	exact, err := e.unpack(from, unit, mine.Commit, mine.Update)
+	exact, err := e.unpack(from, base.Round, unit, mine.Commit, mine.Update)
 	if err != nil {
 		return screen.Likeness{}, err
 	}
 	return screen.Compare(theirs, exact), nil
 }
 
-// unpack decodes an update, which must be the one committed to.
-func (e *Engine) unpack(base *train.Checkpoint, unit uint32, c run.Commitment, update []byte) ([]*tensor.Tensor, error) {
-	delta, err := outer.Unpack(e.task.Spec, base, unit, c.Update, update)
+// unpack decodes an update, which must be the one committed to. base is any checkpoint.
+func (e *Engine) unpack(base *train.Checkpoint, round, unit uint32, c run.Commitment, update []byte) ([]*tensor.Tensor, error) {
+	delta, err := outer.Unpack(e.task.Spec, base, round, unit, c.Update, update)
 	if err != nil {
-		return nil, &BadUpdate{unit, err}
+		return nil, &BadUpdate{round, unit, err}
 	}
 	return delta, nil
 }

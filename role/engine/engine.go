@@ -191,29 +191,37 @@ func (e *Engine) NewWork(name run.Checkpoint, unit uint32, r *train.Result) (*Wo
 // Advanced is what comes of the updates of a round.
 type Advanced struct {
 	Next run.Checkpoint
-	Odd  []uint32 // units whose update is odd beside the others: a reason to look, and no more
+	Odd  []uint32 // places of the units whose update is odd beside the others of its round: a reason to look, and no more
 }
 
-// Advance combines the committed updates of a round. get returns the bytes of the update of a unit; one that is not what
-// its worker committed to is a *BadUpdate.
-func (e *Engine) Advance(ctx context.Context, name run.Checkpoint, units run.Units, get func(u run.Unit) ([]byte, error)) (Advanced, error) {
+// Advance combines the committed updates that make the checkpoint after one: of every round of train.Spec.Applied in order, and of each
+// in unit order. get returns the bytes of the update of the unit at a place; one that is not what its worker committed to is a *BadUpdate.
+func (e *Engine) Advance(ctx context.Context, name run.Checkpoint, units run.Units, get func(i int) ([]byte, error)) (Advanced, error) {
 	base, err := e.Base(name)
 	if err != nil {
 		return Advanced{}, err
 	}
+	rounds := e.task.Spec.Applied(base.Round)
 	deltas := make([][]*tensor.Tensor, len(units))
 	for i, u := range units {
-		b, err := get(*u)
+		b, err := get(i)
 		if err != nil {
 			return Advanced{}, err
 		}
-		if deltas[i], err = e.unpack(base, u.Index, u.Commit, b); err != nil {
+		if deltas[i], err = e.unpack(base, rounds[i*len(rounds)/len(units)], u.Index, u.Commit, b); err != nil {
 			return Advanced{}, err
 		}
 	}
 	a := Advanced{}
-	if a.Odd, err = e.screened(ctx, base, units, deltas); err != nil {
-		return Advanced{}, err
+	for k, round := range rounds {
+		from, to := k*len(units)/len(rounds), (k+1)*len(units)/len(rounds)
+		odd, err := e.screened(ctx, base, round, units[from:to], deltas[from:to])
+		if err != nil {
+			return Advanced{}, err
+		}
+		for _, i := range odd {
+			a.Odd = append(a.Odd, uint32(from)+i)
+		}
 	}
 	next, err := outer.Advance(e.task.Spec, base, deltas)
 	if err != nil {
@@ -228,12 +236,12 @@ func (e *Engine) Advance(ctx context.Context, name run.Checkpoint, units run.Uni
 
 // BadUpdate says that the update of a unit is not what its worker committed to, or cannot be had.
 type BadUpdate struct {
-	Unit uint32
-	Err  error
+	Round, Unit uint32
+	Err         error
 }
 
 func (b *BadUpdate) Error() string {
-	return fmt.Sprintf("engine: update of unit %d: %v", b.Unit, b.Err)
+	return fmt.Sprintf("engine: update of unit %d of round %d: %v", b.Unit, b.Round, b.Err)
 }
 
 // Unwrap returns why.

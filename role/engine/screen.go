@@ -14,15 +14,15 @@ import (
 // heldBatches is how many batches of held-out data a look at a round is drawn from.
 const heldBatches = 64
 
-// screened lists the units whose updates are odd, as far as the terms say to look. What it finds depends on the checkpoint
-// and the updates alone, so that all members find the same.
-func (e *Engine) screened(ctx context.Context, base *train.Checkpoint, units run.Units, deltas [][]*tensor.Tensor) (odd []uint32, err error) {
+// screened lists the places of the units of a round whose updates are odd, as far as the terms say to look. What it finds depends on
+// the checkpoint and the updates alone, so that all members find the same.
+func (e *Engine) screened(ctx context.Context, base *train.Checkpoint, round uint32, units run.Units, deltas [][]*tensor.Tensor) (odd []uint32, err error) {
 	if e.terms.Screen == run.ScreenOff {
 		return nil, nil
 	}
 	reports := screen.Updates(deltas, screen.Default)
 	if e.terms.Screen >= run.ScreenLosses {
-		losses, err := e.losses(ctx, base, units, deltas)
+		losses, err := e.losses(ctx, base, round, units, deltas)
 		if err != nil {
 			return nil, err
 		}
@@ -32,7 +32,7 @@ func (e *Engine) screened(ctx context.Context, base *train.Checkpoint, units run
 	}
 	for i, r := range reports {
 		if r.Odd() {
-			odd = append(odd, units[i].Index)
+			odd = append(odd, uint32(i))
 		}
 	}
 	return odd, nil
@@ -41,7 +41,7 @@ func (e *Engine) screened(ctx context.Context, base *train.Checkpoint, units run
 // losses measures what each update alone does to the loss on one batch of its unit and on one held-out batch, the same for
 // all: three forward passes an update. Which batches they are is a digest of all updates, which nobody knew when it
 // committed to its own.
-func (e *Engine) losses(ctx context.Context, base *train.Checkpoint, units run.Units, deltas [][]*tensor.Tensor) ([]screen.Losses, error) {
+func (e *Engine) losses(ctx context.Context, base *train.Checkpoint, round uint32, units run.Units, deltas [][]*tensor.Tensor) ([]screen.Losses, error) {
 	e.computing.Lock()
 	defer e.computing.Unlock()
 	if e.meter == nil {
@@ -81,7 +81,7 @@ func (e *Engine) losses(ctx context.Context, base *train.Checkpoint, units run.U
 		for k, p := range base.Params {
 			after[k] = train.Difference(p, deltas[i][k])
 		}
-		if err := corpus.Batch(assigned, spec.Address(base.Round, u.Index, step), int(spec.Length)); err != nil {
+		if err := corpus.Batch(assigned, spec.Address(round, u.Index, step), int(spec.Length)); err != nil {
 			return nil, err
 		}
 		c := &changes[i]

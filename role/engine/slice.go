@@ -107,15 +107,15 @@ func (e *Engine) Piece(base run.Checkpoint, u run.Unit, k int, get func(cid stri
 	}
 	pieces, err := e.Pieces(func() ([]byte, error) { return get(u.Commit.UpdateCID) })
 	if err != nil {
-		return nil, &BadUpdate{u.Index, err}
+		return nil, &BadUpdate{base.Round, u.Index, err}
 	}
 	b, err := get(pieces[k].String())
 	if err != nil {
-		return nil, &BadUpdate{u.Index, err}
+		return nil, &BadUpdate{base.Round, u.Index, err}
 	}
 	delta, err := e.plan.Open(b, slice.Expect{Round: base.Round, Unit: u.Index, Slice: k, Root: u.Commit.Update})
 	if err != nil {
-		return nil, &BadUpdate{u.Index, err}
+		return nil, &BadUpdate{base.Round, u.Index, err}
 	}
 	return delta, nil
 }

@@ -128,6 +128,8 @@ func (j *Job) decode(step, manifest []byte) (err error) {
 	case j.terms.Rounds != j.Spec.Rounds || j.terms.Units != j.Spec.Units || j.terms.Segments != j.Spec.Segments():
 		return fmt.Errorf("%w: %d rounds of %d units in %d segments, the chain says %d, %d and %d", ErrTerms,
 			j.Spec.Rounds, j.Spec.Units, j.Spec.Segments(), j.terms.Rounds, j.terms.Units, j.terms.Segments)
+	case j.terms.Overlap != (j.Spec.Exchange.Overlap > 0):
+		return fmt.Errorf("%w: rounds overlap: %t, the chain says %t", ErrTerms, !j.terms.Overlap, j.terms.Overlap)
 	case j.terms.Carry != j.Spec.Exchange.Carry:
 		return fmt.Errorf("%w: units hand on a state through %d rounds, the chain says %d", ErrTerms, j.Spec.Exchange.Carry, j.terms.Carry)
 	case j.terms.UnitFlops != j.Step.Flops()*uint64(j.Spec.Steps):

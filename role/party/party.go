@@ -39,7 +39,7 @@ type Lineage interface {
 	Start(ctx context.Context, base run.Checkpoint, unit uint32, holders []string) error
 	Load(ctx context.Context, c run.Checkpoint, holders []string) error
 	Needs(segment uint32) bool
-	Advance(ctx context.Context, base run.Checkpoint, units run.Units, get func(run.Unit) ([]byte, error)) (engine.Advanced, error)
+	Advance(ctx context.Context, base run.Checkpoint, units run.Units, get func(i int) ([]byte, error)) (engine.Advanced, error)
 	Slicing
 }
 
@@ -278,14 +278,15 @@ func (p *Party) advance(ctx context.Context, a role.Advance) (engine.Advanced, e
 		return p.join(ctx, a)
 	}
 	updates := p.gather(len(a.Units), p.own(a.Units), func(i int) ([]byte, error) { return p.update(ctx, a.Units[i].Worker, a.Units[i].Commit) })
-	next, err := p.Lineage.Advance(ctx, a.Base, a.Units, func(u run.Unit) ([]byte, error) {
-		b, err := updates[u.Index].bytes, updates[u.Index].err
+	next, err := p.Lineage.Advance(ctx, a.Base, a.Units, func(i int) ([]byte, error) {
+		b, err := updates[i].bytes, updates[i].err
 		if err != nil && ctx.Err() == nil {
-			return nil, &engine.BadUpdate{Unit: u.Index, Err: err}
+			w := a.Work(i)
+			return nil, &engine.BadUpdate{Round: w.Round, Unit: w.Unit, Err: err}
 		}
 		return b, err
 	})
-	return next, p.missing(ctx, a.Base, a.Units, 0, err)
+	return next, p.missing(ctx, a, 0, err)
 }
 
 // found is what came of looking for a blob.
@@ -319,11 +320,16 @@ func (p *Party) anywhere() int {
 	return int(binary.LittleEndian.Uint16(d[:]))
 }
 
-// missing reports the update that an error is about, if it is about one.
-func (p *Party) missing(ctx context.Context, base run.Checkpoint, units run.Units, slice uint32, err error) error {
-	if bad, ok := errors.AsType[*engine.BadUpdate](err); ok && ctx.Err() == nil {
-		work := role.Work{Round: base.Round, Unit: bad.Unit, Attempt: units[bad.Unit].Attempt}
-		return errors.Join(err, p.Chain.Send(ctx, role.Missing{Work: work, Slice: slice}))
+// missing reports the update that an error is about, if it is about one of those that are combined.
+func (p *Party) missing(ctx context.Context, a role.Advance, slice uint32, err error) error {
+	bad, ok := errors.AsType[*engine.BadUpdate](err)
+	if !ok || ctx.Err() != nil {
+		return err
+	}
+	for i := range a.Units {
+		if w := a.Work(i); w.Round == bad.Round && w.Unit == bad.Unit {
+			return errors.Join(err, p.Chain.Send(ctx, role.Missing{Work: w, Slice: slice}))
+		}
 	}
 	return err
 }

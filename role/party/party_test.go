@@ -49,9 +49,9 @@ type lineage struct{ Lineage }
 
 func (lineage) Load(context.Context, run.Checkpoint, []string) error { return nil }
 
-func (lineage) Advance(_ context.Context, base run.Checkpoint, units run.Units, get func(run.Unit) ([]byte, error)) (engine.Advanced, error) {
-	for _, u := range units {
-		if _, err := get(*u); err != nil {
+func (lineage) Advance(_ context.Context, base run.Checkpoint, units run.Units, get func(i int) ([]byte, error)) (engine.Advanced, error) {
+	for i := range units {
+		if _, err := get(i); err != nil {
 			return engine.Advanced{}, err
 		}
 	}

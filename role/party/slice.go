@@ -60,7 +60,7 @@ func (p *Party) reduce(ctx context.Context, a role.Reduce) (string, error) {
 		}
 		return pieces[u.Index].bytes, pieces[u.Index].err
 	})
-	return cid, p.missing(ctx, a.Base, a.Units, a.Part.Slice, err)
+	return cid, p.missing(ctx, role.Advance{Base: a.Base, Units: a.Units}, a.Part.Slice, err)
 }
 
 // probe fetches what another member misses, and reports it, too, if it cannot be had.

@@ -1113,7 +1113,7 @@ type Checkpoint struct {
 	StateRoot string                 `protobuf:"bytes,2,opt,name=state_root,json=stateRoot,proto3" json:"state_root,omitempty"`
 	// CID of its UnixFS folder.
 	Checkpoint string `protobuf:"bytes,3,opt,name=checkpoint,proto3" json:"checkpoint,omitempty"`
-	// CID of the update of every unit.
+	// CID of every update that the checkpoint is made of, in order of round and unit.
 	Updates       []string  `protobuf:"bytes,4,rep,name=updates,proto3" json:"updates,omitempty"`
 	Signers       []*Signer `protobuf:"bytes,5,rep,name=signers,proto3" json:"signers,omitempty"`
 	unknownFields protoimpl.UnknownFields

@@ -1,0 +1,77 @@
+package run
+
+import "slices"
+
+// Rounds may overlap: the updates of a round travel, and are combined and attested, while the next one is trained. A unit begins
+// it from the checkpoint that is there, less its own progress of the round before, which it has handed on to itself. So a round
+// ends when its units are committed and the checkpoint after it is attested, which is made of the updates of the round before.
+//
+// The last round of a group (Terms.Carry) waits for its own updates, too, and the first of the next has nothing to wait for.
+
+// Applied are the rounds whose updates make the checkpoint after a round.
+func (t Terms) Applied(round uint32) (rounds []uint32) {
+	if !t.Overlap {
+		return []uint32{round}
+	}
+	if round > 0 && t.Carries(round-1) {
+		rounds = append(rounds, round-1)
+	}
+	if !t.Carries(round) {
+		rounds = append(rounds, round)
+	}
+	return rounds
+}
+
+// Sent are the units whose updates make the next checkpoint, in order of round and index.
+func (s State) Sent() Units {
+	if !s.Terms.Overlap {
+		return s.Units
+	}
+	var units Units
+	for _, round := range s.Terms.Applied(s.Round) {
+		if l, ok := s.At(round); ok {
+			units = append(units, l.Units...)
+		}
+	}
+	return units
+}
+
+// ahead reports whether the next checkpoint is made without the updates of the current round, so that members attest it while
+// they train.
+func (s State) ahead() bool { return s.Terms.Overlap && s.Terms.Carries(s.Round) }
+
+// Combines reports whether all is committed that the next checkpoint is made of.
+func (s State) Combines() bool {
+	_, diverged := s.Diverged()
+	return s.Phase == Attest && !diverged || s.Phase == Train && s.ahead()
+}
+
+// ended reports whether the current round waits for nothing but the attestation of the checkpoint after it.
+func (d *draft) ended() bool {
+	_, diverged := d.Diverged()
+	return d.Phase == Attest && !diverged
+}
+
+// unavailable takes the run back to the round before when most members cannot fetch an update of it that the next checkpoint is
+// made of, and gives such units to other workers, as withheld does in the current round.
+func (d *draft) unavailable() {
+	if d.halted() || !d.Terms.Overlap || d.Round == 0 || !slices.Contains(d.Terms.Applied(d.Round), d.Round-1) {
+		return
+	}
+	before, ok := d.At(d.Round - 1)
+	if !ok {
+		return
+	}
+	lacks := func(u *Unit) bool { return u.Status == Accepted && d.most(u.Worker, u.Missing) }
+	first := slices.IndexFunc(before.Units, lacks)
+	if first < 0 {
+		return
+	}
+	d.excuse(func(e Exam) bool { return e.Round > before.Round })
+	d.rollback(before.Round, *before.Units[first])
+	for i := range d.Units {
+		if lacks(d.Units[i]) {
+			d.withheld(i)
+		}
+	}
+}

@@ -1,0 +1,114 @@
+package sim
+
+import (
+	"maps"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/role/adversary"
+)
+
+// span is a checker that only looks: at when the first round was dealt, and when the last was attested.
+type span struct {
+	rounds      uint32
+	dealt, over time.Duration
+}
+
+func (s *span) Block(w *World) error {
+	state, err := w.State()
+	if err != nil {
+		return nil // it has not begun
+	}
+	if s.dealt == 0 && state.Phase == run.Train {
+		s.dealt = w.clock.now
+	}
+	if s.over == 0 && state.Round == s.rounds {
+		s.over = w.clock.now
+	}
+	return nil
+}
+
+func (*span) End(*World) error { return nil }
+
+// Where rounds overlap, updates travel while workers train: of links that are nearly as slow as the machines much less is waited for.
+func TestUpdatesTravelWhileWorkersTrain(t *testing.T) {
+	jobs := map[string]Size{
+		"one after the other": {Rounds: 8, Units: 4, Steps: 6, Segment: 3, Rate: 1e-2},
+		"overlapping":         {Rounds: 8, Units: 4, Steps: 6, Segment: 3, Rate: 1e-2, Carry: 8, Overlap: true},
+	}
+	share := map[string]float64{}
+	for name, size := range jobs {
+		c := small(t)
+		var err error
+		if c.Job, err = NewJob(size); err != nil {
+			t.Fatal(err)
+		}
+		c.AuditPPM, c.Deadline, c.Machines = 0, 100, map[string]Machine{}
+		alike := Machine{Link: Link{Latency: 50 * time.Millisecond, Up: 3e3, Down: 1e6}, Unit: 20 * time.Second}
+		for _, name := range c.Names() {
+			c.Machines[name] = alike
+		}
+		s := &span{rounds: size.Rounds}
+		w, err := New(c, s, Money{}, &Pay{}, Justice{}, &Lineage{Honest: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.Play(); err != nil {
+			t.Fatal(err)
+		}
+		if o, err := w.Outcome(); err != nil || o.Phase != run.Done || !o.Honest {
+			t.Errorf("%s: %+v, %v", name, o, err)
+		}
+		share[name] = float64(size.Rounds) * alike.Unit.Seconds() / (s.over - s.dealt).Seconds()
+		t.Logf("%s: %v for %d rounds of %v, %.2f of the time in units", name, s.over-s.dealt, size.Rounds, alike.Unit, share[name])
+	}
+	if alone, both := share["one after the other"], share["overlapping"]; alone > 0.65 || both < 0.8 {
+		t.Errorf("workers are in units for %.2f of the time when rounds overlap, %.2f when they do not", both, alone)
+	}
+}
+
+// Rounds that overlap lead to the state root that the job determines, whoever lies, is lost, or keeps its update to itself.
+func TestOverlap(t *testing.T) {
+	for _, s := range []struct {
+		name    string
+		acts    map[string]adversary.Act
+		faults  []Fault
+		slashed []string
+	}{
+		{name: "a worker skips its work", acts: one(w1, adversary.Skips{}), slashed: []string{w1}},
+		{name: "a worker lies from the second round on", acts: one(w1, adversary.Patient{Round: 1, Then: adversary.Poisons{Factor: -10}}), slashed: []string{w1}},
+		{name: "a worker lies about what it goes on with", acts: one(w1, adversary.TampersState{}), slashed: []string{w1}},
+		{name: "and does not show it", acts: one(w1, adversary.TampersState{Withholds: true}), slashed: []string{w1}},
+		{name: "a worker commits to what it cannot send", acts: one(w1, adversary.Copies{}), slashed: []string{w1}},
+		{name: "machines crash", faults: []Fault{
+			{At: 10e9, For: 6e9, Who: "worker-0"}, {At: 17e9, For: 5e9, Who: w1}, {At: 25e9, For: 40e9, Who: "worker-2"}, {At: 31e9, For: 4e9, Who: v1}}},
+	} {
+		t.Run(s.name, func(t *testing.T) {
+			c := overlapping(t)
+			c.Acts, c.Faults, c.MaxBlocks = s.acts, s.faults, 1500
+			if testing.Verbose() {
+				c.Log = func(line string) { t.Log(line) }
+			}
+			w, err := New(c, Money{}, &Pay{Guilty: s.slashed, Away: away(c)}, Justice{Guilty: s.slashed, Away: away(c)}, &Lineage{Honest: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := w.Play(); err != nil {
+				t.Fatal(err)
+			}
+			o, err := w.Outcome()
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Logf("%+v", o)
+			if o.Phase != run.Done || !o.Honest || o.Rounds != c.Job.Task.Spec.Rounds {
+				t.Errorf("the run ends in phase %d after %d rounds: %s, honest: %v", o.Phase, o.Rounds, o.Why, o.Honest)
+			}
+			if got := slices.Sorted(maps.Keys(o.Slashed)); !slices.Equal(got, s.slashed) {
+				t.Errorf("slashed: %v, want %v", got, s.slashed)
+			}
+		})
+	}
+}
