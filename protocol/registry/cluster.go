@@ -25,7 +25,8 @@ func PairOf(a, b string) Pair { return Pair{min(a, b), max(a, b)} }
 // Clusters groups participants by what was measured between them, and returns the cluster of each: the least account in it.
 // Two clusters are joined, the closest two first, as long as any two in them are of one class, in one region if both say where,
 // have uploads of which one is at most Params.ClusterUpload times the other if both are known, are at most Params.ClusterRTT apart,
-// and they are no more than Params.ClusterSize. Two between which nothing was measured are not close. Who is in one cluster already
+// and they are no more than Params.ClusterSize. Two between which nothing was measured are not close, unless they are in one cluster
+// already: then they are as far apart as they may be, so that an epoch without measurements changes nothing. Who is in one cluster already
 // counts as closer, and its uploads as more alike, by Params.StickyPPM, so that noise moves nobody. Ties go to the lesser account.
 //
 // It is agglomerative clustering with complete linkage, which has no choice to make. Time is quadratic in the number of measured pairs
@@ -38,7 +39,7 @@ func Clusters(nodes []Node, rtt map[Pair]uint32, params Params) map[string]strin
 	for i, n := range nodes {
 		g.groups[i], at[n.ID] = []Node{n}, i
 	}
-	var near []edge
+	near := g.kept(nodes)
 	for p, ms := range rtt {
 		a, known := at[p.A]
 		b, also := at[p.B]
@@ -75,14 +76,33 @@ type edge struct {
 
 const apart = 1 << 62
 
+// kept are the edges between nodes of one cluster between which nothing was measured.
+func (g *grouping) kept(nodes []Node) (near []edge) {
+	members := map[string][]int{}
+	for i, n := range nodes {
+		for _, j := range members[n.Cluster] {
+			if g.rtt[PairOf(n.ID, nodes[j].ID)] == 0 {
+				near = append(near, edge{j, i, g.distance(nodes[j], n)})
+			}
+		}
+		if n.Cluster != "" {
+			members[n.Cluster] = append(members[n.Cluster], i)
+		}
+	}
+	return near
+}
+
 // distance of two nodes in millionths of a millisecond, or apart.
 func (g *grouping) distance(a, b Node) uint64 {
-	ms, counts := uint64(g.rtt[PairOf(a.ID, b.ID)]), uint64(million)
-	if a.Cluster != "" && a.Cluster == b.Cluster {
+	ms, counts, together := uint64(g.rtt[PairOf(a.ID, b.ID)]), uint64(million), a.Cluster != "" && a.Cluster == b.Cluster
+	if together {
 		counts -= uint64(g.params.StickyPPM)
 	}
-	if ms == 0 || a.Class != b.Class || a.Region != b.Region && a.Region != "" && b.Region != "" || !g.alike(a.Upload, b.Upload, counts) {
+	switch {
+	case ms == 0 && !together, a.Class != b.Class, a.Region != b.Region && a.Region != "" && b.Region != "", !g.alike(a.Upload, b.Upload, counts):
 		return apart
+	case ms == 0:
+		return uint64(g.params.ClusterRTT) * million
 	}
 	return ms * counts
 }

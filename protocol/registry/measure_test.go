@@ -354,6 +354,31 @@ func TestClusters(t *testing.T) {
 	}
 }
 
+// An epoch in which nothing was measured, or too little, takes no cluster apart; what was measured does.
+func TestClustersWithoutMeasurements(t *testing.T) {
+	params := Params{ClusterRTT: 30, ClusterSize: 3, StickyPPM: 200_000}
+	node := func(id, cluster string) Node { return Node{ID: id, Class: Consumer, Cluster: cluster} }
+	nodes := []Node{node("a", "a"), node("b", "a"), node("c", "a"), node("d", "d"), node("e", ""), node("f", "")}
+	for _, c := range []struct {
+		name string
+		rtt  map[Pair]uint32
+		want string
+	}{
+		{"nothing", nil, "map[a:a b:a c:a d:d e:e f:f]"},
+		{"some of one", map[Pair]uint32{PairOf("a", "b"): 20}, "map[a:a b:a c:a d:d e:e f:f]"},
+		{"one is far", map[Pair]uint32{PairOf("a", "c"): 200, PairOf("b", "c"): 200}, "map[a:a b:a c:c d:d e:e f:f]"},
+		{"one is close to another", map[Pair]uint32{PairOf("c", "d"): 5}, "map[a:a b:a c:c d:c e:e f:f]"},
+	} {
+		if got := fmt.Sprint(Clusters(nodes, c.rtt, params)); got != c.want {
+			t.Errorf("%s: %s, want %s", c.name, got, c.want)
+		}
+	}
+	nodes[1].Class = Datacentre
+	if got := Clusters(nodes, nil, params); got["b"] != "b" || got["c"] != "a" {
+		t.Errorf("one of another class: %v", got)
+	}
+}
+
 // Who is close and of one class is of one cluster only in one region and with lines that are alike.
 func TestClustersOfLikeLines(t *testing.T) {
 	params := Params{ClusterRTT: 30, ClusterSize: 9, StickyPPM: 200_000, ClusterUpload: 4}
