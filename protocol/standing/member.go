@@ -77,6 +77,9 @@ func (m member) duties() []Reason {
 	case run.Assign:
 		return m.about(s.Lap, m.assigning())
 	case run.Train:
+		if s.Combines() && !s.Voted(m.Who) {
+			return m.about(s.Lap, m.training(), Reason{Code: Attests, Kind: Works, Text: "the updates of the round before are combined, and the next checkpoint attested"})
+		}
 		return m.about(s.Lap, m.training())
 	case run.Reduce:
 		return m.about(s.Lap, m.reducing())
@@ -154,7 +157,7 @@ func (m member) attesting() Reason {
 	if s.Voted(m.Who) {
 		return Reason{Code: WaitsVotes, Kind: Waits, Until: until, Text: textf("the checkpoint has %d of the %d votes that it needs", len(s.Votes), s.Quorum())}
 	}
-	return Reason{Code: Attests, Kind: Works, Until: until, Text: "the updates of the round are combined, and its checkpoint attested"}
+	return Reason{Code: Attests, Kind: Works, Until: until, Text: "the updates are combined, and the checkpoint after the round attested"}
 }
 
 // disputes says whose move it is in the disputes of the member that are played.

@@ -106,6 +106,7 @@ func TestExplain(t *testing.T) {
 		"reduces":         {"w", reducing("w"), Reduces, 77, "1 slice of"},
 		"others reduce":   {"w", reducing("x"), WaitsSlices, 0, "1 of 2 slices"},
 		"attests":         {"w", phase(run.Attest), Attests, 70, "attested"},
+		"attests early":   {"v", func(v *View) { v.Runs[0].Terms.Overlap, v.Runs[0].Terms.Carry = true, 8 }, Attests, 0, "round before"},
 		"voted":           {"w", func(v *View) { v.Runs[0].Phase, v.Runs[0].Votes = run.Attest, []run.Vote{{Member: "w"}} }, WaitsVotes, 70, "1 of the 3"},
 		"settles":         {"w", phase(run.Settle), WaitsFinal, 0, "1 of them"},
 		"no audit":        {"v", func(*View) {}, NoAudit, 0, "no audit"},
