@@ -18,7 +18,7 @@ const dirDrafts = "drafts"
 
 // A draft is written at most every draftEvery, and so seldom that it takes one part of draftShare of the time.
 const (
-	draftEvery = 30 * time.Second
+	draftEvery = 10 * time.Second
 	draftShare = 100
 )
 

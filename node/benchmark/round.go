@@ -81,7 +81,8 @@ type end struct {
 	received uint64 // by all workers so far, bytes
 }
 
-// moments are the parts of a unit after which a worker fails, in turn.
+// moments are the parts of a unit after which a worker fails, in turn, and then in the middle between two drafts: it loses what
+// is lost on average.
 var moments = []float64{1. / 4, 3. / 4, 1. / 2}
 
 // Block implements sim.Checker.
@@ -102,7 +103,7 @@ func (o *pacer) Block(w *sim.World) error {
 		o.ends = append(o.ends, e)
 	}
 	if o.fails.every > 0 && s.Phase == run.Train && s.Round == o.next+1 {
-		after := time.Duration(moments[o.times%len(moments)] * float64(o.unit))
+		after := time.Duration(moments[o.times%len(moments)]*float64(o.unit)).Truncate(sim.DraftEvery) + sim.DraftEvery/2
 		w.Happen(sim.Fault{Who: w.Name(workers[0]), At: after, For: o.fails.away})
 		o.next += o.fails.every
 		o.times++
