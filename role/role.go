@@ -9,8 +9,9 @@ package role
 
 import (
 	"fmt"
-	"maps"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/protocol/dispute"
@@ -263,21 +264,40 @@ func (a Move) Key() string {
 // Key implements Action. The updates tell one composition of a round from another, and the slices one finding from another. There may
 // be no updates: then it is the checkpoint that tells what was before a rollback from what is after it.
 func (a Advance) Key() string {
-	key := fmt.Sprintf("advance %d %v", a.Base.Round, Updates(a.Units))
+	size := 128
+	for _, u := range a.Units {
+		size += len(u.Commit.UpdateCID) + 1
+	}
+	key := strconv.AppendUint(append(make([]byte, 0, size), "advance "...), uint64(a.Base.Round), 10)
+	key = append(key, " ["...)
+	for i, u := range a.Units {
+		if i > 0 {
+			key = append(key, ' ')
+		}
+		key = append(key, u.Commit.UpdateCID...)
+	}
+	key = append(key, ']')
 	if len(a.Units) == 0 {
-		key += " " + a.Base.Root.String()
+		key = append(append(key, ' '), a.Base.Root.String()...)
 	}
 	for _, x := range a.Slices {
-		key += " " + x.CID
+		key = append(append(key, ' '), x.CID...)
 	}
-	return key
+	return string(key)
 }
 
 // Key implements Action.
 func (a Attest) Key() string { return fmt.Sprintf("attest %d %s", a.Next.Round, a.Next.Root) }
 
 func (w Work) key(verb string) string {
-	return fmt.Sprintf("%s %d/%d.%d", verb, w.Round, w.Unit, w.Attempt)
+	b := append(make([]byte, 0, 32), verb...)
+	for _, x := range []struct {
+		mark byte
+		n    uint32
+	}{{' ', w.Round}, {'/', w.Unit}, {'.', w.Attempt}} {
+		b = strconv.AppendUint(append(b, x.mark), uint64(x.n), 10)
+	}
+	return string(b)
 }
 
 func (p Part) key(verb string) string {
@@ -362,25 +382,31 @@ func (p *Pending) hold(a Action, until int64) {
 func (p *Pending) Stop(s run.State, id string) (stops []Action) {
 	t, onTrial := s.Trial(id)
 	exam := Work{Round: t.Exam.Round, Unit: t.Exam.Unit, Attempt: t.Exam.Attempt}
-	for _, k := range slices.Sorted(maps.Keys(p.under)) {
-		var w Work
-		switch a := p.under[k].(type) {
-		case Train:
-			w = a.Work
-		case Check:
-			w = a.Work
-		case Measure:
-			w = a.Work
-		default:
+	for k, a := range p.under {
+		w, executes := executed(a)
+		if !executes || s.Has(w.Round, w.Unit, w.Attempt) || onTrial && w == exam {
 			continue
 		}
-		_, open := s.Find(w.Round, w.Unit, w.Attempt)
 		late := w.Round == s.Round && len(s.Work(id)) == 0 && slices.ContainsFunc(s.Former(id, w.Unit), func(h run.Holder) bool { return h.Attempt == w.Attempt })
-		if !open && !late && !(onTrial && w == exam) {
+		if !late {
 			stops = append(stops, Stop{k})
 		}
 	}
+	slices.SortFunc(stops, func(a, b Action) int { return strings.Compare(a.Key(), b.Key()) })
 	return stops
+}
+
+// executed is the unit that an action executes, if it does that.
+func executed(a Action) (Work, bool) {
+	switch a := a.(type) {
+	case Train:
+		return a.Work, true
+	case Check:
+		return a.Work, true
+	case Measure:
+		return a.Work, true
+	}
+	return Work{}, false
 }
 
 // Rest forgets an action that failed at a height and lets it rest.

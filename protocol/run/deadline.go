@@ -51,6 +51,9 @@ func (d *draft) owed(id string, begun int64) int64 {
 
 // hurry shortens what workers that are not measured have for their units, as the pace of others becomes known.
 func (d *draft) hurry() {
+	if !slices.ContainsFunc(d.Members, func(m Member) bool { return m.Role == Worker && m.Speed == 0 }) {
+		return
+	}
 	blocks := d.patience(novice) // of all of them: this is done with every commitment
 	for i, u := range d.Units {
 		if u.Status != Assigned || u.Deadline <= max(u.AssignedAt+blocks, d.env.Height+floor) {

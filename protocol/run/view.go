@@ -50,6 +50,23 @@ func (s State) Laps() []Lap { return append(slices.Clip(s.Open), s.Lap) }
 // All are the rounds about whose units somebody may have to answer: Laps, and those that were rolled back.
 func (s State) All() []Lap { return append(s.Laps(), s.Void...) }
 
+// Each yields what All lists, in place: nobody changes it.
+func (s *State) Each(yield func(*Lap) bool) {
+	for i := range s.Open {
+		if !yield(&s.Open[i]) {
+			return
+		}
+	}
+	if !yield(&s.Lap) {
+		return
+	}
+	for i := range s.Void {
+		if !yield(&s.Void[i]) {
+			return
+		}
+	}
+}
+
 // At returns a round, unless it is final or not yet begun.
 func (s State) At(round uint32) (Lap, bool) {
 	for _, l := range s.Open {
@@ -71,7 +88,13 @@ func (s State) Oldest() uint32 {
 // Work lists the units that a worker has to commit now, in order of index. It may do them in any order, and owes one
 // commitment per deadline.
 func (s State) Work(worker string) []Unit {
-	return s.Lap.units(func(u Unit) bool { return u.Status == Assigned && u.Worker == worker })
+	var owed []Unit
+	for _, u := range s.Units {
+		if u.Status == Assigned && u.Worker == worker {
+			owed = append(owed, *u)
+		}
+	}
+	return owed
 }
 
 // Duty is a unit that somebody has to look at, in its round.
@@ -84,8 +107,10 @@ type Duty struct {
 func (s State) Audits(verifier string) []Duty {
 	var found []Duty
 	for _, l := range s.All() {
-		for _, u := range l.units(func(u Unit) bool { return u.Status == Auditing && u.Verifier == verifier }) {
-			found = append(found, Duty{l, u})
+		for _, u := range l.Units {
+			if u.Status == Auditing && u.Verifier == verifier {
+				found = append(found, Duty{l, *u})
+			}
 		}
 	}
 	return found
@@ -102,6 +127,16 @@ func (s State) Playing(round, unit, attempt uint32, challenger string) (Duty, bo
 func (s State) Find(round, unit, attempt uint32) (Duty, bool) {
 	d, err := s.locate(round, unit, attempt)
 	return d, err == nil
+}
+
+// Has reports whether Find finds an attempt at a unit.
+func (s State) Has(round, unit, attempt uint32) bool {
+	for l := range s.Each {
+		if l.has(round, unit, attempt) {
+			return true
+		}
+	}
+	return false
 }
 
 // Disputed reports whether a dispute about any unit is open.

@@ -113,7 +113,7 @@ func (g *Aggregator) Duties(s run.State) []role.Action {
 		return append(actions, role.Load{Checkpoint: s.Base})
 	}
 	actions = append(actions, g.slices(s)...)
-	if !s.Combines() || slices.ContainsFunc(s.Votes, func(v run.Vote) bool { return v.Member == g.id }) {
+	if s.Voted(g.id) || !s.Combines() {
 		return actions
 	}
 	advance := role.Advance{Base: s.Base, Units: s.Sent(), Closed: s.Closed, Slices: s.Slices}
@@ -133,6 +133,9 @@ func (g *Aggregator) Duties(s run.State) []role.Action {
 // suspects reports the odd updates whose units may still go without an audit, and those that may be withheld: they hold the
 // attestation up until they are reported.
 func (g *Aggregator) suspects(s run.State) (actions []role.Action, holding bool) {
+	if len(g.odd) == 0 {
+		return nil, false
+	}
 	for _, l := range s.Laps() {
 		for _, u := range l.Units {
 			work := role.Work{Round: l.Round, Unit: u.Index, Attempt: u.Attempt}

@@ -37,11 +37,14 @@ func (m *Membership) Note(e role.Event) {
 	}
 }
 
+// Drains reports whether the member takes on nothing new, and leaves.
+func (m *Membership) Drains() bool { return m.draining }
+
 // Finishing reports whether the member leaves once it is done with what it computes, and is not done yet.
 func (m *Membership) Finishing() bool { return m.draining && !m.finished }
 
-// Duties returns what its standing asks of the member after a block. A busy member has begun what it should not leave to
-// others.
+// Duties returns what its standing asks of the member after a block. A busy member that drains has begun what it should not leave
+// to others.
 func (m *Membership) Duties(b role.Block, busy bool) []role.Action {
 	s := b.Run
 	if t, ok := s.Trial(m.id); ok && !m.draining {
@@ -56,7 +59,7 @@ func (m *Membership) Duties(b role.Block, busy bool) []role.Action {
 		return []role.Action{role.Leave{}}
 	case !m.draining && s.MayReturn(m.id, b.Height):
 		return []role.Action{role.Return{}}
-	case !s.Liable(m.id) && (s.Gone(m.id) || m.draining && !member.Active):
+	case (s.Gone(m.id) || m.draining && !member.Active) && !s.Liable(m.id):
 		return []role.Action{role.Depart{}}
 	}
 	return nil

@@ -59,7 +59,7 @@ func (v *Verifier) Step(e role.Event) []role.Action {
 			}
 		}
 		for k := range v.checked {
-			if _, open := e.Run.Find(k.Round, k.Unit, k.Attempt); !open {
+			if !e.Run.Has(k.Round, k.Unit, k.Attempt) {
 				delete(v.checked, k)
 			}
 		}
@@ -77,7 +77,7 @@ func (v *Verifier) Step(e role.Event) []role.Action {
 // busy reports whether it has an audit that it should answer before it leaves: one whose unit is executed, or else the one
 // that it is executing.
 func (v *Verifier) busy(s run.State) bool {
-	return slices.ContainsFunc(s.Audits(v.id), func(d run.Duty) bool {
+	return v.part.Drains() && slices.ContainsFunc(s.Audits(v.id), func(d run.Duty) bool {
 		work := role.Work{Round: d.Round, Unit: d.Index, Attempt: d.Attempt}
 		_, checked := v.checked[work]
 		_, measured := v.measured[work]
@@ -95,13 +95,13 @@ func (v *Verifier) audits(s run.State) (actions []role.Action) {
 	busy := false
 	for _, l := range s.All() {
 		for _, u := range l.Units {
-			if s.Tolerant(*u) || s.Forfeited(run.Duty{Lap: l, Unit: *u}) {
-				continue
-			}
 			work := role.Work{Round: l.Round, Unit: u.Index, Attempt: u.Attempt}
 			mine := u.Status == run.Auditing && u.Verifier == v.id
 			open := u.Status == run.Auditing || u.Status == run.Disputed || u.Status == run.Accepted
 			c, known := v.checked[work]
+			if !known && !mine && !v.watches || s.Tolerant(*u) || s.Forfeited(run.Duty{Lap: l, Unit: *u}) {
+				continue
+			}
 			known = known && slices.Equal(c.Action.Commit.Segments, u.Commit.Segments) // a planted fault is replaced
 			check := role.Check{Work: work, Base: l.Base, Worker: u.Worker, Commit: u.Commit}
 			if mine {

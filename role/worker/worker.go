@@ -69,7 +69,7 @@ func (w *Worker) Step(e role.Event) []role.Action {
 // busy reports whether it has a unit that it should commit before it leaves: one that is computed, or else the one that it
 // is computing.
 func (w *Worker) busy(s run.State) bool {
-	return slices.ContainsFunc(s.Work(w.id), func(u run.Unit) bool {
+	return w.part.Drains() && slices.ContainsFunc(s.Work(w.id), func(u run.Unit) bool {
 		_, computed := w.computed[role.Work{Round: s.Round, Unit: u.Index, Attempt: u.Attempt}]
 		return computed || w.part.Finishing()
 	})
@@ -79,8 +79,7 @@ func (w *Worker) busy(s run.State) bool {
 // may still count.
 func (w *Worker) forget(s run.State) {
 	final := func(k role.Work) bool {
-		_, open := s.Find(k.Round, k.Unit, k.Attempt)
-		return !open && k.Round != s.Round
+		return k.Round != s.Round && !s.Has(k.Round, k.Unit, k.Attempt)
 	}
 	maps.DeleteFunc(w.computed, func(k role.Work, _ run.Commitment) bool { return final(k) })
 	maps.DeleteFunc(w.revealed, func(k role.Work, _ bool) bool { return final(k) })
@@ -88,9 +87,9 @@ func (w *Worker) forget(s run.State) {
 
 // units returns what its units need: to be trained, committed, and, once no commitment of the round is open, revealed.
 func (w *Worker) units(s run.State) (actions []role.Action) {
-	for _, l := range s.All() {
+	for l := range s.Each {
 		for _, u := range l.Units {
-			if l.Round == s.Round {
+			if l.Round == s.Round && len(u.Former) > 0 {
 				actions = append(actions, w.late(s, u.Index)...)
 			}
 			if u.Worker != w.id {
