@@ -1,0 +1,319 @@
+package sim
+
+import (
+	"cmp"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/protocol/audit"
+	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/role"
+	"github.com/starling-network/starling/role/verifier"
+	"github.com/starling-network/starling/role/worker"
+)
+
+// Crowd is a network that is too large to be played with its mathematics. The rules of runs (protocol/run, protocol/audit) and the
+// roles of all members are those of a real network; what a unit computes, the bytes of updates and signatures are modelled: they take
+// the time that they take, and nobody lies. There are no accounts, and nothing is paid.
+type Crowd struct {
+	Seed      uint64
+	Workers   int // in all runs
+	Run       int // workers of a run, at most
+	Verifiers int // of a run
+	Rounds    uint32
+	AuditPPM  uint32
+	Link      Link          // of everybody
+	Update    int64         // bytes of the update of a unit
+	Block     time.Duration // from block to block
+	Unit      time.Duration // that a unit takes; up to as much again is drawn for every member
+	Combine   time.Duration // that a member takes to make the next checkpoint of the updates of a round
+}
+
+// Crowded is what a crowd has come to.
+type Crowded struct {
+	Runs, Members int
+	Blocks        int64
+	Steps         int           // of roles: events that one of them was told
+	Messages      int           // that a block took
+	Audits        int           // that were passed
+	Refused       int           // messages that the rules refused
+	Virtual       time.Duration // until the last run was done
+	Round         time.Duration // from one attestation to the next, on average
+	Utilisation   float64       // share of the time of all workers that went into their units, until their run was done
+	Digest        canon.Digest  // of all lineages and of the heights of their entries
+}
+
+// ErrCrowd is wrapped by every reason why a crowd cannot be played to its end.
+var ErrCrowd = errors.New("sim: a crowd")
+
+// throng is the state of a crowd.
+type throng struct {
+	Crowd
+	clock  clock
+	random *rand.Rand
+	height int64
+	runs   []*gathering
+	open   int // runs that are not done
+	out    Crowded
+	digest []byte
+	err    error
+}
+
+// gathering is one run of a crowd.
+type gathering struct {
+	of      *throng
+	state   run.State
+	members []*participant
+	inbox   []message
+	worked  time.Duration
+	first   int64 // height of the first attestation, and of the latest
+	latest  int64
+}
+
+// message is an action that a block is to take.
+type message struct {
+	at     time.Duration // at which it is where blocks are made
+	from   *participant
+	action role.Action
+}
+
+// participant is a worker or a verifier.
+type participant struct {
+	in      *gathering
+	id      string
+	step    func(role.Event) []role.Action
+	unit    time.Duration
+	free    time.Duration // when it is done with what it computes
+	running map[string]*bool
+	answers []role.Event // that the next block brings
+}
+
+// Play lets time pass until all runs are done.
+func (c Crowd) Play() (Crowded, error) {
+	if c.Workers < 1 || c.Run < 1 || c.Run+c.Verifiers > run.MaxMembers || c.Run > run.MaxUnits {
+		return Crowded{}, fmt.Errorf("%w of %d workers in runs of %d workers and %d verifiers: a run has 1 to %d members", ErrCrowd, c.Workers, c.Run, c.Verifiers, run.MaxMembers)
+	}
+	t := &throng{Crowd: c, random: rand.New(rand.NewPCG(c.Seed, 1))}
+	for left := c.Workers; left > 0; left -= c.Run {
+		if err := t.gather(min(left, c.Run)); err != nil {
+			return Crowded{}, err
+		}
+	}
+	t.open = len(t.runs)
+	t.clock.after(c.Block, t.block)
+	for t.open > 0 && t.err == nil && t.clock.step() {
+	}
+	o := t.out
+	o.Runs, o.Blocks, o.Virtual = len(t.runs), t.height, t.clock.now
+	var worked, had time.Duration
+	for _, g := range t.runs {
+		if c.Rounds > 1 {
+			o.Round += time.Duration(g.latest-g.first) * c.Block / time.Duration(c.Rounds-1) / time.Duration(len(t.runs))
+		}
+		worked += g.worked
+		had += time.Duration(g.state.Since) * c.Block * time.Duration(len(g.state.Active(run.Worker)))
+	}
+	o.Utilisation = worked.Seconds() / max(1, had.Seconds())
+	o.Digest = canon.Sum("sim/crowd/1", t.digest)
+	return o, t.err
+}
+
+// gather begins a run of so many workers.
+func (t *throng) gather(workers int) error {
+	g := &gathering{of: t}
+	job := "job-" + strconv.Itoa(len(t.runs))
+	terms := run.Terms{
+		Job: job, Spec: canon.Sum("sim/crowd/spec", []byte(job)), SpecCID: "spec", Genesis: checkpoint(job, 0), Rounds: t.Rounds,
+		Units: uint32(workers), Segments: 1, UnitFlops: 1, AuditPPM: t.AuditPPM, Window: 4, Screen: run.ScreenOff,
+		Deadlines: run.Deadlines{Train: 100, Audit: 100, Attest: 100, Challenge: 4},
+	}
+	var members []run.Member
+	for i := range workers + t.Verifiers {
+		p := &participant{in: g, id: job + "/worker-" + strconv.Itoa(i), unit: t.Unit + time.Duration(t.random.Float64()*float64(t.Unit)), running: map[string]*bool{}}
+		m := run.Member{ID: p.id, Role: run.Worker, Price: price, Passed: 31} // known for long: audits are drawn at the floor
+		if i >= workers {
+			p.id = job + "/verifier-" + strconv.Itoa(i-workers)
+			m.ID, m.Role = p.id, run.Verifier
+			p.step = verifier.New(p.id).Step
+		} else {
+			p.step = worker.New(p.id).Step
+		}
+		g.members, members = append(g.members, p), append(members, m)
+	}
+	var err error
+	g.state, err = run.New(terms, members, 0)
+	t.runs = append(t.runs, g)
+	t.out.Members += len(members)
+	return err
+}
+
+// checkpoint after so many rounds. Whoever combines the updates of a round comes to it.
+func checkpoint(job string, round uint32) run.Checkpoint {
+	return run.Checkpoint{Round: round, Root: canon.Sum("sim/crowd/checkpoint", []byte(job), binary.BigEndian.AppendUint32(nil, round)), CID: "checkpoint"}
+}
+
+// block makes a block and tells everybody.
+func (t *throng) block() {
+	t.height++
+	env := run.Env{Height: t.height, Beacon: canon.Sum("sim/crowd/beacon", binary.BigEndian.AppendUint64(nil, t.Seed), binary.BigEndian.AppendUint64(nil, uint64(t.height)))}
+	for _, g := range t.runs {
+		if g.state.Phase != run.Done && t.err == nil {
+			g.block(env)
+		}
+	}
+	t.clock.after(t.Block, t.block)
+}
+
+// block executes what has arrived, and lets the run move on.
+func (g *gathering) block(env run.Env) {
+	t := g.of
+	slices.SortStableFunc(g.inbox, func(a, b message) int { return cmp.Compare(a.at, b.at) })
+	n := 0
+	for n < len(g.inbox) && g.inbox[n].at <= t.clock.now {
+		m := g.inbox[n]
+		n++
+		next, events, err := g.execute(env, m)
+		t.out.Messages++
+		if err != nil {
+			t.out.Refused++
+			m.from.answers = append(m.from.answers, role.Failed{Action: m.action, Err: err})
+			continue
+		}
+		g.state = next
+		g.record(events)
+		m.from.answers = append(m.from.answers, role.Finished{Action: m.action})
+	}
+	g.inbox = append(g.inbox[:0], g.inbox[n:]...)
+	next, events := g.state.Tick(env)
+	g.state = next
+	g.record(events)
+	switch g.state.Phase {
+	case run.Halted:
+		t.err = fmt.Errorf("%w: the run of %s is halted: %s", ErrCrowd, g.state.Terms.Job, g.state.Why)
+	case run.Done:
+		t.open--
+	}
+	var b role.Event = role.Block{Height: env.Height, Run: g.state}
+	for _, p := range g.members {
+		t.clock.after(t.Link.delay(t.random, 0), func() {
+			answers := p.answers
+			p.answers = nil
+			for _, e := range answers {
+				p.tell(e)
+			}
+			p.tell(b)
+		})
+	}
+}
+
+// record takes note of what becomes of a run.
+func (g *gathering) record(events []run.Event) {
+	for _, e := range events {
+		switch e.Kind {
+		case run.RoundAttested:
+			g.of.digest = append(g.of.digest, e.Entry.Attestation.Checkpoint.Root[:]...)
+			g.of.digest = binary.BigEndian.AppendUint64(g.of.digest, uint64(e.Entry.Height))
+			g.first, g.latest = cmp.Or(g.first, e.Entry.Height), e.Entry.Height
+		case run.AuditPassed:
+			g.of.out.Audits++
+		}
+	}
+}
+
+// execute is what the chain does with a message.
+func (g *gathering) execute(env run.Env, m message) (run.State, []run.Event, error) {
+	s, from := g.state, m.from.id
+	switch a := m.action.(type) {
+	case role.Commit:
+		return s.Commit(env, from, a.Work.Unit, a.Work.Round, a.Work.Attempt, a.Commit)
+	case role.Attest:
+		return s.Attest(env, a.Next.Round-1, run.Vote{Member: from, Next: a.Next})
+	case role.Pass:
+		return s.Pass(env, from, a.Work.Round, a.Work.Unit, a.Work.Attempt, a.Seal)
+	case role.Unseal:
+		o, err := m.from.open(a)
+		if err != nil {
+			return s, nil, err
+		}
+		return s.Unseal(env, from, a.Work.Round, a.Work.Unit, a.Work.Attempt, o, thin{})
+	case role.Return:
+		return s.Return(env, from)
+	}
+	return s, nil, fmt.Errorf("%w: nobody there should want %T", ErrCrowd, m.action)
+}
+
+// tell passes an event to the role and lets what it wants happen.
+func (p *participant) tell(e role.Event) {
+	p.in.of.out.Steps++
+	for _, a := range p.step(e) {
+		p.perform(a)
+	}
+}
+
+func (p *participant) perform(a role.Action) {
+	g := p.in
+	t := g.of
+	switch a := a.(type) {
+	case role.Load:
+		t.clock.after(t.Link.delay(t.random, int(t.Update)), func() { p.tell(role.Loaded{Action: a}) })
+	case role.Train:
+		p.compute(a, func() role.Event { return role.Trained{Action: a, Commit: commitment(g.state.Terms.Job, a.Work)} })
+	case role.Check:
+		p.compute(a, func() role.Event {
+			s := p.subject(a.Work, a.Segment)
+			return role.Checked{Action: a, Right: true, Seal: audit.NewSeal(s, g.end(a.Work).trees()).Root()}
+		})
+	case role.Reveal:
+		p.tell(role.Finished{Action: a})
+	case role.Advance:
+		r := Round{Workers: len(a.Units), Verifiers: t.Verifiers, Update: t.Update, Link: t.Link}
+		t.clock.after(r.Exchange()+t.Combine, func() {
+			p.tell(role.Advanced{Action: a, Next: checkpoint(g.state.Terms.Job, a.Base.Round+1)})
+		})
+	case role.Stop:
+		if stopped := p.running[a.Of]; stopped != nil {
+			*stopped = true
+		}
+	case role.Depart:
+	default:
+		g.inbox = append(g.inbox, message{t.clock.now + t.Link.delay(t.random, messageBytes), p, a})
+	}
+}
+
+// messageBytes is about how long a signed message to the chain is.
+const messageBytes = 600
+
+// compute takes the time of a unit, after what is computed already.
+func (p *participant) compute(a role.Action, done func() role.Event) {
+	t := p.in.of
+	key, stopped := a.Key(), new(bool)
+	p.running[key] = stopped
+	p.free = max(p.free, t.clock.now) + p.unit
+	t.clock.after(p.free-t.clock.now, func() {
+		delete(p.running, key)
+		if *stopped {
+			p.tell(role.Failed{Action: a, Err: errKilled})
+			return
+		}
+		if _, train := a.(role.Train); train {
+			p.in.worked += p.unit
+		}
+		p.tell(done())
+	})
+}
+
+func (p *participant) subject(w role.Work, segment uint32) audit.Subject {
+	return audit.Subject{Verifier: p.id, Job: p.in.state.Terms.Job, Round: w.Round, Unit: w.Unit, Attempt: w.Attempt, Segment: segment}
+}
+
+// open answers the question about a seal.
+func (p *participant) open(a role.Unseal) (audit.Opening, error) {
+	end := p.in.end(a.Work)
+	return audit.NewSeal(p.subject(a.Work, a.Segment), end.trees()).Open(a.Question, end)
+}

@@ -1,0 +1,88 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+)
+
+func crowd(workers int, rounds uint32) Crowd {
+	return Crowd{
+		Seed: 1, Workers: workers, Run: 16, Verifiers: 1, Rounds: rounds, AuditPPM: 50_000, Block: 5 * time.Second, Unit: 10 * time.Second,
+		Link: Link{Latency: 50 * time.Millisecond, Up: 12.5e6, Down: 12.5e6}, Update: 100_000,
+	}
+}
+
+// The same seed gives the same lineages at the same heights; every run comes to its end, with audits, and is worked at most of the time.
+func TestCrowd(t *testing.T) {
+	c := crowd(72, 6)
+	a, err := c.Play()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a.Runs != 5 || a.Members != 77 || a.Audits == 0 || a.Messages < 2*72*6 || a.Utilisation < 0.3 || a.Utilisation > 1 {
+		t.Errorf("%+v", a)
+	}
+	b, err := c.Play()
+	if err != nil || a != b {
+		t.Errorf("the same seed: %+v, then %+v, %v", a, b, err)
+	}
+	c.Seed = 2
+	if b, err = c.Play(); err != nil || a.Digest == b.Digest {
+		t.Errorf("another seed: %+v, %v", b, err)
+	}
+	for _, c := range []Crowd{{Workers: 1}, {Workers: 2000, Run: 2000}} {
+		if _, err := c.Play(); !errors.Is(err, ErrCrowd) {
+			t.Errorf("%+v: %v", c, err)
+		}
+	}
+}
+
+// A crowd is as fast as a network whose work, bytes, chain and signatures are those of a real one.
+func TestCrowdIsAsFastAsAWorld(t *testing.T) {
+	const rounds = 6
+	job, err := NewJob(Size{Rounds: rounds, Units: 4, Steps: 1, Segment: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	link := Link{Latency: 50 * time.Millisecond, Up: 12.5e6, Down: 12.5e6}
+	w, err := New(Config{
+		Seed: 1, Job: job, Workers: 4, Verifiers: 1, Validators: 1, BlockTime: time.Second, Deadline: 200, Link: link, Unit: 20 * time.Second, MaxBlocks: 1000,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Play(); err != nil {
+		t.Fatal(err)
+	}
+	var heights [2]int64
+	for i, round := range []uint32{1, rounds} {
+		e, err := w.Chain().Lineage(context.Background(), job.ID(), round)
+		if err != nil {
+			t.Fatal(err)
+		}
+		heights[i] = e.Height
+	}
+	real := float64(heights[1]-heights[0]) / (rounds - 1)
+	r, err := Crowd{Seed: 1, Workers: 80, Run: 4, Verifiers: 1, Rounds: rounds, Link: link, Update: 3000, Block: time.Second, Unit: 20 * time.Second}.Play()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := r.Round.Seconds() / real; got < 0.75 || got > 1.33 { // the slowest of four machines, which are drawn
+		t.Errorf("a round takes %v, %v s in a world", r.Round, real)
+	}
+}
+
+// BenchmarkCrowd reports the time for a worker and a round.
+func BenchmarkCrowd(b *testing.B) {
+	const workers, rounds = 1024, 10
+	for range b.N {
+		r, err := crowd(workers, rounds).Play()
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.Logf("%+v", r)
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/workers/rounds/1000, "us/worker-round")
+}
