@@ -6,6 +6,7 @@ import (
 	"os"
 	"slices"
 	"text/tabwriter"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -14,27 +15,33 @@ import (
 
 func (c *cli) benchStrategies() *cobra.Command {
 	var quick bool
-	var text string
+	var text, keep string
+	var limit time.Duration
 	var threads int
 	cmd := &cobra.Command{
 		Use:   "strategies",
 		Short: "Compare strategies on one small model",
 		Long: `Hold sizes of payloads, published utilisations and published speeds against what the formulas say; train a small GPT-2 under
 attack by two of eight workers, by five rules of aggregation; and compare the losses of strategies with that of data-parallel
-training on as many tokens, with the codecs, rules, optimizers and units of jobs. Without --quick that takes hours: three seeds of
-4,000 steps. With --quick the losses are of so few steps that no bar is claimed for them.
+training on as many tokens, with the codecs, rules, optimizers and units of jobs. Without --quick that takes a day of processor
+time: three seeds of 4,000 steps. With --keep every training run that is over becomes a line of a file, and none that is there is
+done again; --for ends the command early, with a report of what there is. With --quick the losses are of so few steps that no bar
+is claimed for them.
+
+It also simulates 10,000 workers whose work is modelled (see docs/simulator.md), for 1,000 rounds, or with --quick for four.
 
 With -o json: {"bars":[{"name","value","bar","holds"}],"losses":[{"name","loss":[NUMBER],"mean","spread","gap","bytes","less"}],
-"sieges":[{"attack","gaps":{RULE:NUMBER}}],"note","seconds"}.`,
+"sieges":[{"attack","gaps":{RULE:NUMBER}}],"crowd":{"workers","runs","rounds","seconds","processor_us","gib"},"note","seconds"}.`,
 		Example: `  starling bench strategies --quick
-  starling bench strategies --data shakespeare.txt -o json`,
+  starling bench strategies --data shakespeare.txt --keep runs.jsonl --for 2h
+  starling bench strategies --data shakespeare.txt --keep runs.jsonl -o json`,
 		Args: exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			o := benchmark.ThoroughStrategies
 			if quick {
 				o = benchmark.QuickStrategies
 			}
-			o.Data, o.Threads = text, threads
+			o.Data, o.Keep, o.For, o.Threads = text, keep, limit, threads
 			r, err := benchmark.Strategies(cmd.Context(), o)
 			if err != nil {
 				return benchError(cmd, err)
@@ -48,6 +55,8 @@ With -o json: {"bars":[{"name","value","bar","holds"}],"losses":[{"name","loss":
 	f := cmd.Flags()
 	f.BoolVar(&quick, "quick", false, "take less than a minute")
 	f.StringVar(&text, "data", "", "file of text to train on; empty: sentences that are made")
+	f.StringVar(&keep, "keep", "", "file of training runs that are over, one a line: they are not done again; empty: none")
+	f.DurationVar(&limit, "for", 0, "begin no training run later than this; 0: all are done")
 	threadsFlag(cmd, &threads)
 	return cmd
 }
@@ -60,6 +69,11 @@ func printStrategies(r *benchmark.StrategiesResult) error {
 		fmt.Fprintf(w, "%s\t%.4f\t%.4f\t%+.2f %%\t%.1f\n", l.Name, l.Mean, l.Spread, 100*l.Gap, l.Less)
 	}
 	fmt.Fprintln(w, r.Note)
+	fmt.Fprintf(w, "\n%d modelled workers in %d runs, %d rounds: %.1f s, %.1f us of processor time for a worker and a round, %.2f GiB\n",
+		r.Crowd.Workers, r.Crowd.Runs, r.Crowd.Rounds, r.Crowd.Seconds, r.Crowd.Processor, r.Crowd.GiB)
+	if len(r.Sieges) == 0 {
+		return w.Flush()
+	}
 	fmt.Fprint(w, "\nATTACK")
 	rules := slices.Sorted(maps.Keys(r.Sieges[0].Gaps))
 	for _, rule := range rules {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/compute/data"
 	"github.com/starling-network/starling/compute/data/tokenizer"
 	"github.com/starling-network/starling/compute/kernel"
@@ -22,9 +23,15 @@ type school struct {
 	config         model.Config
 	corpus, turned *data.Corpus // turned: with other labels, for hostile workers
 	batch, length  int
-	rate           float64
 	threads        int
+	notes          *notebook
 }
+
+// Of AdamW, in every lesson.
+const (
+	decay = 0.1
+	clip  = 1
+)
 
 // newSchool makes a GPT-2 of bytes.
 func newSchool(text []byte, layers, width, batch, length, threads int) (*school, error) {
@@ -32,7 +39,7 @@ func newSchool(text []byte, layers, width, batch, length, threads int) (*school,
 	if err != nil {
 		return nil, err
 	}
-	s := &school{config: config, batch: batch, length: length, rate: 2e-3, threads: threads}
+	s := &school{config: config, batch: batch, length: length, threads: threads}
 	other := make([]byte, len(text))
 	for i, b := range text {
 		other[i] = 255 - b
@@ -47,17 +54,38 @@ func newSchool(text []byte, layers, width, batch, length, threads int) (*school,
 
 // lesson is a run of a school.
 type lesson struct {
+	name          string
 	exchange      train.Exchange
+	rate          float64 // at its peak, of inner steps
+	pupils        pupils
 	units         int
 	steps, rounds int
 	seed          uint64
-	flipped       int                                                // of the last units read turned text
-	attack        func(deltas [][]*tensor.Tensor) [][]*tensor.Tensor // changes the updates of a round; nil: nobody
+	flipped       int     // of the last units read turned text
+	attack        *attack // of the last units on the others; nil: nobody
+}
+
+// pupils are how a lesson is taken.
+type pupils string
+
+const (
+	inUnits  pupils = ""         // as jobs do it
+	lasting  pupils = "lasting"  // the same with moments of the inner optimizer that last from unit to unit, which no job has
+	parallel pupils = "parallel" // data-parallel training in as many steps on the same tokens
+)
+
+// optimizer of the inner steps. Where units are gradients there is none.
+func (l lesson) optimizer() model.AdamW {
+	if l.exchange.Gradients {
+		return model.Descent
+	}
+	return adamW(decay, clip)
 }
 
 // task of a lesson.
 func (s *school) task(l lesson) (*train.Task, *train.Checkpoint, error) {
-	step, err := model.TrainStep(s.config, adamW(0.1, 1), s.batch, s.length)
+	optimizer := l.optimizer()
+	step, err := model.TrainStep(s.config, optimizer, s.batch, s.length)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -73,21 +101,45 @@ func (s *school) task(l lesson) (*train.Task, *train.Checkpoint, error) {
 		Version: 1, Numerics: kernel.Version, Name: "school", Seed: l.seed, Program: step.Digest(), Data: s.corpus.Manifest(engine.ShardTokens).Digest(),
 		Genesis: genesis.Root(), Rounds: uint32(l.rounds), Steps: uint32(l.steps), Segment: uint32(l.steps), Units: uint32(l.units),
 		Batch: uint32(s.batch), Length: uint32(s.length),
-		Rate: train.Rate{Kind: train.Cosine, Peak: s.rate, Warmup: uint32(l.steps * l.rounds / 40), Floor: 0.1}, Beta1: 0.9, Beta2: 0.95, Exchange: l.exchange,
+		Rate: train.Rate{Kind: train.Cosine, Peak: l.rate, Warmup: uint32(l.steps * l.rounds / 40), Floor: 0.1}, Beta1: optimizer.Beta1, Beta2: optimizer.Beta2, Exchange: l.exchange,
+	}
+	if l.exchange.Gradients {
+		spec.Beta1, spec.Beta2 = 0, 0
 	}
 	return &train.Task{Spec: spec, Step: step, Exec: exec, Corpus: s.corpus}, genesis, errors.Join(spec.Check(), outer.Check(l.exchange))
 }
 
-// train returns the loss on text that was held out, in nats a token, and the bytes of the updates of one unit. A model whose weights
-// become no numbers has an infinite loss.
-func (s *school) train(ctx context.Context, l lesson) (loss float64, sent int64, err error) {
+// learn is a lesson, unless it is among the runs that are kept: its loss on text that was held out, in nats a token, and the bytes of
+// the updates of one unit.
+func (s *school) learn(ctx context.Context, l lesson) (loss float64, sent int64, err error) {
 	task, base, err := s.task(l)
 	if err != nil {
 		return 0, 0, err
 	}
+	besides := fmt.Sprint(l.pupils, l.flipped, examined)
+	if l.attack != nil {
+		besides += l.attack.name
+	}
+	key := canon.Sum("starling/bench/lesson/1", task.Spec.Encode(), []byte(besides)).String()
+	return s.notes.do(Run{Key: key, Name: l.name, Seed: l.seed}, func() (float64, int64, error) {
+		if l.pupils != parallel {
+			return s.train(ctx, l, task, base)
+		}
+		loss, err := s.parallel(ctx, l, task, base)
+		return loss, 4 * int64(s.config.Parameters()) * int64(l.steps*l.rounds), err
+	})
+}
+
+// train returns the loss on text that was held out, in nats a token, and the bytes of the updates of one unit. A model whose weights
+// become no numbers has an infinite loss.
+func (s *school) train(ctx context.Context, l lesson, task *train.Task, base *train.Checkpoint) (loss float64, sent int64, err error) {
 	other := *task
 	other.Corpus = s.turned
 	from := make([][]*tensor.Tensor, l.units)
+	minds, err := s.minds(l, task)
+	if err != nil {
+		return 0, 0, err
+	}
 	for round := range uint32(l.rounds) {
 		deltas := make([][]*tensor.Tensor, l.units)
 		for u := range uint32(l.units) {
@@ -98,7 +150,12 @@ func (s *school) train(ctx context.Context, l lesson) (loss float64, sent int64,
 			if int(u) >= l.units-l.flipped {
 				t = &other
 			}
-			result, err := t.Run(base, u, from[u], nil)
+			var result *train.Result
+			if minds == nil {
+				result, err = t.Run(base, u, from[u], nil)
+			} else {
+				result, err = s.goOn(minds[u], task, base, u)
+			}
 			var diverged *train.DivergedError
 			if errors.As(err, &diverged) {
 				return math.Inf(1), sent, nil
@@ -119,7 +176,7 @@ func (s *school) train(ctx context.Context, l lesson) (loss float64, sent int64,
 			}
 		}
 		if l.attack != nil {
-			deltas = l.attack(deltas)
+			deltas = l.attack.on(deltas)
 		}
 		if base, err = outer.Advance(task.Spec, base, deltas); err != nil {
 			return 0, 0, err
@@ -129,19 +186,57 @@ func (s *school) train(ctx context.Context, l lesson) (loss float64, sent int64,
 	return loss, sent, err
 }
 
+// minds are trainers whose moments last, one for each unit of a lesson that has such.
+func (s *school) minds(l lesson, task *train.Task) (minds []*trainer, err error) {
+	for range l.units {
+		if l.pupils != lasting {
+			break
+		}
+		t, err := s.trainer(l, task, s.batch)
+		if err != nil {
+			return nil, err
+		}
+		minds = append(minds, t)
+	}
+	return minds, nil
+}
+
+// trainer takes the steps of a lesson with moments that last, of so many sequences each.
+func (s *school) trainer(l lesson, task *train.Task, batch int) (*trainer, error) {
+	t, err := newTrainer(recipe{config: s.config, optimizer: adamW(decay, clip), rate: l.rate, batch: batch, length: s.length, threads: s.threads}, s.config.Init(l.seed))
+	if err != nil {
+		return nil, err
+	}
+	t.spec.Rate, t.spec.Steps = task.Spec.Rate, task.Spec.Steps*task.Spec.Rounds
+	return t, nil
+}
+
+// goOn trains the unit of the round after base with the moments that the trainer has.
+func (s *school) goOn(t *trainer, task *train.Task, base *train.Checkpoint, unit uint32) (*train.Result, error) {
+	for i, n := range base.Names {
+		copy(t.in[train.Param+n].F32(), base.Params[i].F32())
+	}
+	for step := range task.Spec.Steps {
+		if err := s.corpus.Batch(t.tokens(), task.Spec.Address(base.Round, unit, step), s.length); err != nil {
+			return nil, err
+		}
+		if _, err := t.step(); err != nil {
+			return nil, err
+		}
+	}
+	r := &train.Result{}
+	for i, n := range base.Names {
+		r.Delta = append(r.Delta, train.Difference(base.Params[i], t.in[train.Param+n]))
+	}
+	return r, nil
+}
+
 // parallel is the loss of data-parallel training with moments that last, on the tokens of a lesson in as many steps.
-func (s *school) parallel(ctx context.Context, l lesson) (float64, error) {
-	task, base, err := s.task(l)
+func (s *school) parallel(ctx context.Context, l lesson, task *train.Task, base *train.Checkpoint) (float64, error) {
+	t, err := s.trainer(l, task, l.units*s.batch)
 	if err != nil {
 		return 0, err
 	}
-	t, err := newTrainer(recipe{
-		config: s.config, optimizer: adamW(0.1, 1), rate: s.rate, batch: l.units * s.batch, length: s.length, threads: s.threads,
-	}, s.config.Init(l.seed))
-	if err != nil {
-		return 0, err
-	}
-	t.spec.Rate, t.spec.Steps = task.Spec.Rate, uint32(l.steps*l.rounds)
 	each := s.batch * (s.length + 1)
 	for step := range uint32(l.steps * l.rounds) {
 		if err := ctx.Err(); err != nil {

@@ -3,15 +3,12 @@ package benchmark
 import (
 	"context"
 	"fmt"
-	"math"
 	"os"
 	"strings"
 	"time"
 
 	"github.com/starling-network/starling/compute/kernel"
 	"github.com/starling-network/starling/compute/tensor"
-	"github.com/starling-network/starling/compute/train"
-	"github.com/starling-network/starling/exchange/aggregate"
 	"github.com/starling-network/starling/exchange/codec"
 	"github.com/starling-network/starling/exchange/outer"
 )
@@ -19,18 +16,21 @@ import (
 // StrategiesOptions say how thoroughly strategies are compared.
 type StrategiesOptions struct {
 	Layers, Width, Batch, Length int
-	Steps                        int    // inner steps of the comparison of losses, in rounds of 20
-	Seeds                        int    // of it, from 1 on
-	Siege                        int    // rounds of 5 steps under attack
-	Data                         string // file of text; "": sentences that are made
+	Steps                        int           // inner steps of the comparison of losses
+	Seeds                        int           // of it, from 1 on
+	Siege                        int           // rounds of 5 steps under attack
+	Crowd                        int           // rounds of 10,000 modelled workers; 0: none
+	Data                         string        // file of text; "": sentences that are made
+	Keep                         string        // file of training runs that are over, which are not done again; "": none
+	For                          time.Duration // no training run begins later than this; 0: all are done
 	Threads                      int
 	Losses                       bool // the bars of losses are claimed
 }
 
 // QuickStrategies and ThoroughStrategies are the options of the command, but for the text and the threads.
 var (
-	QuickStrategies    = StrategiesOptions{Layers: 1, Width: 16, Batch: 4, Length: 16, Steps: 40, Seeds: 1, Siege: 8}
-	ThoroughStrategies = StrategiesOptions{Layers: 4, Width: 64, Batch: 8, Length: 64, Steps: 4000, Seeds: 3, Siege: 160, Losses: true}
+	QuickStrategies    = StrategiesOptions{Layers: 1, Width: 16, Batch: 4, Length: 16, Steps: 40, Seeds: 1, Siege: 8, Crowd: 4}
+	ThoroughStrategies = StrategiesOptions{Layers: 4, Width: 64, Batch: 8, Length: 64, Steps: 4000, Seeds: 3, Siege: 160, Crowd: crowdRounds, Losses: true}
 )
 
 // StrategiesResult is what Strategies measures.
@@ -38,6 +38,7 @@ type StrategiesResult struct {
 	Bars    []Bar      `json:"bars"`
 	Losses  []LossRow  `json:"losses"`
 	Sieges  []SiegeRow `json:"sieges"`
+	Crowd   CrowdRow   `json:"crowd"`
 	Note    string     `json:"note"`
 	Seconds float64    `json:"seconds"`
 }
@@ -73,6 +74,11 @@ func Strategies(ctx context.Context, o StrategiesOptions) (*StrategiesResult, er
 	if err := r.formulas(); err != nil {
 		return nil, err
 	}
+	if o.Crowd > 0 {
+		if err := r.crowd(o.Crowd); err != nil {
+			return nil, err
+		}
+	}
 	text := []byte(sentences(20_000))
 	if o.Data != "" {
 		var err error
@@ -84,12 +90,22 @@ func Strategies(ctx context.Context, o StrategiesOptions) (*StrategiesResult, er
 	if err != nil {
 		return nil, err
 	}
-	if err := r.siege(ctx, s, o); err != nil {
+	if s.notes, err = openNotebook(o.Keep, o.For); err != nil {
 		return nil, err
 	}
-	if err := r.compare(ctx, s, o); err != nil {
-		return nil, err
+	c := newContest(s, o)
+	for seed := range uint64(o.Seeds) {
+		if err := c.teach(ctx, seed+1); err != nil {
+			return nil, err
+		}
+		if seed > 0 {
+			continue
+		}
+		if err := r.siege(ctx, s, o); err != nil {
+			return nil, err
+		}
 	}
+	r.report(c, o)
 	r.Seconds = rounded(time.Since(begin).Seconds(), 1)
 	return r, nil
 }
@@ -148,127 +164,4 @@ func unequalSpeeds() float64 {
 		longest = max(longest, float64(n)*float64(t))
 	}
 	return done / (could * longest)
-}
-
-// Of a siege.
-const (
-	besieged  = 8 // workers
-	attackers = 2
-	diverges  = 1.5 // times the loss without attack
-)
-
-// siege trains under attack by every rule.
-func (r *StrategiesResult) siege(ctx context.Context, s *school, o StrategiesOptions) error {
-	l := lesson{units: besieged, steps: 5, rounds: o.Siege, seed: 1}
-	l.exchange = train.Exchange{Codec: codec.Int8, Rule: aggregate.Mean, Outer: outer.Nesterov, Rate: 0.7, Momentum: 0.9}
-	clean, _, err := s.train(ctx, l)
-	if err != nil {
-		return err
-	}
-	rules := []string{aggregate.Mean, aggregate.Median, aggregate.GeometricMedian, aggregate.CenteredClip, aggregate.MultiKrum}
-	worst, mean := 0.0, 0.0
-	for i := range len(attacks) + 1 {
-		row, best := SiegeRow{Attack: "label flip", Gaps: map[string]*float64{}}, math.Inf(1)
-		l.attack, l.flipped = nil, attackers
-		if i < len(attacks) {
-			row.Attack, l.attack, l.flipped = attacks[i].name, hostile(attackers, attacks[i].make), 0
-		}
-		for _, l.exchange.Rule = range rules {
-			loss, _, err := s.train(ctx, l)
-			if err != nil {
-				return err
-			}
-			gap := loss/clean - 1
-			row.Gaps[l.exchange.Rule] = nil
-			if !math.IsInf(gap, 1) {
-				g := rounded(gap, 4)
-				row.Gaps[l.exchange.Rule] = &g
-			}
-			if l.exchange.Rule == aggregate.Mean {
-				mean = max(mean, min(loss/clean, 1e6))
-			} else {
-				best = min(best, gap)
-			}
-		}
-		worst = max(worst, best)
-		r.Sieges = append(r.Sieges, row)
-	}
-	r.Bars = append(r.Bars,
-		atLeast("2 of 8 workers hostile: loss of the mean under its worst attack, of that without", mean, diverges),
-		Below("2 of 8 workers hostile: gap of the best rule to the loss without attack, at its worst of five attacks", worst, 0.02),
-	)
-	return nil
-}
-
-// Rounds of the comparison of losses.
-const (
-	pupils    = 4 // workers
-	syncSteps = 20
-)
-
-// compared are strategies as jobs name them.
-var compared = []struct {
-	name     string
-	bar      float64 // of the gap
-	exchange train.Exchange
-}{
-	{"diloco float32", 0.01, train.Exchange{Codec: codec.Float32, Rule: aggregate.Mean, Outer: outer.Nesterov, Rate: 0.7, Momentum: 0.9}},
-	{"diloco int8", 0.01, train.Exchange{Codec: codec.Int8, Rule: aggregate.Mean, Outer: outer.Nesterov, Rate: 0.7, Momentum: 0.9}},
-	{"diloco fp4", 0.015, train.Exchange{Codec: codec.E3M0, Rule: aggregate.Mean, Outer: outer.Nesterov, Rate: 0.7, Momentum: 0.9}},
-	{"sparseloco 64 of 4096, int2", 0.04, train.Exchange{Codec: codec.Sparse, Rule: aggregate.Contributors, Outer: outer.SGD, Rate: 1, Feedback: 0.95, Carry: 8}},
-	{"sparseloco 256 of 4096, int8", 0.02, train.Exchange{Codec: codec.TopKName(256, 8), Rule: aggregate.Contributors, Outer: outer.SGD, Rate: 1, Feedback: 0.95, Carry: 8}},
-}
-
-// compare adds the losses of strategies.
-func (r *StrategiesResult) compare(ctx context.Context, s *school, o StrategiesOptions) error {
-	rounds := max(1, o.Steps/syncSteps)
-	base := LossRow{Name: "data parallel"}
-	rows := make([]LossRow, len(compared))
-	for seed := range uint64(o.Seeds) {
-		l := lesson{units: pupils, steps: syncSteps, rounds: rounds, seed: seed + 1, exchange: compared[0].exchange}
-		loss, err := s.parallel(ctx, l)
-		if err != nil {
-			return err
-		}
-		base.Loss = append(base.Loss, loss)
-		for i, c := range compared {
-			l.exchange = c.exchange
-			if loss, rows[i].Bytes, err = s.train(ctx, l); err != nil {
-				return err
-			}
-			rows[i].Name, rows[i].Loss = c.name, append(rows[i].Loss, loss)
-		}
-	}
-	base.measure(base)
-	base.Bytes, base.Less = 4*int64(s.config.Parameters())*int64(rounds*syncSteps), 1
-	r.Losses = []LossRow{base}
-	for i, row := range rows {
-		row.measure(base)
-		row.Less = rounded(float64(base.Bytes)/float64(row.Bytes), 1)
-		r.Losses = append(r.Losses, row)
-		if o.Losses {
-			r.Bars = append(r.Bars, Below(row.Name+": gap of the loss to data-parallel training on as many tokens", row.Gap, compared[i].bar))
-		}
-	}
-	r.Note = fmt.Sprintf("losses: %d seeds of %d rounds of %d steps; attacks: %d rounds of 5 steps; moments begin with zero in every unit, and last in data-parallel training", o.Seeds, rounds, syncSteps, o.Siege)
-	if !o.Losses {
-		r.Note += "; too short to say anything of the price in loss: no bar is claimed"
-	}
-	return nil
-}
-
-// measure fills in the mean, the spread and the gap.
-func (w *LossRow) measure(base LossRow) {
-	n := float64(len(w.Loss))
-	for _, x := range w.Loss {
-		w.Mean += x / n
-	}
-	for _, x := range w.Loss {
-		w.Spread += (x - w.Mean) * (x - w.Mean) / max(1, n-1)
-	}
-	w.Spread = rounded(math.Sqrt(w.Spread), 5)
-	if base.Mean > 0 {
-		w.Gap = rounded(w.Mean/base.Mean-1, 5)
-	}
-	w.Mean = rounded(w.Mean, 5)
 }

@@ -25,21 +25,23 @@ func TestPublishedUtilisation(t *testing.T) {
 // A school teaches: every strategy learns, what is sent is what was compared, and a hostile minority is borne by a robust rule.
 func TestStrategiesTrainAModel(t *testing.T) {
 	o := QuickStrategies
-	o.Width, o.Steps, o.Siege, o.Threads, o.Length = 16, 20, 1, 1, 16
+	o.Width, o.Steps, o.Siege, o.Threads, o.Length, o.Crowd = 16, 20, 1, 1, 16, 0
 	r, err := Strategies(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(r.Losses) != 1+len(compared) || len(r.Sieges) != 1+len(attacks) {
+	if len(r.Losses) < 15 || len(r.Sieges) != 1+len(attacks) {
 		t.Fatalf("%d strategies, %d attacks", len(r.Losses), len(r.Sieges))
 	}
+	less := map[string]float64{}
 	for _, l := range r.Losses {
+		less[l.Name] = l.Less
 		if !(l.Mean > 0 && l.Mean < math.Log(256)) {
 			t.Errorf("%s: a loss of %v", l.Name, l.Mean)
 		}
 	}
-	if a, b := r.Losses[1], r.Losses[4]; a.Less >= b.Less || math.Abs(a.Less/syncSteps-1) > 0.1 {
-		t.Errorf("%s sends %v times less, %s %v", a.Name, a.Less, b.Name, b.Less)
+	if a, b := less["diloco float32"], less["sparseloco 64 of 4096, int2"]; a >= b || math.Abs(a/20-1) > 0.1 || less["allreduce"] > 1 {
+		t.Errorf("fewer bytes: %v", less)
 	}
 	for _, b := range r.Bars[:4] {
 		if !b.Holds {
