@@ -1,6 +1,7 @@
 package benchmark
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -35,8 +36,9 @@ func BenchmarkNetwork(b *testing.B) {
 			b.Fatal(err)
 		}
 		for name := range r.MBps {
-			b.ReportMetric(r.MBps[name], name+"-MB/s")
-			b.ReportMetric(r.CPU[name], name+"-MB/cpu-s")
+			unit := strings.ReplaceAll(name, ", ", "-") // without a space, which no unit may have
+			b.ReportMetric(r.MBps[name], unit+"-MB/s")
+			b.ReportMetric(r.CPU[name], unit+"-MB/cpu-s")
 		}
 	}
 }
