@@ -25,6 +25,7 @@ const child = "STARLING_TEST_RANDOM"
 // Whatever accounts do, every message is executed or refused by a rule, every module accounts for its coins after every block,
 // and the same seed makes the same application hash: again (of the first), and in another process, with another number of processors.
 func TestRandomOperations(t *testing.T) {
+	types, passed := map[string]bool{}, 0
 	for seed := *first; seed < *first+*seeds; seed++ {
 		o := Options{Seed: seed, Blocks: *blocks, Size: *size}
 		if os.Getenv(child) != "" {
@@ -48,12 +49,17 @@ func TestRandomOperations(t *testing.T) {
 		executed, refused := 0, 0
 		for _, m := range slices.Sorted(maps.Keys(r.Messages)) {
 			executed, refused = executed+r.Messages[m].Executed, refused+r.Messages[m].Refused
+			types[m] = true
 			t.Log(m, r.Messages[m])
 		}
 		fmt.Printf("seed %d: %d blocks, %d messages of %d types, %d refused, %d proposals passed, ends in %s\n", seed, r.Blocks, executed, len(r.Messages), refused, r.Passed, r.Hash)
-		if r.Blocks != *blocks || *blocks >= 60 && (len(r.Messages) < 30 || r.Passed == 0) || executed < 10*refused/3 {
-			t.Errorf("seed %d: %d blocks, %d messages of %d types executed, %d refused", seed, r.Blocks, executed, len(r.Messages), refused)
+		if r.Blocks != *blocks || executed < 10*refused/3 {
+			t.Errorf("seed %d: %d blocks, %d messages executed, %d refused", seed, r.Blocks, executed, refused)
 		}
+		passed += r.Passed
+	}
+	if *blocks >= 60 && (len(types) < 30 || passed == 0) { // of all: some seeds draw hardly an operation
+		t.Errorf("%d types of messages, %d proposals passed", len(types), passed)
 	}
 }
 
