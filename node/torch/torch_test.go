@@ -102,6 +102,7 @@ var (
 	long      = flag.Bool("parity", false, "hold 100 steps of gpt2-10m against the built-in engine; takes some ten minutes of two idle processors")
 	batch     = flag.Int("batch", 8, "sequences of a step of -parity")
 	length    = flag.Int("length", 256, "tokens of each")
+	rate      = flag.Float64("rate", 3e-4, "of the steps, at its peak; where it is so high that training is unstable, differences grow with every step")
 )
 
 // lossParity is how far a loss may be from that of the built-in engine, in nats.
@@ -169,6 +170,7 @@ func TestParityOfGPT2(t *testing.T) {
 	o := options(t)
 	o.Threads = kernel.Cores
 	task, base := newTask(t, model.GPT2, gpt210M, *batch, *length, 100)
+	task.Spec.Rate.Peak = *rate
 	worst, like, r := parity(t, o, task, base)
 	t.Logf("%d x %d tokens a step, loss %.4f to %.4f: losses differ by at most %.3g, updates by a distance of %.3g, cosine %.7f", *batch, *length, r.Losses[0], r.Losses[99], worst, like.Distance, like.Cosine)
 	if worst > lossParity {
