@@ -6,9 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"strconv"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/protocol/audit"
@@ -52,28 +55,21 @@ type Crowded struct {
 // ErrCrowd is wrapped by every reason why a crowd cannot be played to its end.
 var ErrCrowd = errors.New("sim: a crowd")
 
-// throng is the state of a crowd.
-type throng struct {
-	Crowd
-	clock  clock
-	random *rand.Rand
-	height int64
-	runs   []*gathering
-	open   int // runs that are not done
-	out    Crowded
-	digest []byte
-	err    error
-}
-
-// gathering is one run of a crowd.
+// gathering is one run of a crowd, with time, chance and blocks of its own: runs share nothing.
 type gathering struct {
-	of      *throng
+	of      Crowd
+	clock   clock
+	random  *rand.Rand
+	height  int64
 	state   run.State
 	members []*participant
 	inbox   []message
 	worked  time.Duration
 	first   int64 // height of the first attestation, and of the latest
 	latest  int64
+	out     Crowded
+	digest  []byte
+	err     error
 }
 
 // message is an action that a block is to take.
@@ -94,48 +90,74 @@ type participant struct {
 	answers []role.Event // that the next block brings
 }
 
-// Play lets time pass until all runs are done.
+// Play lets time pass until all runs are done. As many are played at a time as there are processors, which no result depends on.
 func (c Crowd) Play() (Crowded, error) {
 	if c.Workers < 1 || c.Run < 1 || c.Run+c.Verifiers > run.MaxMembers || c.Run > run.MaxUnits {
 		return Crowded{}, fmt.Errorf("%w of %d workers in runs of %d workers and %d verifiers: a run has 1 to %d members", ErrCrowd, c.Workers, c.Run, c.Verifiers, run.MaxMembers)
 	}
-	t := &throng{Crowd: c, random: rand.New(rand.NewPCG(c.Seed, 1))}
-	for left := c.Workers; left > 0; left -= c.Run {
-		if err := t.gather(min(left, c.Run)); err != nil {
-			return Crowded{}, err
-		}
+	runs := make([]gathered, (c.Workers+c.Run-1)/c.Run)
+	var players errgroup.Group
+	players.SetLimit(runtime.NumCPU())
+	for i := range runs {
+		players.Go(func() (err error) {
+			runs[i], err = c.play(i)
+			return err
+		})
 	}
-	t.open = len(t.runs)
-	t.clock.after(c.Block, t.block)
-	for t.open > 0 && t.err == nil && t.clock.step() {
+	if err := players.Wait(); err != nil {
+		return Crowded{}, err
 	}
-	o := t.out
-	o.Runs, o.Blocks, o.Virtual = len(t.runs), t.height, t.clock.now
+	o := Crowded{Runs: len(runs)}
 	var worked, had time.Duration
-	for _, g := range t.runs {
-		if c.Rounds > 1 {
-			o.Round += time.Duration(g.latest-g.first) * c.Block / time.Duration(c.Rounds-1) / time.Duration(len(t.runs))
-		}
-		worked += g.worked
-		had += time.Duration(g.state.Since) * c.Block * time.Duration(len(g.state.Active(run.Worker)))
+	var digest []byte
+	for _, r := range runs {
+		o.Members, o.Steps, o.Messages = o.Members+r.out.Members, o.Steps+r.out.Steps, o.Messages+r.out.Messages
+		o.Audits, o.Refused = o.Audits+r.out.Audits, o.Refused+r.out.Refused
+		o.Blocks, o.Virtual = max(o.Blocks, r.out.Blocks), max(o.Virtual, r.out.Virtual)
+		o.Round += r.out.Round / time.Duration(len(runs))
+		worked, had, digest = worked+r.worked, had+r.had, append(digest, r.digest...)
 	}
 	o.Utilisation = worked.Seconds() / max(1, had.Seconds())
-	o.Digest = canon.Sum("sim/crowd/1", t.digest)
-	return o, t.err
+	o.Digest = canon.Sum("sim/crowd/1", digest)
+	return o, nil
+}
+
+// gathered is what a run has come to.
+type gathered struct {
+	out         Crowded
+	worked, had time.Duration // of its workers
+	digest      []byte
+}
+
+// play plays the run with an index to its end.
+func (c Crowd) play(index int) (gathered, error) {
+	g, err := c.gather(index, min(c.Run, c.Workers-index*c.Run))
+	if err != nil {
+		return gathered{}, err
+	}
+	g.clock.after(c.Block, g.block)
+	for g.state.Phase != run.Done && g.err == nil && g.clock.step() {
+	}
+	g.out.Blocks, g.out.Virtual = g.height, g.clock.now
+	if c.Rounds > 1 {
+		g.out.Round = time.Duration(g.latest-g.first) * c.Block / time.Duration(c.Rounds-1)
+	}
+	had := time.Duration(g.state.Since) * c.Block * time.Duration(len(g.state.Active(run.Worker)))
+	return gathered{g.out, g.worked, had, g.digest}, g.err
 }
 
 // gather begins a run of so many workers.
-func (t *throng) gather(workers int) error {
-	g := &gathering{of: t}
-	job := "job-" + strconv.Itoa(len(t.runs))
+func (c Crowd) gather(index, workers int) (*gathering, error) {
+	g := &gathering{of: c, random: rand.New(rand.NewPCG(c.Seed, uint64(index)))}
+	job := "job-" + strconv.Itoa(index)
 	terms := run.Terms{
-		Job: job, Spec: canon.Sum("sim/crowd/spec", []byte(job)), SpecCID: "spec", Genesis: checkpoint(job, 0), Rounds: t.Rounds,
-		Units: uint32(workers), Segments: 1, UnitFlops: 1, AuditPPM: t.AuditPPM, Window: 4, Screen: run.ScreenOff,
+		Job: job, Spec: canon.Sum("sim/crowd/spec", []byte(job)), SpecCID: "spec", Genesis: checkpoint(job, 0), Rounds: c.Rounds,
+		Units: uint32(workers), Segments: 1, UnitFlops: 1, AuditPPM: c.AuditPPM, Window: 4, Screen: run.ScreenOff,
 		Deadlines: run.Deadlines{Train: 100, Audit: 100, Attest: 100, Challenge: 4},
 	}
 	var members []run.Member
-	for i := range workers + t.Verifiers {
-		p := &participant{in: g, id: job + "/worker-" + strconv.Itoa(i), unit: t.Unit + time.Duration(t.random.Float64()*float64(t.Unit)), running: map[string]*bool{}}
+	for i := range workers + c.Verifiers {
+		p := &participant{in: g, id: job + "/worker-" + strconv.Itoa(i), unit: c.Unit + time.Duration(g.random.Float64()*float64(c.Unit)), running: map[string]*bool{}}
 		m := run.Member{ID: p.id, Role: run.Worker, Price: price, Passed: 31} // known for long: audits are drawn at the floor
 		if i >= workers {
 			p.id = job + "/verifier-" + strconv.Itoa(i-workers)
@@ -148,9 +170,8 @@ func (t *throng) gather(workers int) error {
 	}
 	var err error
 	g.state, err = run.New(terms, members, 0)
-	t.runs = append(t.runs, g)
-	t.out.Members += len(members)
-	return err
+	g.out.Members = len(members)
+	return g, err
 }
 
 // checkpoint after so many rounds. Whoever combines the updates of a round comes to it.
@@ -158,30 +179,19 @@ func checkpoint(job string, round uint32) run.Checkpoint {
 	return run.Checkpoint{Round: round, Root: canon.Sum("sim/crowd/checkpoint", []byte(job), binary.BigEndian.AppendUint32(nil, round)), CID: "checkpoint"}
 }
 
-// block makes a block and tells everybody.
-func (t *throng) block() {
-	t.height++
-	env := run.Env{Height: t.height, Beacon: canon.Sum("sim/crowd/beacon", binary.BigEndian.AppendUint64(nil, t.Seed), binary.BigEndian.AppendUint64(nil, uint64(t.height)))}
-	for _, g := range t.runs {
-		if g.state.Phase != run.Done && t.err == nil {
-			g.block(env)
-		}
-	}
-	t.clock.after(t.Block, t.block)
-}
-
-// block executes what has arrived, and lets the run move on.
-func (g *gathering) block(env run.Env) {
-	t := g.of
+// block makes a block, executes what has arrived, lets the run move on, and tells everybody.
+func (g *gathering) block() {
+	g.height++
+	env := run.Env{Height: g.height, Beacon: canon.Sum("sim/crowd/beacon", binary.BigEndian.AppendUint64(nil, g.of.Seed), binary.BigEndian.AppendUint64(nil, uint64(g.height)))}
 	slices.SortStableFunc(g.inbox, func(a, b message) int { return cmp.Compare(a.at, b.at) })
 	n := 0
-	for n < len(g.inbox) && g.inbox[n].at <= t.clock.now {
+	for n < len(g.inbox) && g.inbox[n].at <= g.clock.now {
 		m := g.inbox[n]
 		n++
 		next, events, err := g.execute(env, m)
-		t.out.Messages++
+		g.out.Messages++
 		if err != nil {
-			t.out.Refused++
+			g.out.Refused++
 			m.from.answers = append(m.from.answers, role.Failed{Action: m.action, Err: err})
 			continue
 		}
@@ -193,15 +203,12 @@ func (g *gathering) block(env run.Env) {
 	next, events := g.state.Tick(env)
 	g.state = next
 	g.record(events)
-	switch g.state.Phase {
-	case run.Halted:
-		t.err = fmt.Errorf("%w: the run of %s is halted: %s", ErrCrowd, g.state.Terms.Job, g.state.Why)
-	case run.Done:
-		t.open--
+	if g.state.Phase == run.Halted {
+		g.err = fmt.Errorf("%w: the run of %s is halted: %s", ErrCrowd, g.state.Terms.Job, g.state.Why)
 	}
 	var b role.Event = role.Block{Height: env.Height, Run: g.state}
 	for _, p := range g.members {
-		t.clock.after(t.Link.delay(t.random, 0), func() {
+		g.clock.after(g.of.Link.delay(g.random, 0), func() {
 			answers := p.answers
 			p.answers = nil
 			for _, e := range answers {
@@ -210,6 +217,7 @@ func (g *gathering) block(env run.Env) {
 			p.tell(b)
 		})
 	}
+	g.clock.after(g.of.Block, g.block)
 }
 
 // record takes note of what becomes of a run.
@@ -217,11 +225,11 @@ func (g *gathering) record(events []run.Event) {
 	for _, e := range events {
 		switch e.Kind {
 		case run.RoundAttested:
-			g.of.digest = append(g.of.digest, e.Entry.Attestation.Checkpoint.Root[:]...)
-			g.of.digest = binary.BigEndian.AppendUint64(g.of.digest, uint64(e.Entry.Height))
+			g.digest = append(g.digest, e.Entry.Attestation.Checkpoint.Root[:]...)
+			g.digest = binary.BigEndian.AppendUint64(g.digest, uint64(e.Entry.Height))
 			g.first, g.latest = cmp.Or(g.first, e.Entry.Height), e.Entry.Height
 		case run.AuditPassed:
-			g.of.out.Audits++
+			g.out.Audits++
 		}
 	}
 }
@@ -250,7 +258,7 @@ func (g *gathering) execute(env run.Env, m message) (run.State, []run.Event, err
 
 // tell passes an event to the role and lets what it wants happen.
 func (p *participant) tell(e role.Event) {
-	p.in.of.out.Steps++
+	p.in.out.Steps++
 	for _, a := range p.step(e) {
 		p.perform(a)
 	}
@@ -258,10 +266,9 @@ func (p *participant) tell(e role.Event) {
 
 func (p *participant) perform(a role.Action) {
 	g := p.in
-	t := g.of
 	switch a := a.(type) {
 	case role.Load:
-		t.clock.after(t.Link.delay(t.random, int(t.Update)), func() { p.tell(role.Loaded{Action: a}) })
+		g.clock.after(g.of.Link.delay(g.random, int(g.of.Update)), func() { p.tell(role.Loaded{Action: a}) })
 	case role.Train:
 		p.compute(a, func() role.Event { return role.Trained{Action: a, Commit: commitment(g.state.Terms.Job, a.Work)} })
 	case role.Check:
@@ -272,8 +279,8 @@ func (p *participant) perform(a role.Action) {
 	case role.Reveal:
 		p.tell(role.Finished{Action: a})
 	case role.Advance:
-		r := Round{Workers: len(a.Units), Verifiers: t.Verifiers, Update: t.Update, Link: t.Link}
-		t.clock.after(r.Exchange()+t.Combine, func() {
+		r := Round{Workers: len(a.Units), Verifiers: g.of.Verifiers, Update: g.of.Update, Link: g.of.Link}
+		g.clock.after(r.Exchange()+g.of.Combine, func() {
 			p.tell(role.Advanced{Action: a, Next: checkpoint(g.state.Terms.Job, a.Base.Round+1)})
 		})
 	case role.Stop:
@@ -282,7 +289,7 @@ func (p *participant) perform(a role.Action) {
 		}
 	case role.Depart:
 	default:
-		g.inbox = append(g.inbox, message{t.clock.now + t.Link.delay(t.random, messageBytes), p, a})
+		g.inbox = append(g.inbox, message{g.clock.now + g.of.Link.delay(g.random, messageBytes), p, a})
 	}
 }
 
@@ -291,18 +298,18 @@ const messageBytes = 600
 
 // compute takes the time of a unit, after what is computed already.
 func (p *participant) compute(a role.Action, done func() role.Event) {
-	t := p.in.of
+	g := p.in
 	key, stopped := a.Key(), new(bool)
 	p.running[key] = stopped
-	p.free = max(p.free, t.clock.now) + p.unit
-	t.clock.after(p.free-t.clock.now, func() {
+	p.free = max(p.free, g.clock.now) + p.unit
+	g.clock.after(p.free-g.clock.now, func() {
 		delete(p.running, key)
 		if *stopped {
 			p.tell(role.Failed{Action: a, Err: errKilled})
 			return
 		}
 		if _, train := a.(role.Train); train {
-			p.in.worked += p.unit
+			g.worked += p.unit
 		}
 		p.tell(done())
 	})
