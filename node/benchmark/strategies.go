@@ -19,7 +19,7 @@ type StrategiesOptions struct {
 	Steps                        int           // inner steps of the comparison of losses
 	Seeds                        int           // of it, from 1 on
 	Siege                        int           // rounds of 5 steps under attack
-	Crowd                        int           // rounds of 10,000 modelled workers; 0: none
+	Crowd                        int           // rounds of 10,000 modelled workers; 0: none, as with For
 	Data                         string        // file of text; "": sentences that are made
 	Keep                         string        // file of training runs that are over, which are not done again; "": none
 	For                          time.Duration // no training run begins later than this; 0: all are done
@@ -74,7 +74,7 @@ func Strategies(ctx context.Context, o StrategiesOptions) (*StrategiesResult, er
 	if err := r.formulas(); err != nil {
 		return nil, err
 	}
-	if o.Crowd > 0 {
+	if o.Crowd > 0 && o.For == 0 {
 		if err := r.crowd(o.Crowd); err != nil {
 			return nil, err
 		}
