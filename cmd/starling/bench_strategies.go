@@ -28,7 +28,7 @@ time: three seeds of 4,000 steps. With --keep every training run that is over be
 done again; --for ends the command early, with a report of what there is. With --quick the losses are of so few steps that no bar
 is claimed for them.
 
-It also simulates 10,000 workers whose work is modelled (see docs/simulator.md), for 1,000 rounds, with --quick for four, and
+It also simulates 10,000 workers whose work is modelled (see docs/simulator.md), for 1,000 rounds, with --quick for 24, and
 not at all with --for.
 
 With -o json: {"bars":[{"name","value","bar","holds"}],"losses":[{"name","loss":[NUMBER],"mean","spread","gap","bytes","less"}],

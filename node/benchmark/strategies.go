@@ -29,7 +29,7 @@ type StrategiesOptions struct {
 
 // QuickStrategies and ThoroughStrategies are the options of the command, but for the text and the threads.
 var (
-	QuickStrategies    = StrategiesOptions{Layers: 1, Width: 16, Batch: 4, Length: 16, Steps: 40, Seeds: 1, Siege: 8, Crowd: 4}
+	QuickStrategies    = StrategiesOptions{Layers: 1, Width: 16, Batch: 4, Length: 16, Steps: 40, Seeds: 1, Siege: 8, Crowd: 24}
 	ThoroughStrategies = StrategiesOptions{Layers: 4, Width: 64, Batch: 8, Length: 64, Steps: 4000, Seeds: 3, Siege: 160, Crowd: crowdRounds, Losses: true}
 )
 

@@ -18,4 +18,10 @@ var percent = debug.SetGCPercent(-1)
 const grace = 100 * time.Millisecond
 
 // Done lets the collector go on as GOGC says, a moment later. The first line of main calls it.
-func Done() { time.AfterFunc(grace, func() { debug.SetGCPercent(percent) }) }
+func Done() {
+	time.AfterFunc(grace, func() {
+		if now := debug.SetGCPercent(percent); now >= 0 { // a command has chosen another meanwhile
+			debug.SetGCPercent(now)
+		}
+	})
+}
