@@ -39,6 +39,7 @@ func replicas(t *testing.T, plain *train.Task) map[string]*train.Task {
 		"random elements": {Codec: codec.Int8, Rule: aggregate.Mean, Outer: outer.Nesterov, Rate: 0.7, Momentum: 0.9, Pick: 32, Carry: 4},
 		"fragments":       {Codec: codec.E3M0, Rule: aggregate.Mean, Outer: outer.Nesterov, Rate: 0.7, Momentum: 0.9, Fragments: 2, Carry: 4},
 		"overlap":         {Codec: codec.Int8, Rule: aggregate.Mean, Outer: outer.Nesterov, Rate: 0.7, Momentum: 0.9, Overlap: 0.75, Carry: 4},
+		"late fragments":  {Codec: codec.E3M0, Rule: aggregate.Mean, Outer: outer.Nesterov, Rate: 0.7, Momentum: 0.9, Fragments: 2, Overlap: 0.75, Carry: 4},
 		"pairs":           {Codec: codec.BFloat16, Rule: aggregate.Mean, Outer: outer.Pairs, Rate: 0.7, Momentum: 0.5, Pairs: 2, Topology: "complete"},
 	} {
 		all[name] = respecified(plain, func(s *train.Spec) { s.Exchange = x })

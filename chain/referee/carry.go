@@ -13,8 +13,8 @@ import (
 
 // What a unit hands on is what its update left out: what was to be sent, without what was sent. Of a replica that is where it has
 // come to, beside the checkpoint. A part of it is made from the
-// same as the update, and from the payload that both parties agree on. Where rounds overlap it is a share of what was to be sent, of
-// which nothing need be known that was sent.
+// same as the update, and from the payload that both parties agree on. Where rounds overlap it is a share of what was to be sent, and
+// nothing need be known of the payload; of a parameter of which nothing is sent, what was to be sent.
 
 // carryPayload shows what a part of what a parameter hands on is made from.
 type carryPayload struct {
@@ -88,7 +88,9 @@ func (r *Referee) carry(c dispute.Claim, payload []byte) (dispute.Ruling, error)
 // handOn makes what is handed on of elements lo up to hi of what is to be sent of a parameter.
 func (r *Referee) handOn(c dispute.Claim, x sent, p carryPayload, lo, hi int, elements []float32) error {
 	if r.spec.Exchange.Overlap > 0 {
-		outer.GoOn(r.spec.Exchange, elements)
+		if r.spec.Sends(c.Round, r.names[c.Index]) {
+			outer.GoOn(r.spec.Exchange, elements)
+		}
 		return nil
 	}
 	root, sent, err := codec.RestoreLeaves(x.codec, x.shape, lo, hi, p.Sent)
@@ -128,8 +130,10 @@ func (w *Witness) handsOn(c dispute.Claim) (payload []byte, left *tensor.Tensor,
 	if payload, err = codec.Encode(x.codec, left); err != nil {
 		return nil, nil, err
 	}
-	if exchange := w.task.Spec.Exchange; exchange.Overlap > 0 {
-		outer.GoOn(exchange, left.F32())
+	if s := w.task.Spec; s.Exchange.Overlap > 0 {
+		if s.Sends(c.Round, w.base.Names[c.Index]) {
+			outer.GoOn(s.Exchange, left.F32())
+		}
 		return payload, left, nil
 	}
 	received, err := codec.Decode(x.codec, payload, x.shape)

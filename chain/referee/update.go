@@ -158,7 +158,7 @@ func (r *Referee) toSend(c dispute.Claim, shape tensor.Shape, p updatePayload, l
 	if err != nil {
 		return nil, err
 	}
-	if c.From.IsZero() || !adds(r.spec) {
+	if c.From.IsZero() || !adds(r.spec, c.Round, r.names[c.Index]) {
 		return minus(base, end), nil
 	}
 	if err := r.isFrom(c, p.From); err != nil {
@@ -171,9 +171,11 @@ func (r *Referee) toSend(c dispute.Claim, shape tensor.Shape, p updatePayload, l
 	return added(r.spec, base, end, left), nil
 }
 
-// adds reports whether the update of a unit is made from what was handed on to the unit, beside the checkpoint and the last state.
+// adds reports whether the update of a parameter is made from what was handed on to the unit, beside the checkpoint and the last state.
 // Of most replicas it is not: they began with it.
-func adds(s *train.Spec) bool { return !s.Exchange.Replicas() || s.Exchange.Overlap > 0 }
+func adds(s *train.Spec, round uint32, name string) bool {
+	return !s.Exchange.Replicas() || s.UnderWay(round, name)
+}
 
 // added is what is sent of elements of a parameter, before it is compressed: what was left out is added; where rounds overlap, what
 // was handed on is sent already.
@@ -298,7 +300,7 @@ func (w *Witness) update(c dispute.Claim) (p updatePayload, err error) {
 func (w *Witness) sources(c dispute.Claim, shape tensor.Shape, p *updatePayload, lo, hi int) (err error) {
 	end := w.session.Tensors()
 	p.Checkpoint, p.State = w.checkpoint(), train.Roots(end)
-	left := w.left()
+	left := w.left(c)
 	if left != nil {
 		p.From = train.Roots(left)
 	}
@@ -321,15 +323,15 @@ func (w *Witness) toSend(c dispute.Claim) ([]float32, error) {
 		return nil, err
 	}
 	base, end := w.base.Params[c.Index].F32(), w.session.Tensors()[c.Index].F32()
-	if left := w.left(); left != nil {
+	if left := w.left(c); left != nil {
 		return added(w.task.Spec, base, end, left[c.Index].F32()), nil
 	}
 	return minus(base, end), nil
 }
 
-// left is what was handed on to the unit if its update is made from that.
-func (w *Witness) left() []*tensor.Tensor {
-	if !adds(w.task.Spec) {
+// left is what was handed on to the unit if the update of the parameter of a claim is made from that.
+func (w *Witness) left(c dispute.Claim) []*tensor.Tensor {
+	if !adds(w.task.Spec, c.Round, w.base.Names[c.Index]) {
 		return nil
 	}
 	return w.from

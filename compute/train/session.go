@@ -202,7 +202,7 @@ func (e *DivergedError) Error() string {
 // Result is a finished work unit, or one that was executed to the end of a segment.
 type Result struct {
 	Segments []canon.Digest   // inner state roots at the start, at every segment boundary and at the end
-	Delta    []*tensor.Tensor // of a finished unit: base minus end, per parameter: the pseudo-gradient of DiLoCo (Douillard et al. 2023, algorithm 1); where rounds overlap, what it began with minus end
+	Delta    []*tensor.Tensor // of a finished unit: base minus end, per parameter: the pseudo-gradient of DiLoCo (Douillard et al. 2023, algorithm 1); of a parameter of Spec.UnderWay what it began with minus end
 	Losses   []float32        // of every inner step
 	Norms    []float32        // of the gradient of every inner step, Euclidean, before it is clipped; nil: of an Executor, which does not tell
 	End      []*tensor.Tensor // the state reached, in the order in which StateRoot takes it
@@ -248,21 +248,8 @@ func (t *Task) Resume(base *Checkpoint, unit uint32, from []*tensor.Tensor, p *P
 	if err != nil {
 		return nil, err
 	}
-	r.conclude(t.Spec.Exchange.origin(base, from), base, unit)
+	r.conclude(t.Spec.origin(base, from), base, unit)
 	return r, nil
-}
-
-// origin is what the update of a unit leads from: the parameters of the checkpoint, or, where rounds overlap, those that the unit
-// began with, since it has sent already what was handed on to it.
-func (x Exchange) origin(base *Checkpoint, from []*tensor.Tensor) []*tensor.Tensor {
-	if x.Overlap == 0 || from == nil {
-		return base.Params
-	}
-	begun := make([]*tensor.Tensor, len(from))
-	for i, p := range base.Params {
-		begun[i] = Difference(p, from[i])
-	}
-	return begun
 }
 
 // conclude makes the update of a whole unit, or says where its numbers end.

@@ -59,7 +59,7 @@ type Exchange struct {
 	Clip      float64 `cbor:"13,keyasint,omitempty"` // largest norm of the combined gradient; 0: any
 
 	// Of a job whose units train replicas of their own: a unit begins from the checkpoint less what was handed on to it, and hands
-	// on what its update left out. At most one of them, or Overlap, is given, and the last round of a group exchanges everything.
+	// on what its update left out. At most one of them is given, and the last round of a group exchanges everything.
 	Pick      uint32 `cbor:"14,keyasint,omitempty"` // the other rounds exchange one of so many elements of every parameter
 	Fragments uint32 `cbor:"15,keyasint,omitempty"` // the other rounds exchange one of so many fragments of the layers, in turn
 
@@ -68,7 +68,8 @@ type Exchange struct {
 	Topology string `cbor:"17,keyasint,omitempty"` // a name of exchange/outer: who is paired with whom
 
 	// Of a job whose rounds overlap, see Applied: the share of its own progress in a round that a unit goes on with in the next,
-	// above 0 and up to 1. It begins below the checkpoint by that, sends what it adds, and hands that share of it on. 0: rounds do not overlap.
+	// above 0 and up to 1. It begins below the checkpoint by that, sends what it adds, and hands that share of it on. Of fragments that is
+	// one that was sent, see UnderWay; with Pick there is none. 0: rounds do not overlap.
 	Overlap float64 `cbor:"18,keyasint,omitempty"`
 }
 
@@ -189,13 +190,13 @@ func (s *Spec) checkCarry() error {
 		return nil
 	}
 	given := 0
-	for _, is := range []bool{x.Pick > 0, x.Fragments > 0, x.Overlap > 0, x.Feedback > 0, x.Gradients} {
+	for _, is := range []bool{x.Pick > 0, x.Fragments > 0 || x.Overlap > 0, x.Feedback > 0, x.Gradients} {
 		if is {
 			given++
 		}
 	}
 	if given > 1 || x.Pick == 1 || x.Pick > maxPick || x.Fragments == 1 || x.Fragments > maxFragments {
-		return fmt.Errorf("%w: replicas that exchange one of %d elements and one of %d fragments, with an overlap of %v: wanted one of them, 2 to %d or %d, and neither feedback nor gradients",
+		return fmt.Errorf("%w: replicas that exchange one of %d elements and one of %d fragments, with an overlap of %v: wanted elements, 2 to %d, or fragments, 2 to %d, that may overlap, and neither feedback nor gradients",
 			ErrSpec, x.Pick, x.Fragments, x.Overlap, maxPick, maxFragments)
 	}
 	return nil

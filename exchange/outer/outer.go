@@ -102,9 +102,11 @@ func Commit(s *train.Spec, names []string, round, unit uint32, r *train.Result, 
 	u, on, err = p.Pack(round, unit, r.Delta, from)
 	if x.Overlap > 0 {
 		on = nil
-		for _, d := range r.Delta {
+		for i, d := range r.Delta {
 			kept := d.Clone()
-			GoOn(x, kept.F32())
+			if s.Sends(round, names[i]) {
+				GoOn(x, kept.F32())
+			}
 			on = append(on, kept)
 		}
 	}

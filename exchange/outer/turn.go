@@ -2,7 +2,6 @@ package outer
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
@@ -18,7 +17,7 @@ type Turn struct {
 // Turns are those of the parameters with these names in a round, in order. Most jobs exchange everything in every round. One of
 // replicas does so in the last round of a group, where what was left out would be lost. In the others it exchanges random
 // elements of every parameter, which move to their mean as in Sparta, or the whole of one fragment of the layers, as in the
-// Schedule of Streaming DiLoCo without a delay.
+// Schedule of Streaming DiLoCo; with a delay of a round where they overlap.
 func Turns(s *train.Spec, names []string, round uint32) ([]Turn, error) {
 	turns := make([]Turn, len(names))
 	for i, name := range names {
@@ -45,30 +44,11 @@ func TurnOf(s *train.Spec, name string, number int, round uint32) (Turn, error) 
 	case x.Pick > 0:
 		pick := codec.RandomK{Every: int(x.Pick), Bits: 16, Seed: s.Seed, Stream: uint64(number), Round: round}
 		return Turn{Codec: codec.RandomName(pick), Moves: Descent{Rate: 1}}, nil
-	case x.Fragments > 0 && fragment(name, x.Fragments) != round%x.Carry%x.Fragments:
+	case !s.Sends(round, name):
 		return Turn{Codec: codec.Nothing}, nil
 	}
 	return Turn{Codec: x.Codec, Moves: optimizer}, nil
 }
-
-// fragment is that of a parameter: its layer is the first number in its name, and neighbours are in different ones. What is in no
-// layer is in the last.
-func fragment(name string, fragments uint32) uint32 {
-	at := strings.IndexFunc(name, isDigit)
-	if at < 0 {
-		return fragments - 1
-	}
-	var layer uint64
-	for _, c := range name[at:] {
-		if !isDigit(c) {
-			break
-		}
-		layer = layer*10%uint64(fragments) + uint64(c-'0')
-	}
-	return uint32(layer % uint64(fragments))
-}
-
-func isDigit(c rune) bool { return c >= '0' && c <= '9' }
 
 // Sent is how many bytes the payloads of a unit have in all rounds of a group.
 func Sent(s *train.Spec, names []string, shapes []tensor.Shape) (bytes int64, err error) {
@@ -93,7 +73,7 @@ func Exchanged(x train.Exchange, names []string) error {
 	has := make([]bool, x.Fragments)
 	for _, n := range names {
 		if x.Fragments > 0 {
-			has[fragment(n, x.Fragments)] = true
+			has[train.Fragment(n, x.Fragments)] = true
 		}
 	}
 	for f, ok := range has {

@@ -57,7 +57,7 @@ func (h *herd) round() *train.Checkpoint {
 			for k, x := range walk {
 				end.F32()[k] += 0.1 * x
 			}
-			if below := h.from[u]; below != nil && h.spec.Exchange.Overlap > 0 {
+			if below := h.from[u]; below != nil && h.spec.UnderWay(before.Round, before.Names[i]) {
 				p = train.Difference(p, below[i])
 			}
 			r.Delta, ends = append(r.Delta, train.Difference(p, end)), append(ends, end)
@@ -170,43 +170,69 @@ func TestRoundsOfFragments(t *testing.T) {
 	}
 }
 
-// Where rounds overlap, a unit goes on from the checkpoint, which has what everybody sent in the round before, with its share of
-// what it has added since, and adds to the checkpoint after the next round what it adds in this one. After a group all is in the checkpoint.
+// Where rounds overlap, what a unit added to a parameter until it was sent is in the checkpoint after the next round, once and in whole, and
+// after a group everything is. The unit goes on from the checkpoint with its share of what is under way, and with all that it has not
+// sent. One unit that goes on with all of it trains as if there were no rounds.
 func TestRoundsThatOverlap(t *testing.T) {
-	for _, share := range []float64{1, 0.5} {
-		h := newHerd(t, train.Exchange{Codec: codec.Float32, Rule: aggregate.Mean, Outer: SGD, Rate: 1, Overlap: share, Carry: 4})
-		const i, k = 1, 7 // one element stands for all
-		place := float64(h.base.Params[i].F32()[k])
-		var before, added [3]float64
-		waits := 0.
-		for round := range uint32(12) {
+	for _, c := range []struct {
+		share            float64
+		fragments, carry uint32 // no fragments: everything is sent in every round
+		units            uint32
+	}{
+		{1, 0, 4, 3}, {0.5, 0, 4, 3}, {1, 0, 2, 1}, {1, 2, 8, 1}, {1, 2, 8, 3}, {0.5, 2, 8, 2}, {1, 2, 3, 2}, {0.25, 2, 5, 3}, {1, 3, 4, 1}, {0.75, 3, 8, 2}, {1, 3, 7, 3},
+	} {
+		h := newHerd(t, train.Exchange{Codec: codec.Float32, Rule: aggregate.Mean, Outer: SGD, Rate: 1, Overlap: c.share, Fragments: c.fragments, Carry: c.carry})
+		h.spec.Units = c.units
+		h.from = h.from[:c.units]
+		const k = 7 // one element of each parameter stands for all
+		var place [3]float64
+		for i := range place {
+			place[i] = float64(h.base.Params[i].F32()[k])
+		}
+		unsent, waits := make([][3]float64, c.units), make([][3]float64, c.units) // of what units added: not sent, and sent in the round before
+		for round := range 3 * c.carry {
+			before := make([][3]float64, c.units)
 			for u := range before {
-				before[u] = h.at(u, i, k)
+				for i := range place {
+					before[u][i] = h.at(u, i, k)
+				}
 			}
 			h.round()
-			place += waits
-			waits = 0
-			for u := range added {
-				added[u] = float64(h.replicas[u][i].F32()[k]) - before[u]
-				waits += added[u] / 3
-			}
-			if round%4 == 3 {
-				place, waits, added = place+waits, 0, [3]float64{}
-			}
-			if got := float64(h.base.Params[i].F32()[k]); !within(got, place, 1e-5) {
-				t.Errorf("share %v, round %d: the checkpoint is at %v, want %v", share, round, got, place)
-			}
-			for u := range added {
-				if got := h.at(u, i, k); !within(got, place+share*added[u], 1e-5) {
-					t.Errorf("share %v, round %d: unit %d goes on from %v, want %v", share, round, u, got, place+share*added[u])
+			for i, fragment := range []uint32{0, 1, 2} {
+				fragment = min(fragment, max(c.fragments, 1)-1)
+				last := round%c.carry == c.carry-1
+				sends := last || c.fragments == 0 || round%c.carry%c.fragments == fragment
+				for u := range unsent {
+					place[i] += waits[u][i] / float64(c.units)
+					waits[u][i] = 0
+					came := float64(h.replicas[u][i].F32()[k])
+					unsent[u][i] += came - before[u][i]
+					if sends {
+						waits[u][i], unsent[u][i] = unsent[u][i], 0
+					}
+					if last {
+						place[i] += waits[u][i] / float64(c.units)
+						waits[u][i] = 0
+					}
+				}
+				if got := float64(h.base.Params[i].F32()[k]); !within(got, place[i], 1e-5) {
+					t.Errorf("%+v, round %d: parameter %d of the checkpoint is at %v, want %v", c, round, i, got, place[i])
+				}
+				for u := range unsent {
+					if got, want := h.at(u, i, k), place[i]+c.share*waits[u][i]+unsent[u][i]; !within(got, want, 1e-5) {
+						t.Errorf("%+v, round %d: parameter %d of unit %d goes on from %v, want %v", c, round, i, u, got, want)
+					}
+					if came := float64(h.replicas[u][i].F32()[k]); c.units == 1 && c.share == 1 && !within(h.at(u, i, k), came, 1e-5) {
+						t.Errorf("%+v, round %d: parameter %d goes on from %v, it came to %v", c, round, i, h.at(u, i, k), came)
+					}
 				}
 			}
 		}
-		if len(h.waiting) != 0 || h.base.Round != 12 {
-			t.Errorf("%d updates are in no checkpoint after round %d", len(h.waiting), h.base.Round)
+		if len(h.waiting) != 0 || h.base.Round != 3*c.carry {
+			t.Errorf("%+v: %d updates are in no checkpoint after round %d", c, len(h.waiting), h.base.Round)
 		}
-		if _, err := Advance(h.spec, h.base, make([][]*tensor.Tensor, 3)); err == nil {
-			t.Error("updates are taken in the first round of a group")
+		if _, err := Advance(h.spec, h.base, make([][]*tensor.Tensor, c.units)); err == nil {
+			t.Errorf("%+v: updates are taken in the first round of a group", c)
 		}
 	}
 }

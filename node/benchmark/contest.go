@@ -54,6 +54,8 @@ var compared = []contender{
 	{"diloco fp4", 20, gentle, 0.015, diloco(codec.E3M0), inUnits},
 	{"diloco int8, rounds of 50", 50, gentle, 0, diloco(codec.Int8), inUnits},
 	{"streaming_diloco fp4, 2 fragments", 20, gentle, 0, withReplicas(diloco(codec.E3M0), 0, 2), inUnits},
+	{"diloco int8, overlap 1", 20, gentle, 0, overlapping(withReplicas(diloco(codec.Int8), 0, 0)), inUnits},
+	{"streaming_diloco fp4, 2 fragments, overlap 1", 20, gentle, 0, overlapping(withReplicas(diloco(codec.E3M0), 0, 2)), inUnits},
 	{"sparta_diloco, 1 of 32", 20, gentle, 0, withReplicas(diloco(codec.Int8), 32, 0), inUnits},
 	{"sparseloco 256 of 4096, int8", 20, gentle, 0.02, sparse(256, 8), inUnits},
 	{"diloco float32", 20, gentle, 0.01, diloco(codec.Float32), inUnits},
@@ -70,6 +72,12 @@ var compared = []contender{
 // withReplicas is an exchange of groups of 8 rounds, of random elements or of fragments.
 func withReplicas(x train.Exchange, pick, fragments uint32) train.Exchange {
 	x.Pick, x.Fragments, x.Carry = pick, fragments, 8
+	return x
+}
+
+// overlapping is an exchange whose rounds overlap.
+func overlapping(x train.Exchange) train.Exchange {
+	x.Overlap = 1
 	return x
 }
 

@@ -136,6 +136,7 @@ func (s *school) train(ctx context.Context, l lesson, task *train.Task, base *tr
 	other := *task
 	other.Corpus = s.turned
 	from := make([][]*tensor.Tensor, l.units)
+	var waiting [][]*tensor.Tensor // updates that are in no checkpoint yet
 	minds, err := s.minds(l, task)
 	if err != nil {
 		return 0, 0, err
@@ -178,6 +179,9 @@ func (s *school) train(ctx context.Context, l lesson, task *train.Task, base *tr
 		if l.attack != nil {
 			deltas = l.attack.on(deltas)
 		}
+		waiting = append(waiting, deltas...)
+		n := len(task.Spec.Applied(round)) * l.units
+		deltas, waiting = waiting[:n], waiting[n:]
 		if base, err = outer.Advance(task.Spec, base, deltas); err != nil {
 			return 0, 0, err
 		}
