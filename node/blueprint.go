@@ -241,7 +241,7 @@ func (b *Blueprint) exchange() train.Exchange {
 	if x.Rule == aggregate.TrimmedMean {
 		x.Trim = st.Aggregation.Trim
 	}
-	x.Carry = st.Group()
+	x.Carry, x.Moments = st.Group(), st.MomentRounds > 1
 	if st.Compression.ErrorFeedback {
 		x.Feedback = feedbackDecay
 	}

@@ -330,9 +330,9 @@ func TestTrainInSlices(t *testing.T) {
 	}
 }
 
-// A run of replicas that is stopped where they differ goes on where it was, ends where a simulation of it does, and can be verified.
+// A run whose units hand on a state that is stopped within a group goes on where it was, ends where a simulation of it does, and can be verified.
 func TestTrainReplicas(t *testing.T) {
-	for name, set := range map[string]string{"fragments": "strategy.method=streaming_diloco", "overlap": "strategy.replicas.overlap=0.5"} {
+	for name, set := range map[string]string{"fragments": "strategy.method=streaming_diloco", "overlap": "strategy.replicas.overlap=0.5", "moments": "strategy.moment_rounds=3"} {
 		t.Run(name, func(t *testing.T) { testReplicas(t, set) })
 	}
 }

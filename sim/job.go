@@ -79,6 +79,7 @@ type Size struct {
 	Carry                         uint32  // rounds through which units hand on what their updates left out; 0: nothing is left out
 	Replicas                      bool    // units begin from that, and have sent one of eight elements
 	Overlap                       bool    // rounds overlap: units begin from their own progress, which is sent meanwhile
+	Moments                       bool    // the moments of the inner optimizer are handed on, too
 }
 
 // NewJob makes a language model of some thousand parameters and a text for it to read.
@@ -106,6 +107,7 @@ func NewJob(z Size) (*Job, error) {
 	case z.Carry > 0:
 		exchange = train.Exchange{Codec: codec.TopKName(82, 2), Rule: aggregate.Contributors, Outer: outer.SGD, Rate: 1, Feedback: 0.95, Carry: z.Carry}
 	}
+	exchange.Moments = z.Moments
 	genesis, err := outer.Genesis(exchange, train.Params(step), config.Init(seed))
 	if err != nil {
 		return nil, err

@@ -141,11 +141,11 @@ func TestMix(t *testing.T) {
 	for s := *seed; s < *seed+*seeds; s++ {
 		c := mix(base, s)
 		if s%3 == 0 { // units hand on a state, and one of those who lie may lie about that
-			switch c.Job = carrying(t).Job; s % 9 {
+			switch c.Job = sized(t, carrying).Job; s % 9 {
 			case 0: // and begin from it
-				c.Job, c.Slices = replicating(t).Job, 0
+				c.Job, c.Slices = sized(t, replicating).Job, 0
 			case 3: // and go on with it while it is sent
-				c.Job, c.Slices = overlapping(t).Job, 0
+				c.Job, c.Slices = sized(t, overlapping).Job, 0
 			}
 			for _, who := range slices.Sorted(maps.Keys(c.Acts)) {
 				if strings.HasPrefix(who, "worker") && s%2 == 0 {

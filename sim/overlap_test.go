@@ -86,7 +86,7 @@ func TestOverlap(t *testing.T) {
 			{At: 10e9, For: 6e9, Who: "worker-0"}, {At: 17e9, For: 5e9, Who: w1}, {At: 25e9, For: 40e9, Who: "worker-2"}, {At: 31e9, For: 4e9, Who: v1}}},
 	} {
 		t.Run(s.name, func(t *testing.T) {
-			c := overlapping(t)
+			c := sized(t, overlapping)
 			c.Acts, c.Faults, c.MaxBlocks = s.acts, s.faults, 1500
 			if testing.Verbose() {
 				c.Log = func(line string) { t.Log(line) }

@@ -3,6 +3,7 @@ package sim
 import (
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"testing"
 
@@ -113,7 +114,7 @@ func TestStoriesOfCarriedState(t *testing.T) {
 	caught := func(name, who string, a adversary.Act) story {
 		return story{name: name, acts: one(who, a), slashed: []string{who}, unpaid: []string{who}, out: []string{who}}
 	}
-	config := carrying(t)
+	config := sized(t, carrying)
 	for _, s := range []story{
 		{name: "nobody lies"},
 		caught("lies about its state", w1, adversary.TampersState{}),
@@ -140,7 +141,7 @@ func TestStoriesOfReplicas(t *testing.T) {
 	caught := func(name, who string, a adversary.Act) story {
 		return story{name: name, acts: one(who, a), slashed: []string{who}, unpaid: []string{who}, out: []string{who}}
 	}
-	config := replicating(t)
+	config := sized(t, replicating)
 	for _, s := range []story{
 		{name: "nobody lies"},
 		{name: "nobody lies, and audits go to a drawn segment", drawn: true},
@@ -149,6 +150,24 @@ func TestStoriesOfReplicas(t *testing.T) {
 		caught("poisons its update", w1, adversary.Poisons{Factor: -10}),
 		caught("trains on other data", w1, adversary.WrongData{}),
 		caught("accuses the beginning", v1, adversary.Accuses{Segment: 0, Manner: adversary.ToTheLeaf}),
+		{name: "commits and goes silent", acts: one(w1, adversary.GoesSilent{}), unpaid: []string{w1}, out: []string{w1}},
+	} {
+		t.Run(s.name, func(t *testing.T) { s.test(t, config) })
+	}
+}
+
+// Where moments last, what a unit begins with depends on what was handed on to it, also where only segments are audited.
+func TestStoriesOfMoments(t *testing.T) {
+	caught := func(name, who string, a adversary.Act) story {
+		return story{name: name, acts: one(who, a), slashed: []string{who}, unpaid: []string{who}, out: []string{who}}
+	}
+	config := sized(t, remembering)
+	for _, s := range []story{
+		{name: "nobody lies, and audits go to a drawn segment", drawn: true},
+		caught("starts anew", w1, adversary.Patient{Round: 1, Then: adversary.StartsAnew{}}),
+		caught("lies about its state, and withholds it", w1, adversary.TampersState{Withholds: true}),
+		caught("lies about a moment at its end", w1, adversary.FlipsBit{Step: 6, Tensor: math.MaxUint32, Bit: 9}),
+		caught("accuses what is handed on", v1, adversary.Accuses{Segment: 4, Manner: adversary.ToTheLeaf}),
 		{name: "commits and goes silent", acts: one(w1, adversary.GoesSilent{}), unpaid: []string{w1}, out: []string{w1}},
 	} {
 		t.Run(s.name, func(t *testing.T) { s.test(t, config) })

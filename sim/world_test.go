@@ -22,50 +22,27 @@ func small(t testing.TB) Config {
 
 var shared *Job
 
-// carrying is small with a job whose units hand on what their updates leave out, through three rounds in a row.
-func carrying(t testing.TB) Config {
+// sized is small with another job.
+func sized(t testing.TB, z Size) Config {
 	t.Helper()
 	c := small(t)
-	if sharedCarrying == nil {
-		var err error
-		if sharedCarrying, err = NewJob(Size{Rounds: 5, Units: 4, Steps: 6, Segment: 3, Carry: 3}); err != nil {
+	if sharedSized[z] == nil {
+		j, err := NewJob(z)
+		if err != nil {
 			t.Fatal(err)
 		}
+		sharedSized[z] = j
 	}
-	c.Job = sharedCarrying
+	c.Job = sharedSized[z]
 	return c
 }
 
-var sharedCarrying *Job
+var sharedSized = map[Size]*Job{}
 
-// replicating is small with a job whose units begin from what was handed on to them.
-func replicating(t testing.TB) Config {
-	t.Helper()
-	c := small(t)
-	if sharedReplicating == nil {
-		var err error
-		if sharedReplicating, err = NewJob(Size{Rounds: 5, Units: 4, Steps: 6, Segment: 3, Carry: 3, Replicas: true}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	c.Job = sharedReplicating
-	return c
-}
-
-var sharedReplicating *Job
-
-// overlapping is small with a job of five rounds, of which the first three and the last two overlap.
-func overlapping(t testing.TB) Config {
-	t.Helper()
-	c := small(t)
-	if sharedOverlapping == nil {
-		var err error
-		if sharedOverlapping, err = NewJob(Size{Rounds: 5, Units: 4, Steps: 6, Segment: 3, Carry: 3, Overlap: true}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	c.Job = sharedOverlapping
-	return c
-}
-
-var sharedOverlapping *Job
+// Jobs of five rounds, of which the first three and the last two hand on a state.
+var (
+	carrying    = Size{Rounds: 5, Units: 4, Steps: 6, Segment: 3, Carry: 3}                 // what their updates leave out
+	remembering = Size{Rounds: 5, Units: 4, Steps: 6, Segment: 3, Carry: 3, Moments: true}  // and their moments
+	replicating = Size{Rounds: 5, Units: 4, Steps: 6, Segment: 3, Carry: 3, Replicas: true} // where they have come to, which they begin from
+	overlapping = Size{Rounds: 5, Units: 4, Steps: 6, Segment: 3, Carry: 3, Overlap: true}  // what they have sent, while that is exchanged
+)

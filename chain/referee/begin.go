@@ -24,7 +24,7 @@ type beginPayload struct {
 
 // below reports whether the unit of a claim begins below the parameters of its checkpoint.
 func below(s *train.Spec, c dispute.Claim) bool {
-	return s.Exchange.Pairs > 0 || s.Exchange.Replicas() && !c.From.IsZero()
+	return s.Exchange.Replicas() && (s.Exchange.Pairs > 0 || !c.From.IsZero())
 }
 
 // begins reports whether a claim is about a parameter that a replica begins with.
@@ -70,7 +70,8 @@ func (w *Witness) begin(c dispute.Claim) (p beginPayload, err error) {
 	i := slices.Index(train.StateNames(w.task.Step), w.task.Step.Ops[c.Index].Name)
 	p.State, p.Before.Done = train.Roots(w.session.Named()), w.tree.Frontier(int(c.Part))
 	if p.Base, _, err = excerptOf(w.base.Params[i], []int{int(c.Part)}); err == nil {
-		p.Left, _, err = excerptOf(w.task.Spec.Exchange.Below(w.base, w.unit, w.from)[i], []int{int(c.Part)})
+		left, _ := train.Split(w.task.Spec.Exchange, w.from)
+		p.Left, _, err = excerptOf(w.task.Spec.Exchange.Below(w.base, w.unit, left)[i], []int{int(c.Part)})
 	}
 	return p, err
 }

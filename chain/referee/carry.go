@@ -51,6 +51,9 @@ func (x sent) handsOnRange(part uint64) (lo, hi int) {
 
 // carry makes a part of what one parameter hands on again.
 func (r *Referee) carry(c dispute.Claim, payload []byte) (dispute.Ruling, error) {
+	if isMoment(r.spec, r.step, c) {
+		return r.moment(c, payload)
+	}
 	x, err := sentOf(r.spec, r.step, c.Round, c.Index)
 	if err != nil {
 		return dispute.Ruling{}, err

@@ -18,12 +18,12 @@ import (
 type (
 	startPayload struct { // also for an Input that the unit began with
 		Checkpoint []canon.Digest `cbor:"1,keyasint"`           // roots of its tensors
-		From       []canon.Digest `cbor:"2,keyasint,omitempty"` // of a replica, roots of what was handed on to the unit
+		From       []canon.Digest `cbor:"2,keyasint,omitempty"` // roots of what was handed on to the unit, if it begins with some of it
 	}
 	bindingPayload struct {
 		Outputs []canon.Digest `cbor:"1,keyasint"` // roots of the outputs of all operators
 	}
-	statePayload struct { // for an Input that is a tensor of the state
+	statePayload struct { // for an Input that is a tensor of the state, and a moment that is handed on
 		State []canon.Digest `cbor:"1,keyasint"` // roots of the tensors of the agreed state
 	}
 	frozenPayload struct { // for an Input that is not trained
@@ -104,30 +104,35 @@ func (r *Referee) start(c dispute.Claim, payload []byte) (dispute.Ruling, error)
 	if err := r.isCheckpoint(c, p.Checkpoint); err != nil {
 		return dispute.Ruling{}, err
 	}
-	from, n := p.From, len(r.names)
-	switch x := r.spec.Exchange; {
-	case x.Pairs > 0 && c.Unit < x.Pairs:
-		at := n * (1 + train.PairState*int(c.Unit))
-		from = p.Checkpoint[at : at+n]
-	case below(r.spec, c):
-		if err := r.isFrom(c, from); err != nil {
+	x, n := r.spec.Exchange, len(r.names)
+	var left, moments []canon.Digest
+	if x.GoesOn() && !c.From.IsZero() {
+		if err := r.isFrom(c, p.From); err != nil {
 			return dispute.Ruling{}, err
 		}
+		left, moments = train.Split(x, p.From)
 	}
-	return rule("the state at the start", r.startRoot(p.Checkpoint[:n], from), c.After), nil
+	if x.Pairs > 0 && c.Unit < x.Pairs {
+		at := n * (1 + train.PairState*int(c.Unit))
+		left = p.Checkpoint[at : at+n]
+	}
+	if !below(r.spec, c) {
+		left = nil
+	}
+	return rule("the state at the start", r.startRoot(p.Checkpoint[:n], moments, left), c.After), nil
 }
 
-// startRoot is the root of the first inner state: the parameters of the checkpoint, and moments of zero; of a replica, beside
-// what was handed on to it.
-func (r *Referee) startRoot(params, from []canon.Digest) canon.Digest {
-	roots := append([]canon.Digest{}, params...)
-	shapes := r.step.InputShapes()
-	for _, prefix := range []string{train.First, train.Second} {
-		for _, n := range r.names {
-			roots = append(roots, zeroRoot(shapes[prefix+n]))
+// startRoot is the root of the first inner state: the parameters of the checkpoint, and the moments, zero if there are none; of a
+// replica, beside what it begins below the parameters.
+func (r *Referee) startRoot(params, moments, left []canon.Digest) canon.Digest {
+	roots := slices.Concat(params, moments)
+	if moments == nil {
+		shapes := r.step.InputShapes()
+		for _, name := range train.StateNames(r.step)[len(r.names):] {
+			roots = append(roots, zeroRoot(shapes[name]))
 		}
 	}
-	return train.BeginRoot(roots, from)
+	return train.BeginRoot(roots, left)
 }
 
 func (r *Referee) isCheckpoint(c dispute.Claim, roots []canon.Digest) error {

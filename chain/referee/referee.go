@@ -100,6 +100,9 @@ func (r *Referee) Config(job string, d run.Duty, challenger string, blocks int64
 		Base: d.Base.Root, Segments: d.Commit.Segments, Update: d.Commit.Update, From: d.Starts(d.Index).Root, Carried: d.Commit.Carried.Root,
 		Operators: uint32(len(r.step.Ops)), Parameters: uint32(len(r.names)), MoveBlocks: blocks,
 	}
+	if n := uint32(r.spec.Exchange.HandsOn() * len(r.names)); n != c.Parameters {
+		c.HandsOn = n
+	}
 	for k := range r.spec.Segments() {
 		c.Steps = append(c.Steps, r.spec.SegmentSteps(k+1))
 	}
@@ -117,6 +120,9 @@ func partsOf(s *train.Spec, p *program.Program, c dispute.Claim) uint64 {
 			return uint64(p.Ops[c.Index].Out.Leaves())
 		}
 		return parts(p, c.Index)
+	}
+	if isMoment(s, p, c) {
+		return 1
 	}
 	x, err := sentOf(s, p, c.Round, c.Index)
 	if err != nil {

@@ -26,7 +26,7 @@ type updatePayload struct {
 // origin shows what was handed on to a unit, for a part of a parameter. It is empty if that is nothing.
 type origin struct {
 	From []canon.Digest `cbor:"6,keyasint,omitempty"` // roots of its tensors
-	Left excerpt        `cbor:"7,keyasint,omitzero"`  // of the one of the parameter
+	Left excerpt        `cbor:"7,keyasint,omitzero"`  // of what was left out of the parameter
 }
 
 // leavesOf lists the leaves of a tensor that hold elements lo up to hi.
@@ -86,7 +86,7 @@ func updatesFit(s *train.Spec, p *program.Program) error {
 			if err != nil {
 				return err
 			}
-			if n, limit := x.needs(s.Exchange.Carry > 0); n > limit {
+			if n, limit := x.needs(s.Exchange.Leaves()); n > limit {
 				return fmt.Errorf("%w: a part of the update of %q by codec %q needs %d bytes, at most %d are taken", ErrTooLarge, name, x.codec, n, limit)
 			}
 		}
@@ -174,7 +174,7 @@ func (r *Referee) toSend(c dispute.Claim, shape tensor.Shape, p updatePayload, l
 // adds reports whether the update of a parameter is made from what was handed on to the unit, beside the checkpoint and the last state.
 // Of most replicas it is not: they began with it.
 func adds(s *train.Spec, round uint32, name string) bool {
-	return !s.Exchange.Replicas() || s.UnderWay(round, name)
+	return s.Exchange.Feedback > 0 || s.UnderWay(round, name)
 }
 
 // added is what is sent of elements of a parameter, before it is compressed: what was left out is added; where rounds overlap, what
@@ -189,7 +189,7 @@ func added(s *train.Spec, base, end, left []float32) []float32 {
 }
 
 func (r *Referee) isFrom(c dispute.Claim, roots []canon.Digest) error {
-	if len(roots) != len(r.names) || train.CarriedRoot(roots) != c.From {
+	if len(roots) != r.spec.Exchange.HandsOn()*len(r.names) || train.CarriedRoot(roots) != c.From {
 		return wrong("these are not the tensors of the state %s that was handed on", c.From.Short())
 	}
 	return nil
@@ -302,7 +302,7 @@ func (w *Witness) sources(c dispute.Claim, shape tensor.Shape, p *updatePayload,
 	p.Checkpoint, p.State = w.checkpoint(), train.Roots(end)
 	left := w.left(c)
 	if left != nil {
-		p.From = train.Roots(left)
+		p.From = train.Roots(w.from)
 	}
 	if lo == hi {
 		return nil
@@ -334,5 +334,6 @@ func (w *Witness) left(c dispute.Claim) []*tensor.Tensor {
 	if !adds(w.task.Spec, c.Round, w.base.Names[c.Index]) {
 		return nil
 	}
-	return w.from
+	left, _ := train.Split(w.task.Spec.Exchange, w.from)
+	return left
 }

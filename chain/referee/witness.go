@@ -229,7 +229,7 @@ func (w *Witness) finish() error {
 			return err
 		}
 	}
-	w.payload, w.handed = canon.NewTree(payloads), canon.NewTree(left)
+	w.payload, w.handed = canon.NewTree(payloads), canon.NewTree(w.handing(left))
 	return nil
 }
 
@@ -250,7 +250,7 @@ func (w *Witness) answer(c dispute.Claim, prove func(operator int) (canon.Proof,
 	switch c.Kind {
 	case dispute.Start:
 		p := startPayload{Checkpoint: w.checkpoint()}
-		if w.from != nil && w.task.Spec.Exchange.Replicas() && w.task.Spec.Exchange.Pairs == 0 {
+		if w.from != nil && w.task.Spec.Exchange.GoesOn() {
 			p.From = train.Roots(w.from)
 		}
 		return p, nil
@@ -263,6 +263,9 @@ func (w *Witness) answer(c dispute.Claim, prove func(operator int) (canon.Proof,
 	case dispute.Update:
 		return w.update(c)
 	case dispute.Carry:
+		if isMoment(w.task.Spec, w.task.Step, c) {
+			return w.moment(c)
+		}
 		return w.carry(c)
 	}
 	if err := w.at(c.Step); err != nil {

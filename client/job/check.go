@@ -26,6 +26,7 @@ func (c *checker) run() {
 	c.outer()
 	c.compression()
 	c.replicas()
+	c.moments()
 	c.verification()
 	c.executor()
 	c.slices()
@@ -310,6 +311,27 @@ func (c *checker) replicas() {
 		if other.is && !c.bad(other.path) {
 			c.report(at, CodeBadValue, fmt.Sprintf("%s is given beside %s", at, other.path), other.why, "use method: diloco, or change "+other.path)
 		}
+	}
+}
+
+// moments checks that moments that last can be handed on, with what else a unit hands on.
+func (c *checker) moments() {
+	const at = "strategy.moment_rounds"
+	s := c.Strategy
+	if s.MomentRounds == 1 || c.bad(at, "strategy.replicas.rounds", "strategy.compression.feedback_rounds", "strategy.outer_optimizer.name", "training.numerics") {
+		return
+	}
+	switch {
+	case s.OuterOptimizer.Gradients():
+		c.report(at, CodeBadValue, at+" is given and the outer optimizer is "+s.OuterOptimizer.Name, "units that are gradients have no moments", "remove it")
+	case s.Replicas.Paired():
+		c.report(at, CodeUnsupported, at+" is given and replicas average in pairs", "they are in the checkpoint, and hand on nothing", "remove it, or use another method")
+	case c.Training.Numerics == Tolerant:
+		c.report(at, CodeUnsupported, at+" is given and training.numerics is "+Tolerant, "what a unit hands on would be different for every worker, and nobody could check it",
+			"remove it, or use another numerics")
+	case int(s.Group()) != s.MomentRounds:
+		c.report(at, CodeBadValue, fmt.Sprintf("%s is %d, and what else a unit hands on lasts for %d rounds", at, s.MomentRounds, s.Group()),
+			"it hands on one state, which begins with nothing in the first of these rounds", "give feedback_rounds or replicas.rounds the same number, or neither")
 	}
 }
 

@@ -31,6 +31,7 @@ func defaults() Spec {
 		Executor: Builtin,
 		Strategy: Strategy{
 			Method:       "diloco",
+			MomentRounds: 1,
 			Compression:  Compression{FeedbackRounds: 8},
 			Replicas:     Replicas{Rounds: 8, Topology: "none"},
 			Aggregation:  Aggregation{Rule: "mean"},
@@ -174,6 +175,12 @@ func (s *Strategy) derive(given func(path string) bool) {
 	}
 	if s.Method == "sparseloco" || s.Method == "demo" {
 		s.sparse(given)
+	}
+	if s.MomentRounds > 1 && !given("strategy.compression.feedback_rounds") {
+		s.Compression.FeedbackRounds = s.MomentRounds
+	}
+	if s.MomentRounds > 1 && !given("strategy.replicas.rounds") {
+		s.Replicas.Rounds = s.MomentRounds
 	}
 	switch s.Method {
 	case "sparta", "sparta_diloco":

@@ -99,6 +99,7 @@ type Strategy struct {
 	Method         string         `job:"method" one:"diloco fedavg fedprox fedadam fedyogi sparseloco allreduce demo sparta sparta_diloco streaming_diloco gossip" later:"async_diloco"` // what the keys below are if they are not given
 	SyncSteps      int            `job:"sync_steps" in:"[1,65536]"`                                                                                                                      // inner steps of one round
 	ProximalMu     float64        `job:"proximal_mu" in:"[0,1000]"`                                                                                                                      // pulls a unit back to where it began (FedProx, section 3)
+	MomentRounds   int            `job:"moment_rounds" in:"[1,8]"`                                                                                                                       // in how many rounds in a row the moments of the inner optimizer last; 1: they begin with zero in every unit
 	OuterOptimizer OuterOptimizer `job:"outer_optimizer"`
 	Compression    Compression    `job:"compression"`
 	Replicas       Replicas       `job:"replicas"`
@@ -165,6 +166,8 @@ func (s Strategy) Group() uint32 {
 		return uint32(s.Replicas.Rounds)
 	case s.Compression.ErrorFeedback:
 		return uint32(s.Compression.FeedbackRounds)
+	case s.MomentRounds > 1:
+		return uint32(s.MomentRounds)
 	}
 	return 0
 }

@@ -35,8 +35,9 @@ type Session struct {
 // Begin prepares the unit of the round that follows a checkpoint. from is what was handed on to it, nil for nothing: where units
 // are replicas they begin from the checkpoint less that.
 func (t *Task) Begin(base *Checkpoint, unit uint32, from []*tensor.Tensor) (*Session, error) {
-	from = t.Spec.Exchange.Below(base, unit, from)
-	if from != nil && !alike(base.Params, from) {
+	left, moments := Split(t.Spec.Exchange, from)
+	from = t.Spec.Exchange.Below(base, unit, left)
+	if from != nil && !alike(base.Params, from) || moments != nil && !alike(slices.Concat(base.Params, base.Params), moments) {
 		return nil, fmt.Errorf("train: what is handed on to unit %d of round %d does not have the shapes of the parameters", unit, base.Round)
 	}
 	if unit >= t.Spec.Units || base.Round >= t.Spec.Rounds {
@@ -54,8 +55,12 @@ func (t *Task) Begin(base *Checkpoint, unit uint32, from []*tensor.Tensor) (*Ses
 			s.in[Param+n] = Difference(base.Params[i], from[i])
 			s.in[Param+n].Canonicalize()
 		}
-		for _, prefix := range []string{First, Second} {
-			s.in[prefix+n] = tensor.New(base.Params[i].Shape)
+		for k, prefix := range []string{First, Second} {
+			if moments == nil {
+				s.in[prefix+n] = tensor.New(base.Params[i].Shape)
+			} else {
+				s.in[prefix+n] = moments[k*len(base.Names)+i].Clone()
+			}
 		}
 		for _, prefix := range []string{Param, First, Second} {
 			if s.out[prefix+n] = s.in[prefix+n]; !t.Exec.Shares(prefix+n, prefix+n) {
@@ -248,7 +253,8 @@ func (t *Task) Resume(base *Checkpoint, unit uint32, from []*tensor.Tensor, p *P
 	if err != nil {
 		return nil, err
 	}
-	r.conclude(t.Spec.origin(base, from), base, unit)
+	left, _ := Split(t.Spec.Exchange, from)
+	r.conclude(t.Spec.origin(base, left), base, unit)
 	return r, nil
 }
 

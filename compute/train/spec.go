@@ -1,8 +1,8 @@
 // Package train is the inner loop: from a checkpoint and a work unit to an end state and what a worker commits to.
 //
-// A work unit is a pure function of (specification, checkpoint, round, unit, what was handed on to it). The moments of the inner optimizer start
-// from zero in every unit, so no worker carries anything from round to round: whoever does a unit gets the same bits,
-// workers come and go, and one unit can be re-executed from its checkpoint alone. The package does not know who works,
+// A work unit is a pure function of (specification, checkpoint, round, unit, what was handed on to it). In most jobs nothing is: the
+// moments of the inner optimizer start from zero in every unit, no worker carries anything from round to round, and one unit can be
+// re-executed from its checkpoint alone. Whoever does a unit gets the same bits, and workers come and go. The package does not know who works,
 // who is paid, or how updates travel; combining them is exchange/.
 package train
 
@@ -67,6 +67,9 @@ type Exchange struct {
 	Pairs    uint32 `cbor:"16,keyasint,omitempty"`
 	Topology string `cbor:"17,keyasint,omitempty"` // a name of exchange/outer: who is paired with whom
 
+	// The moments of the inner optimizer are handed on, and so is the count of steps that corrects their bias.
+	Moments bool `cbor:"19,keyasint,omitempty"`
+
 	// Of a job whose rounds overlap, see Applied: the share of its own progress in a round that a unit goes on with in the next,
 	// above 0 and up to 1. It begins below the checkpoint by that, sends what it adds, and hands that share of it on. Of fragments that is
 	// one that was sent, see UnderWay; with Pick there is none. 0: rounds do not overlap.
@@ -75,6 +78,38 @@ type Exchange struct {
 
 // Replicas reports whether units go on from where they came to, and not from the parameters of the checkpoint alone.
 func (x Exchange) Replicas() bool { return x.drifts() || x.Pairs > 0 }
+
+// GoesOn reports whether the state that a unit begins with depends on what was handed on to it. What error feedback left out is
+// added to its update, and to none of its states.
+func (x Exchange) GoesOn() bool { return x.drifts() || x.Moments }
+
+// Leaves reports whether units hand on something for every parameter beside moments: what their update left out, or where they are
+// beside the checkpoint.
+func (x Exchange) Leaves() bool { return x.Feedback > 0 || x.drifts() }
+
+// HandsOn is how many lists of tensors, shaped like the parameters, a unit hands on: first what Leaves says, then the two moments.
+func (x Exchange) HandsOn() (lists int) {
+	if x.Leaves() {
+		lists++
+	}
+	if x.Moments {
+		lists += 2
+	}
+	return lists
+}
+
+// Split takes what was handed on to a unit of so many parameters apart: what was left out, and the first and the second moments; nil for
+// what there is none of.
+func Split[T any](x Exchange, from []T) (left, moments []T) {
+	n := len(from) / max(1, x.HandsOn())
+	switch {
+	case len(from) == 0 || !x.Moments:
+		return from, nil
+	case !x.Leaves():
+		return nil, from
+	}
+	return from[:n], from[n:]
+}
 
 // drifts reports whether they begin from what was handed on to them.
 func (x Exchange) drifts() bool { return x.Pick > 0 || x.Fragments > 0 || x.Overlap > 0 }
@@ -180,8 +215,11 @@ const (
 
 func (s *Spec) checkCarry() error {
 	x := s.Exchange
-	if (x.Carry > 1) != (x.Feedback > 0 || x.drifts()) || x.Carry == 1 || x.Carry > maxCarry {
-		return fmt.Errorf("%w: feedback %v, or replicas, through %d rounds, wanted both or none, and 2 to %d rounds", ErrSpec, x.Feedback, x.Carry, maxCarry)
+	if (x.Carry > 1) != (x.HandsOn() > 0) || x.Carry == 1 || x.Carry > maxCarry {
+		return fmt.Errorf("%w: feedback %v, moments that last, or replicas, through %d rounds, wanted both or none, and 2 to %d rounds", ErrSpec, x.Feedback, x.Carry, maxCarry)
+	}
+	if x.Moments && x.Gradients {
+		return fmt.Errorf("%w: moments that last of units that are gradients, which have none", ErrSpec)
 	}
 	if x.Pairs > 0 && (x.Pairs != s.Units || x.Pairs > maxPairs || x.Carry > 0 || x.Gradients) || x.Pairs == 0 && x.Topology != "" {
 		return fmt.Errorf("%w: %d replicas in pairs of %d units, wanted one a unit, at most %d, that hand on nothing and are no gradients", ErrSpec, x.Pairs, s.Units, maxPairs)
@@ -247,13 +285,17 @@ func (s *Spec) Address(round, unit, step uint32) data.Address {
 }
 
 // Scalars are the scalar inputs of an inner step: the learning rate, and the bias corrections 1/(1-beta^t) of AdamW
-// (Kingma and Ba 2015, section 2), t counted from 1 within the unit.
+// (Kingma and Ba 2015, section 2), t counted from 1 where the moments begin with zero: in the unit, or in the first of a group.
 func (s *Spec) Scalars(round, step uint32) (lr, c1, c2 float32) {
 	lr = GradientScale
 	if !s.Exchange.Gradients {
 		lr = s.Rate.At(round*s.Steps+step, s.Rounds*s.Steps)
 	}
-	return lr, correction(s.Beta1, step+1), correction(s.Beta2, step+1)
+	t := step + 1
+	if s.Exchange.Moments {
+		t += round % s.Exchange.Carry * s.Steps
+	}
+	return lr, correction(s.Beta1, t), correction(s.Beta2, t)
 }
 
 // OuterScalars are what Scalars are, for an outer optimizer that takes the step of a round of gradients.
@@ -265,6 +307,9 @@ func (s *Spec) OuterScalars(round uint32) (lr, c1, c2 float32) {
 func correction(beta float64, t uint32) float32 {
 	power := 1.0
 	for range t {
+		if power == 0 {
+			break
+		}
 		power *= beta
 	}
 	return float32(1 / (1 - power))

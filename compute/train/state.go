@@ -104,7 +104,7 @@ func Roots(ts []*tensor.Tensor) []canon.Digest {
 	return out
 }
 
-// CarriedRoot is the root of what a unit hands on, of tensors with these roots, one for each parameter.
+// CarriedRoot is the root of what a unit hands on, of tensors with these roots, in the order of HandedOn.
 func CarriedRoot(tensors []canon.Digest) canon.Digest { return canon.NewTree(tensors).Root() }
 
 // FrozenRoot binds the tensors with these roots, which a job reads and does not train. That of none is zero.
@@ -125,6 +125,18 @@ func StateNames(p *program.Program) (names []string) {
 		for _, n := range params {
 			names = append(names, prefix+n)
 		}
+	}
+	return names
+}
+
+// HandedOn returns the names of the tensors that a unit hands on, in order: of what it left out those of the parameters, of moments
+// those in its state.
+func HandedOn(x Exchange, p *program.Program) (names []string) {
+	if x.Leaves() {
+		names = Params(p)
+	}
+	if x.Moments {
+		names = append(names, StateNames(p)[len(Params(p)):]...)
 	}
 	return names
 }

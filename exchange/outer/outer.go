@@ -84,22 +84,26 @@ func Genesis(x train.Exchange, names []string, params map[string]*tensor.Tensor)
 }
 
 // Commit turns a finished unit into its update, and into what it hands on to the same unit of the next round: what the update
-// leaves out, nil for nothing. names are those of the parameters, and from is what was handed on to this unit. An update that
+// leaves out and its moments, as train.Split has them; nil for nothing. names are those of the parameters, and from is what was handed on to this unit. An update that
 // cannot be made, because what was left out before makes it infinite, is an error that wraps codec.ErrPayload.
 func Commit(s *train.Spec, names []string, round, unit uint32, r *train.Result, from []*tensor.Tensor) (u *codec.Update, on []*tensor.Tensor, err error) {
 	x := s.Exchange
-	if x.Feedback == 0 && !x.Replicas() {
-		u, err = codec.Pack(x.Codec, round, unit, r.Delta)
-		return u, nil, err
-	}
+	left, _ := train.Split(x, from)
 	if x.Replicas() { // the unit began with it
-		from = nil
+		left = nil
 	}
 	p, err := parcel(s, names, round)
 	if err != nil {
 		return nil, nil, err
 	}
-	u, on, err = p.Pack(round, unit, r.Delta, from)
+	if !x.Leaves() && x.Pairs == 0 {
+		u, err = codec.Pack(x.Codec, round, unit, r.Delta)
+	} else {
+		u, on, err = p.Pack(round, unit, r.Delta, left)
+	}
+	if err != nil || !s.Carries(round) {
+		return u, nil, err
+	}
 	if x.Overlap > 0 {
 		on = nil
 		for i, d := range r.Delta {
@@ -110,10 +114,10 @@ func Commit(s *train.Spec, names []string, round, unit uint32, r *train.Result, 
 			on = append(on, kept)
 		}
 	}
-	if !s.Carries(round) {
-		on = nil
+	if x.Moments {
+		on = append(on, r.End[len(names):]...)
 	}
-	return u, on, err
+	return u, on, nil
 }
 
 // GoOn makes what a unit hands on where rounds overlap of what it sends, before that is compressed: the share of it that the

@@ -57,6 +57,15 @@ type Config struct {
 	MoveBlocks int64          `cbor:"13,keyasint"`          // blocks that a party has for a move
 	From       canon.Digest   `cbor:"14,keyasint,omitzero"` // root of the state that the unit starts from beside Base; zero: nothing
 	Carried    canon.Digest   `cbor:"15,keyasint,omitzero"` // committed root of the state that it hands on; zero: none
+	HandsOn    uint32         `cbor:"16,keyasint,omitzero"` // tensors of that state; 0: as many as Parameters
+}
+
+// handsOn is how many tensors the state that is handed on has.
+func (c Config) handsOn() uint32 {
+	if c.HandsOn == 0 {
+		return c.Parameters
+	}
+	return c.HandsOn
 }
 
 func (c Config) check() error {
@@ -70,6 +79,8 @@ func (c Config) check() error {
 		return bad("%d state roots for %d segments of at most %d", len(c.Segments), len(c.Steps), MaxSegments)
 	case c.Operators < 1 || c.Operators > MaxOperators || c.Parameters < 1 || c.Parameters > MaxOperators:
 		return bad("%d operators and %d parameters, wanted 1 to %d", c.Operators, c.Parameters, MaxOperators)
+	case c.HandsOn > MaxOperators:
+		return bad("%d tensors that are handed on, at most %d", c.HandsOn, MaxOperators)
 	case c.MoveBlocks < 1:
 		return bad("%d blocks for a move", c.MoveBlocks)
 	}
@@ -193,6 +204,9 @@ func Open(c Config, segment uint32, height int64) (Game, error) {
 		_, end := c.span(last - 1)
 		g.Steps = Interval{From: end, To: end, Prior: c.Segments[last-1]}
 		g.Tree.Leaves, g.Stage = c.Parameters, ShowTree
+		if segment > last {
+			g.Tree.Leaves = c.handsOn()
+		}
 	case segment > last:
 		return Game{}, fmt.Errorf("%w: no state root %d, the unit has %d", ErrConfig, segment, last)
 	case segment == 0:

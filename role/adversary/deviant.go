@@ -145,7 +145,8 @@ func (d deviant) run(base *train.Checkpoint, unit uint32, from []*tensor.Tensor)
 			break
 		}
 	}
-	for i, end := range x.session.Tensors()[:len(base.Params)] {
+	r.End = x.session.Tensors()
+	for i, end := range r.End[:len(base.Params)] {
 		delta := tensor.New(end.Shape)
 		for j, p := range base.Params[i].F32() {
 			delta.F32()[j] = p - end.F32()[j]

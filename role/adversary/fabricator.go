@@ -42,7 +42,7 @@ func (f Fabricator) Train(_ context.Context, name run.Checkpoint, unit uint32) (
 		return nil, err
 	}
 	spec := f.Task().Spec
-	r := &train.Result{Segments: []canon.Digest{s.Root()}, Losses: make([]float32, spec.Steps)}
+	r := &train.Result{Segments: []canon.Digest{s.Root()}, Losses: make([]float32, spec.Steps), End: s.Tensors()}
 	for k := range spec.Segments() {
 		r.Segments = append(r.Segments, invented(name, unit, k))
 	}

@@ -54,7 +54,7 @@ func (t tamperer) Train(ctx context.Context, name run.Checkpoint, unit uint32) (
 	if err != nil {
 		return nil, err
 	}
-	names := train.Params(t.Task().Step)
+	names := train.HandedOn(t.Task().Spec.Exchange, t.Task().Step)
 	for _, n := range names {
 		x := tensors[n].F32()
 		x[0] += 1

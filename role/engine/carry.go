@@ -53,8 +53,8 @@ func (e *Engine) From(base run.Checkpoint, unit uint32) (run.Carried, error) {
 }
 
 // Needs reports whether an execution of a unit to the end of a segment, or (0) of all of it, depends on what is handed on to
-// the unit. What error feedback left out is added to its update, and to none of its states.
-func (e *Engine) Needs(segment uint32) bool { return segment == 0 || e.task.Spec.Exchange.Replicas() }
+// the unit.
+func (e *Engine) Needs(segment uint32) bool { return segment == 0 || e.task.Spec.Exchange.GoesOn() }
 
 // origin is the root of what such an execution starts from beside its checkpoint.
 func (e *Engine) origin(base run.Checkpoint, unit, segment uint32) (canon.Digest, error) {
@@ -152,11 +152,12 @@ func (e *Engine) fetchState(ctx context.Context, name run.Carried, holders []str
 	if err != nil {
 		return nil, err
 	}
-	names, shapes := train.Params(e.task.Step), parameters(e.task.Step)
+	names, shapes := train.HandedOn(e.task.Spec.Exchange, e.task.Step), parameters(e.task.Step)
 	state := make([]*tensor.Tensor, len(names))
 	for i, n := range names {
-		if state[i] = tensors[n]; state[i] == nil || !state[i].Shape.Equal(shapes[i]) {
-			return nil, fmt.Errorf("engine: the blob %s has no tensor %q of shape %v", name.CID, n, shapes[i])
+		shape := shapes[i%len(shapes)]
+		if state[i] = tensors[n]; state[i] == nil || !state[i].Shape.Equal(shape) {
+			return nil, fmt.Errorf("engine: the blob %s has no tensor %q of shape %v", name.CID, n, shape)
 		}
 	}
 	if root := train.CarriedRoot(train.Roots(state)); root != name.Root {
@@ -175,7 +176,7 @@ func (s *shelf) Put(_ context.Context, data []byte) (blob.CID, error) {
 
 // handOn names a state that a unit hands on, and makes its blobs.
 func (e *Engine) handOn(round, unit uint32, state []*tensor.Tensor) (run.Carried, [][]byte, error) {
-	names, tensors := train.Params(e.task.Step), map[string]*tensor.Tensor{}
+	names, tensors := train.HandedOn(e.task.Spec.Exchange, e.task.Step), map[string]*tensor.Tensor{}
 	for i, n := range names {
 		tensors[n] = state[i]
 	}

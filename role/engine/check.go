@@ -62,7 +62,7 @@ func (e *Engine) TrainTo(ctx context.Context, name run.Checkpoint, unit, segment
 		return nil, err
 	}
 	var from []*tensor.Tensor
-	if e.task.Spec.Exchange.Replicas() {
+	if e.Needs(segment) {
 		if from, err = e.Origin(name, unit); err != nil {
 			return nil, err
 		}
