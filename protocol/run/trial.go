@@ -209,8 +209,8 @@ func (s State) Examined() uint32 {
 	return 0
 }
 
-// examined is what the seal of an exam is for.
-func (s State) examined(t Trial) audit.Subject {
+// TrialSubject is what the seal of a member on trial answers: its exam.
+func (s State) TrialSubject(t Trial) audit.Subject {
 	return audit.Subject{Verifier: t.Member, Job: s.Terms.Job, Round: t.Exam.Round, Unit: t.Exam.Unit, Attempt: t.Exam.Attempt, Segment: s.Examined()}
 }
 
@@ -219,7 +219,7 @@ func (s State) prove(env Env, t Trial, o audit.Opening, r audit.Rooting) (State,
 	if t.Question.IsZero() {
 		return s, nil, fmt.Errorf("%w: no seal of %s waits to be opened", ErrWrongPhase, t.Member)
 	}
-	subject := s.examined(t)
+	subject := s.TrialSubject(t)
 	if err := o.Check(subject, subject.End(t.Exam.Commit.Segments), t.Seal, t.Question, r); err != nil {
 		return s, nil, fmt.Errorf("%w: %w", ErrBadOpening, err)
 	}
@@ -257,7 +257,7 @@ func (d *draft) trials() {
 		case t.Exam.Worker == "":
 			d.examine(&t)
 		case !t.Seal.IsZero() && t.Question.IsZero() && d.env.Height > t.Asked:
-			t.Question = audit.Question(d.env.Beacon, d.examined(t))
+			t.Question = audit.Question(d.env.Beacon, d.TrialSubject(t))
 			t.Deadline = d.env.Height + openingPatience*d.TrainDeadline()
 		case t.Deadline == 0 || d.env.Height <= t.Deadline:
 			continue

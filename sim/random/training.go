@@ -183,7 +183,7 @@ func (x *speaker) unseal(s run.State) error {
 		}
 	}
 	if t, ok := s.Trial(x.Address()); ok && !t.Question.IsZero() {
-		open, questions = append(open, exam(s, t)), append(questions, t.Question)
+		open, questions = append(open, s.TrialSubject(t)), append(questions, t.Question)
 	}
 	if len(open) == 0 {
 		return nil
@@ -197,18 +197,13 @@ func (x *speaker) unseal(s run.State) error {
 	return x.Unseal(x.ctx, s.Terms.Job, open[i].Round, open[i].Unit, open[i].Attempt, o)
 }
 
-// exam is what the seal of a member on trial is about.
-func exam(s run.State, t run.Trial) audit.Subject {
-	return audit.Subject{Verifier: t.Member, Job: s.Terms.Job, Round: t.Exam.Round, Unit: t.Exam.Unit, Attempt: t.Exam.Attempt, Segment: s.Examined()}
-}
-
 // prove answers the exam of a newcomer.
 func (x *speaker) prove(s run.State) error {
 	t, ok := s.Trial(x.Address())
 	if !ok || t.Exam.Worker == "" || !t.Seal.IsZero() {
 		return nil
 	}
-	subject := exam(s, t)
+	subject := s.TrialSubject(t)
 	return x.Prove(x.ctx, s.Terms.Job, t.Exam.Round, t.Exam.Unit, t.Exam.Attempt, audit.NewSeal(subject, end(s, subject).Trees()).Root())
 }
 
