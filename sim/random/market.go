@@ -152,34 +152,26 @@ var ofReward = []saying{
 		peer := pick(x.draws, s.Members).ID
 		return x.ReportPeer(x.ctx, s.Terms.Job, peer, registry.Link{Bytes: x.below(1 << 32), Millis: x.below(100_000), RTT: uint32(x.Intn(200))})
 	}},
-	{weight: 15, of: &rewardpb.MsgPayRevenue{}, say: func(x *speaker) error {
-		job, err := x.model()
-		if err != nil || job == "" {
-			return err
-		}
-		return x.PayRevenue(x.ctx, job, x.spend())
-	}},
-	{weight: 20, of: &rewardpb.MsgClaimRevenue{}, say: func(x *speaker) error {
-		job, err := x.model()
-		if err != nil || job == "" {
-			return err
-		}
+	{weight: 15, of: &rewardpb.MsgPayRevenue{}, say: model(func(x *speaker, job string) error { return x.PayRevenue(x.ctx, job, x.spend()) })},
+	{weight: 20, of: &rewardpb.MsgClaimRevenue{}, say: model(func(x *speaker, job string) error {
 		if all, err := x.Holders(x.ctx, job); err != nil || len(all) > 0 && !x.as(pick(x.draws, all).Who) {
 			return err
 		}
 		return x.ClaimRevenue(x.ctx, job)
-	}},
+	})},
 }
 
-// model draws a job, of those whose models are owned most of the time; none if there is none.
-func (x *speaker) model() (string, error) {
-	jobs, err := x.Runs(x.ctx, false)
-	for _, job := range mixed(x.draws, jobs) {
-		if _, err := x.Model(x.ctx, job, ""); err == nil || x.often(2) {
-			return job, nil
-		} else if !errors.Is(err, client.ErrNotFound) {
-			return "", err
+// model lets the account speak about the model of a job, of those whose models are owned most of the time.
+func model(say func(*speaker, string) error) func(*speaker) error {
+	return func(x *speaker) error {
+		jobs, err := x.Runs(x.ctx, false)
+		for _, job := range mixed(x.draws, jobs) {
+			if _, err := x.Model(x.ctx, job, ""); err == nil || x.often(2) {
+				return say(x, job)
+			} else if !errors.Is(err, client.ErrNotFound) {
+				return err
+			}
 		}
+		return err
 	}
-	return "", err
 }

@@ -140,13 +140,10 @@ func participant(say func(*speaker) error) func(*speaker) error {
 func measured(say func(*speaker, registry.Measurement) error) func(*speaker) error {
 	return func(x *speaker) error {
 		all, err := x.Measurements(x.ctx)
-		for _, m := range mixed(x.draws, all) {
-			if err != nil || x.said != nil {
-				break
-			}
-			err = say(x, m)
+		if err != nil {
+			return err
 		}
-		return err
+		return untilSaid(x, all, func(m registry.Measurement) error { return say(x, m) })
 	}
 }
 

@@ -86,6 +86,16 @@ func (x *speaker) run() (run.State, error) {
 	return x.Run(x.ctx, pick(x.draws, jobs))
 }
 
+// untilSaid goes through a list in any order, until something is said.
+func untilSaid[T any](x *speaker, list []T, say func(T) error) error {
+	for _, one := range mixed(x.draws, list) {
+		if err := say(one); err != nil || x.said != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // draws are what is drawn from the seed.
 type draws struct{ *rand.Rand }
 

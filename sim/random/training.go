@@ -45,15 +45,15 @@ var ofTraining = []saying{
 func duty(say func(*speaker, run.State) error) func(*speaker) error {
 	return func(x *speaker) error {
 		s, err := x.run()
-		for _, m := range mixed(x.draws, s.Members) {
-			if err != nil || x.said != nil {
-				break
-			}
-			if x.as(m.ID) {
-				err = say(x, s)
-			}
+		if err != nil {
+			return err
 		}
-		return err
+		return untilSaid(x, s.Members, func(m run.Member) error {
+			if !x.as(m.ID) {
+				return nil
+			}
+			return say(x, s)
+		})
 	}
 }
 
