@@ -107,22 +107,9 @@ func TestMachinesComeAndGo(t *testing.T) {
 
 func (s change) test(t *testing.T, c Config) {
 	s.change(&c)
-	if testing.Verbose() {
-		c.Log = func(line string) { t.Log(line) }
-	}
 	arrivals := &Arrivals{}
-	w, err := New(c, Money{}, &Pay{}, Justice{}, &Lineage{Honest: true}, arrivals)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := w.Play(); err != nil {
-		t.Fatal(err)
-	}
-	o, err := w.Outcome()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Logf("%+v, newcomers waited %v rounds", o, arrivals.Rounds)
+	o := played(t, c, Money{}, &Pay{}, Justice{}, &Lineage{Honest: true}, arrivals)
+	t.Logf("newcomers waited %v rounds", arrivals.Rounds)
 	if o.Phase != run.Done || o.Rounds != c.Job.Task.Spec.Rounds || !o.Honest {
 		t.Errorf("the run ends in phase %d after %d rounds: %s", o.Phase, o.Rounds, o.Why)
 	}

@@ -34,22 +34,8 @@ func TestDivergingJob(t *testing.T) {
 		t.Run(s.name, func(t *testing.T) {
 			c := small(t)
 			c.Job, c.Acts, c.AuditPPM, c.Slices = job, s.acts, s.auditPPM, s.slices
-			if testing.Verbose() {
-				c.Log = func(line string) { t.Log(line) }
-			}
 			guilty := slices.Collect(maps.Keys(s.acts))
-			w, err := New(c, Money{}, &Pay{Guilty: guilty}, Justice{Guilty: guilty}, &Lineage{Honest: true})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if _, err := w.Play(); err != nil {
-				t.Fatal(err)
-			}
-			o, err := w.Outcome()
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Logf("%+v", o)
+			o := played(t, c, Money{}, &Pay{Guilty: guilty}, Justice{Guilty: guilty}, &Lineage{Honest: true})
 			var unpaid []string
 			for _, name := range c.Names()[:c.Workers] {
 				if o.Earned[name] == 0 {

@@ -127,16 +127,9 @@ func TestFirstUnitOfTheDead(t *testing.T) {
 	c := churning(t)
 	c.Deadline, c.MaxBlocks = 600, 1500
 	c.Faults = []Fault{{At: 6 * time.Second, For: time.Hour, Who: w1}}
-	w, err := New(c, Money{}, &Pay{}, Justice{}, &Lineage{Honest: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := w.Play(); err != nil {
-		t.Fatal(err)
-	}
-	o, err := w.Outcome()
-	if err != nil || o.Phase != run.Done {
-		t.Fatalf("%v: %+v", err, o)
+	o := played(t, c, Money{}, &Pay{}, Justice{}, &Lineage{Honest: true})
+	if o.Phase != run.Done {
+		t.Fatalf("%+v", o)
 	}
 	if o.Earned[w1] > 0 {
 		t.Fatal("nothing to see: it has done its first unit")

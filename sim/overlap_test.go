@@ -51,15 +51,8 @@ func TestUpdatesTravelWhileWorkersTrain(t *testing.T) {
 			c.Machines[name] = alike
 		}
 		s := &span{rounds: size.Rounds}
-		w, err := New(c, s, Money{}, &Pay{}, Justice{}, &Lineage{Honest: true})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := w.Play(); err != nil {
-			t.Fatal(err)
-		}
-		if o, err := w.Outcome(); err != nil || o.Phase != run.Done || !o.Honest {
-			t.Errorf("%s: %+v, %v", name, o, err)
+		if o := played(t, c, s, Money{}, &Pay{}, Justice{}, &Lineage{Honest: true}); o.Phase != run.Done || !o.Honest {
+			t.Errorf("%s: %+v", name, o)
 		}
 		share[name] = float64(size.Rounds) * alike.Unit.Seconds() / (s.over - s.dealt).Seconds()
 		t.Logf("%s: %v for %d rounds of %v, %.2f of the time in units", name, s.over-s.dealt, size.Rounds, alike.Unit, share[name])
@@ -88,21 +81,7 @@ func TestOverlap(t *testing.T) {
 		t.Run(s.name, func(t *testing.T) {
 			c := sized(t, overlapping)
 			c.Acts, c.Faults, c.MaxBlocks = s.acts, s.faults, 1500
-			if testing.Verbose() {
-				c.Log = func(line string) { t.Log(line) }
-			}
-			w, err := New(c, Money{}, &Pay{Guilty: s.slashed, Away: away(c)}, Justice{Guilty: s.slashed, Away: away(c)}, &Lineage{Honest: true})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if _, err := w.Play(); err != nil {
-				t.Fatal(err)
-			}
-			o, err := w.Outcome()
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Logf("%+v", o)
+			o := played(t, c, Money{}, &Pay{Guilty: s.slashed, Away: away(c)}, Justice{Guilty: s.slashed, Away: away(c)}, &Lineage{Honest: true})
 			if o.Phase != run.Done || !o.Honest || o.Rounds != c.Job.Task.Spec.Rounds {
 				t.Errorf("the run ends in phase %d after %d rounds: %s, honest: %v", o.Phase, o.Rounds, o.Why, o.Honest)
 			}

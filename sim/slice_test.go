@@ -40,21 +40,7 @@ func TestSlices(t *testing.T) {
 			c := small(t)
 			c.Workers, c.Verifiers, c.MaxBlocks = 5, 2, 1500
 			c.AuditPPM, c.Slices, c.Acts, c.Faults = s.auditPPM, s.slices, s.acts, s.faults
-			if testing.Verbose() {
-				c.Log = func(line string) { t.Log(line) }
-			}
-			w, err := New(c, Money{}, &Pay{Guilty: s.slashed}, Justice{Guilty: s.slashed}, &Lineage{Honest: true})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if _, err := w.Play(); err != nil {
-				t.Fatal(err)
-			}
-			o, err := w.Outcome()
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Logf("%+v", o)
+			o := played(t, c, Money{}, &Pay{Guilty: s.slashed}, Justice{Guilty: s.slashed}, &Lineage{Honest: true})
 			if o.Phase != run.Done || !o.Honest || o.Rounds != c.Job.Task.Spec.Rounds {
 				t.Errorf("the run ends in phase %d after %d rounds: %s, honest: %v", o.Phase, o.Rounds, o.Why, o.Honest)
 			}

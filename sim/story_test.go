@@ -179,22 +179,8 @@ func (s story) test(t *testing.T, c Config) {
 	if s.auditPPM > 0 {
 		c.AuditPPM = s.auditPPM
 	}
-	if testing.Verbose() {
-		c.Log = func(line string) { t.Log(line) }
-	}
 	guilty := slices.Collect(maps.Keys(s.acts))
-	w, err := New(c, Money{}, &Pay{Guilty: guilty}, Justice{Guilty: guilty}, &Lineage{Honest: !s.spoiled})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := w.Play(); err != nil {
-		t.Fatalf("seed %d: %v", c.Seed, err)
-	}
-	o, err := w.Outcome()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Logf("%+v", o)
+	o := played(t, c, Money{}, &Pay{Guilty: guilty}, Justice{Guilty: guilty}, &Lineage{Honest: !s.spoiled})
 	if o.Phase != run.Done || o.Rounds != c.Job.Task.Spec.Rounds {
 		t.Errorf("the run ends in phase %d after %d rounds: %s", o.Phase, o.Rounds, o.Why)
 	}

@@ -49,25 +49,11 @@ func TestTolerantStories(t *testing.T) {
 			if s.who != "" {
 				c.Acts[s.who] = s.act
 			}
-			if testing.Verbose() {
-				c.Log = func(line string) { t.Log(line) }
-			}
 			var guilty []string
 			if s.lies {
 				guilty = []string{s.who}
 			}
-			w, err := New(c, Money{}, &Pay{Guilty: guilty}, Justice{Guilty: guilty}, &Lineage{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if _, err := w.Play(); err != nil {
-				t.Fatal(err)
-			}
-			o, err := w.Outcome()
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Logf("%+v", o)
+			o := played(t, c, Money{}, &Pay{Guilty: guilty}, Justice{Guilty: guilty}, &Lineage{})
 			if o.Phase != run.Done || o.Rounds != c.Job.Task.Spec.Rounds {
 				t.Errorf("the run ends in phase %d after %d rounds: %s", o.Phase, o.Rounds, o.Why)
 			}

@@ -22,6 +22,21 @@ func small(t testing.TB) Config {
 
 var shared *Job
 
+// played is how a network ends in which checkers find nothing.
+func played(t *testing.T, c Config, checks ...Checker) Outcome {
+	t.Helper()
+	if testing.Verbose() {
+		c.Log = func(line string) { t.Log(line) }
+	}
+	w := must(New(c, checks...))(t)
+	if _, err := w.Play(); err != nil {
+		t.Fatalf("seed %d: %v", c.Seed, err)
+	}
+	o := must(w.Outcome())(t)
+	t.Logf("%+v", o)
+	return o
+}
+
 // sized is small with another job.
 func sized(t testing.TB, z Size) Config {
 	t.Helper()
