@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/protocol/audit"
 	"github.com/starling-network/starling/protocol/dispute"
 	"github.com/starling-network/starling/protocol/run"
 )
@@ -21,6 +22,11 @@ import (
 // Work names one attempt at a work unit.
 type Work struct {
 	Round, Unit, Attempt uint32
+}
+
+// Subject is what the seal of a verifier over the state of the unit at the end of a segment, counted from 1 (0: the last), is about.
+func (w Work) Subject(verifier, job string, segment uint32) audit.Subject {
+	return audit.Subject{Verifier: verifier, Job: job, Round: w.Round, Unit: w.Unit, Attempt: w.Attempt, Segment: segment}
 }
 
 // Part names a slice of the checkpoint after a round whose last commitment is in the block Closed.

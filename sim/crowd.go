@@ -273,7 +273,7 @@ func (p *participant) perform(a role.Action) {
 		p.compute(a, func() role.Event { return role.Trained{Action: a, Commit: commitment(g.state.Terms.Job, a.Work)} })
 	case role.Check:
 		p.compute(a, func() role.Event {
-			s := p.subject(a.Work, a.Segment)
+			s := a.Work.Subject(p.id, g.state.Terms.Job, a.Segment)
 			return role.Checked{Action: a, Right: true, Seal: audit.NewSeal(s, g.end(a.Work).trees()).Root()}
 		})
 	case role.Reveal:
@@ -315,12 +315,9 @@ func (p *participant) compute(a role.Action, done func() role.Event) {
 	})
 }
 
-func (p *participant) subject(w role.Work, segment uint32) audit.Subject {
-	return audit.Subject{Verifier: p.id, Job: p.in.state.Terms.Job, Round: w.Round, Unit: w.Unit, Attempt: w.Attempt, Segment: segment}
-}
-
 // open answers the question about a seal.
 func (p *participant) open(a role.Unseal) (audit.Opening, error) {
-	end := p.in.end(a.Work)
-	return audit.NewSeal(p.subject(a.Work, a.Segment), end.trees()).Open(a.Question, end)
+	g := p.in
+	end := g.end(a.Work)
+	return audit.NewSeal(a.Work.Subject(p.id, g.state.Terms.Job, a.Segment), end.trees()).Open(a.Question, end)
 }

@@ -37,15 +37,12 @@ func (m *Membership) Note(e role.Event) {
 	}
 }
 
-// Drains reports whether the member takes on nothing new, and leaves.
-func (m *Membership) Drains() bool { return m.draining }
-
 // Finishing reports whether the member leaves once it is done with what it computes, and is not done yet.
 func (m *Membership) Finishing() bool { return m.draining && !m.finished }
 
-// Duties returns what its standing asks of the member after a block. A busy member that drains has begun what it should not leave
-// to others.
-func (m *Membership) Duties(b role.Block, busy bool) []role.Action {
+// Duties returns what its standing asks of the member after a block. One that drains is asked whether it is busy: whether it has begun
+// what it should not leave to others.
+func (m *Membership) Duties(b role.Block, busy func(run.State) bool) []role.Action {
 	s := b.Run
 	if t, ok := s.Trial(m.id); ok && !m.draining {
 		return m.trial(t, s.Examined())
@@ -55,7 +52,7 @@ func (m *Membership) Duties(b role.Block, busy bool) []role.Action {
 	switch {
 	case !known:
 		return nil
-	case m.draining && s.MayLeave(m.id) && !(busy && member.Active):
+	case m.draining && s.MayLeave(m.id) && !(member.Active && busy(s)):
 		return []role.Action{role.Leave{}}
 	case !m.draining && s.MayReturn(m.id, b.Height):
 		return []role.Action{role.Return{}}

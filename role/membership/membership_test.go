@@ -20,6 +20,9 @@ func on(m run.Member, trials ...run.Trial) role.Block {
 	}}
 }
 
+func idle(run.State) bool { return false }
+func busy(run.State) bool { return true }
+
 func want(t *testing.T, when string, got []role.Action, kind string) {
 	t.Helper()
 	found := ""
@@ -47,47 +50,47 @@ func TestStandings(t *testing.T) {
 		"waits for its place": {member: run.Member{Why: run.WhyReturning}, drained: "Depart", busy: "Depart"},
 	} {
 		m := New(me)
-		want(t, name, m.Duties(on(c.member), false), c.goes)
+		want(t, name, m.Duties(on(c.member), idle), c.goes)
 		m.Note(role.Drain{})
-		want(t, name+", draining", m.Duties(on(c.member), false), c.drained)
-		want(t, name+", draining and busy", m.Duties(on(c.member), true), c.busy)
+		want(t, name+", draining", m.Duties(on(c.member), idle), c.drained)
+		want(t, name+", draining and busy", m.Duties(on(c.member), busy), c.busy)
 	}
 	over := on(run.Member{Active: true})
 	over.Run.Phase = run.Done
-	want(t, "over", New(me).Duties(over, false), "Depart")
+	want(t, "over", New(me).Duties(over, idle), "Depart")
 	stranger := on(run.Member{})
 	stranger.Run.Members = stranger.Run.Members[1:]
-	want(t, "no member", New(me).Duties(stranger, false), "")
+	want(t, "no member", New(me).Duties(stranger, idle), "")
 	owing := on(run.Member{Why: run.WhyLeft})
 	owing.Run.Units = run.Units{{Worker: me, Status: run.Committed}}
-	want(t, "left, and may be asked", New(me).Duties(owing, false), "")
+	want(t, "left, and may be asked", New(me).Duties(owing, idle), "")
 }
 
 func TestTrial(t *testing.T) {
 	m := New(me)
 	standing := run.Member{Why: run.WhyOnTrial}
-	want(t, "without an exam", m.Duties(on(standing, run.Trial{Member: me}), false), "")
+	want(t, "without an exam", m.Duties(on(standing, run.Trial{Member: me}), idle), "")
 	x := run.Trial{Member: me, Exam: run.Exam{Round: 3, Worker: "b", Commit: run.Commitment{Segments: []canon.Digest{{1}}}}}
-	check := m.Duties(on(standing, x), false)
+	check := m.Duties(on(standing, x), idle)
 	want(t, "with an exam", check, "Check")
 	m.Note(role.Checked{Action: check[0].(role.Check), Differ: 0})
-	prove := m.Duties(on(standing, x), false)
+	prove := m.Duties(on(standing, x), idle)
 	want(t, "found another state", prove, "Prove")
 	if !prove[0].(role.Prove).Seal.IsZero() {
 		t.Error("it seals what it does not have")
 	}
 	m.Note(role.Checked{Action: check[0].(role.Check), Right: true, Seal: canon.Digest{7}})
-	prove = m.Duties(on(standing, x), false)
+	prove = m.Duties(on(standing, x), idle)
 	if prove[0].(role.Prove).Seal != (canon.Digest{7}) {
 		t.Errorf("%+v", prove)
 	}
 	shown := x
 	shown.Exam.Commit.Segments = []canon.Digest{{2}}
-	want(t, "the same unit with another commitment", m.Duties(on(standing, shown), false), "Check")
+	want(t, "the same unit with another commitment", m.Duties(on(standing, shown), idle), "Check")
 	x.Seal = canon.Digest{7}
-	want(t, "before the question", m.Duties(on(standing, x), false), "")
+	want(t, "before the question", m.Duties(on(standing, x), idle), "")
 	x.Question = canon.Digest{8}
-	want(t, "asked", m.Duties(on(standing, x), false), "Unseal")
+	want(t, "asked", m.Duties(on(standing, x), idle), "Unseal")
 	m.Note(role.Drain{})
-	want(t, "drains", m.Duties(on(standing, x), false), "Leave")
+	want(t, "drains", m.Duties(on(standing, x), idle), "Leave")
 }

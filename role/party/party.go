@@ -197,7 +197,7 @@ func (p *Party) check(ctx context.Context, a role.Check) (role.Event, error) {
 	if err != nil {
 		return nil, err
 	}
-	f, err := p.Compute.Check(ctx, a.Base, p.subject(a.Work, a.Segment), a.Commit)
+	f, err := p.Compute.Check(ctx, a.Base, a.Work.Subject(p.ID, p.Job, a.Segment), a.Commit)
 	return role.Checked{Action: a, Right: f.Right, Differ: f.Differ, Seal: f.Seal}, err
 }
 
@@ -253,16 +253,12 @@ func (p *Party) reveal(ctx context.Context, a role.Reveal) error {
 	return err
 }
 
-func (p *Party) subject(w role.Work, segment uint32) audit.Subject {
-	return audit.Subject{Verifier: p.ID, Job: p.Job, Round: w.Round, Unit: w.Unit, Attempt: w.Attempt, Segment: segment}
-}
-
 // unseal opens a seal. A state that a restart lost is computed again.
 func (p *Party) unseal(ctx context.Context, a role.Unseal) error {
 	if err := p.ready(ctx, a.Base, a.Work.Unit, a.Segment); err != nil {
 		return err
 	}
-	o, err := p.Compute.Unseal(ctx, a.Base, p.subject(a.Work, a.Segment), a.Question)
+	o, err := p.Compute.Unseal(ctx, a.Base, a.Work.Subject(p.ID, p.Job, a.Segment), a.Question)
 	if err != nil {
 		return err
 	}

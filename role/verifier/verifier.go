@@ -63,7 +63,7 @@ func (v *Verifier) Step(e role.Event) []role.Action {
 				delete(v.checked, k)
 			}
 		}
-		actions := append(v.part.Duties(e, v.busy(e.Run)), v.lineage.Duties(e.Run)...)
+		actions := append(v.part.Duties(e, v.busy), v.lineage.Duties(e.Run)...)
 		if v.lineage.Holds(e.Run.Base) {
 			actions = append(actions, v.measurements(e.Run)...)
 			actions = append(actions, v.audits(e.Run)...)
@@ -77,7 +77,7 @@ func (v *Verifier) Step(e role.Event) []role.Action {
 // busy reports whether it has an audit that it should answer before it leaves: one whose unit is executed, or else the one
 // that it is executing.
 func (v *Verifier) busy(s run.State) bool {
-	return v.part.Drains() && slices.ContainsFunc(s.Audits(v.id), func(d run.Duty) bool {
+	return slices.ContainsFunc(s.Audits(v.id), func(d run.Duty) bool {
 		work := role.Work{Round: d.Round, Unit: d.Index, Attempt: d.Attempt}
 		_, checked := v.checked[work]
 		_, measured := v.measured[work]

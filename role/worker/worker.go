@@ -57,7 +57,7 @@ func (w *Worker) Step(e role.Event) []role.Action {
 	case role.Block:
 		w.run = e.Run
 		w.forget(e.Run)
-		actions := append(w.part.Duties(e, w.busy(e.Run)), w.lineage.Duties(e.Run)...)
+		actions := append(w.part.Duties(e, w.busy), w.lineage.Duties(e.Run)...)
 		if m, _ := e.Run.Member(w.id); !m.Active || w.lineage.Holds(e.Run.Base) { // who is out answers for what it did
 			actions = append(actions, w.units(e.Run)...)
 		}
@@ -69,7 +69,7 @@ func (w *Worker) Step(e role.Event) []role.Action {
 // busy reports whether it has a unit that it should commit before it leaves: one that is computed, or else the one that it
 // is computing.
 func (w *Worker) busy(s run.State) bool {
-	return w.part.Drains() && slices.ContainsFunc(s.Work(w.id), func(u run.Unit) bool {
+	return slices.ContainsFunc(s.Work(w.id), func(u run.Unit) bool {
 		_, computed := w.computed[role.Work{Round: s.Round, Unit: u.Index, Attempt: u.Attempt}]
 		return computed || w.part.Finishing()
 	})
