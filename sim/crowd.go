@@ -2,6 +2,7 @@ package sim
 
 import (
 	"cmp"
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -90,17 +91,18 @@ type participant struct {
 	answers []role.Event // that the next block brings
 }
 
-// Play lets time pass until all runs are done. As many are played at a time as there are processors, which no result depends on.
-func (c Crowd) Play() (Crowded, error) {
+// Play lets time pass until all runs are done, or nobody waits for it. As many are played at a time as there are processors, which no
+// result depends on.
+func (c Crowd) Play(ctx context.Context) (Crowded, error) {
 	if c.Workers < 1 || c.Run < 1 || c.Run+c.Verifiers > run.MaxMembers || c.Run > run.MaxUnits {
 		return Crowded{}, fmt.Errorf("%w of %d workers in runs of %d workers and %d verifiers: a run has 1 to %d members", ErrCrowd, c.Workers, c.Run, c.Verifiers, run.MaxMembers)
 	}
 	runs := make([]gathered, (c.Workers+c.Run-1)/c.Run)
-	var players errgroup.Group
+	players, ctx := errgroup.WithContext(ctx)
 	players.SetLimit(runtime.NumCPU())
 	for i := range runs {
 		players.Go(func() (err error) {
-			runs[i], err = c.play(i)
+			runs[i], err = c.play(ctx, i)
 			return err
 		})
 	}
@@ -130,13 +132,14 @@ type gathered struct {
 }
 
 // play plays the run with an index to its end.
-func (c Crowd) play(index int) (gathered, error) {
+func (c Crowd) play(ctx context.Context, index int) (gathered, error) {
 	g, err := c.gather(index, min(c.Run, c.Workers-index*c.Run))
 	if err != nil {
 		return gathered{}, err
 	}
 	g.clock.after(c.Block, g.block)
 	for g.state.Phase != run.Done && g.err == nil && g.clock.step() {
+		g.err = cmp.Or(g.err, ctx.Err())
 	}
 	g.out.Blocks, g.out.Virtual = g.height, g.clock.now
 	if c.Rounds > 1 {

@@ -17,23 +17,23 @@ func crowd(workers int, rounds uint32) Crowd {
 // The same seed gives the same lineages at the same heights; every run comes to its end, with audits, and is worked at most of the time.
 func TestCrowd(t *testing.T) {
 	c := crowd(72, 6)
-	a, err := c.Play()
+	a, err := c.Play(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	if a.Runs != 5 || a.Members != 77 || a.Audits == 0 || a.Messages < 2*72*6 || a.Utilisation < 0.3 || a.Utilisation > 1 {
 		t.Errorf("%+v", a)
 	}
-	b, err := c.Play()
+	b, err := c.Play(t.Context())
 	if err != nil || a != b {
 		t.Errorf("the same seed: %+v, then %+v, %v", a, b, err)
 	}
 	c.Seed = 2
-	if b, err = c.Play(); err != nil || a == b {
+	if b, err = c.Play(t.Context()); err != nil || a == b {
 		t.Errorf("another seed: %+v, %v", b, err)
 	}
 	for _, c := range []Crowd{{Workers: 1}, {Workers: 2000, Run: 2000}} {
-		if _, err := c.Play(); !errors.Is(err, ErrCrowd) {
+		if _, err := c.Play(t.Context()); !errors.Is(err, ErrCrowd) {
 			t.Errorf("%+v: %v", c, err)
 		}
 	}
@@ -65,7 +65,7 @@ func TestCrowdIsAsFastAsAWorld(t *testing.T) {
 		heights[i] = e.Height
 	}
 	real := float64(heights[1]-heights[0]) / (rounds - 1)
-	r, err := Crowd{Seed: 1, Workers: 80, Run: 4, Verifiers: 1, Rounds: rounds, Link: link, Update: 3000, Block: time.Second, Unit: 20 * time.Second}.Play()
+	r, err := Crowd{Seed: 1, Workers: 80, Run: 4, Verifiers: 1, Rounds: rounds, Link: link, Update: 3000, Block: time.Second, Unit: 20 * time.Second}.Play(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +78,7 @@ func TestCrowdIsAsFastAsAWorld(t *testing.T) {
 func BenchmarkCrowd(b *testing.B) {
 	const workers, rounds = 1024, 10
 	for range b.N {
-		r, err := crowd(workers, rounds).Play()
+		r, err := crowd(workers, rounds).Play(b.Context())
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -1,6 +1,7 @@
 package benchmark
 
 import (
+	"context"
 	"fmt"
 	"runtime/debug"
 	"time"
@@ -27,7 +28,7 @@ type CrowdRow struct {
 
 // crowd plays so many rounds of modelled workers, and says how long all of them take: every block takes about as long, and a run has
 // some beside those of its rounds, in which it waits for challenges of the last.
-func (r *StrategiesResult) crowd(rounds int) error {
+func (r *StrategiesResult) crowd(ctx context.Context, rounds int) error {
 	defer debug.SetGCPercent(max(100, debug.SetGCPercent(1000))) // what is in use is little, and collecting it takes more than half of the time
 	before, _ := usage()
 	begin := time.Now()
@@ -35,7 +36,7 @@ func (r *StrategiesResult) crowd(rounds int) error {
 	c, err := sim.Crowd{
 		Seed: 1, Workers: crowdWorkers, Run: 16, Verifiers: 1, Rounds: uint32(rounds), AuditPPM: 50_000, Block: block,
 		Link: sim.Link{Latency: 50 * time.Millisecond, Up: 12.5e6, Down: 12.5e6}, Update: 100_000, Unit: 10 * time.Second,
-	}.Play()
+	}.Play(ctx)
 	if err != nil {
 		return err
 	}

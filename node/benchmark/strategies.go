@@ -75,7 +75,7 @@ func Strategies(ctx context.Context, o StrategiesOptions) (*StrategiesResult, er
 		return nil, err
 	}
 	if o.Crowd > 0 && o.For == 0 {
-		if err := r.crowd(o.Crowd); err != nil {
+		if err := r.crowd(ctx, o.Crowd); err != nil {
 			return nil, err
 		}
 	}

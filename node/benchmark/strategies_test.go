@@ -1,6 +1,8 @@
 package benchmark
 
 import (
+	"context"
+	"errors"
 	"math"
 	"testing"
 )
@@ -19,6 +21,17 @@ func TestPublishedUtilisation(t *testing.T) {
 	}
 	if one.delay = 3; one.utilisation(10) != 1 {
 		t.Errorf("an exchange that has the time of a step: %v", one.utilisation(10))
+	}
+}
+
+// Whatever strategies are at ends when nobody waits for it any more, also a crowd of ever so many rounds.
+func TestStrategiesEnd(t *testing.T) {
+	o := QuickStrategies
+	o.Threads, o.Crowd = 1, 1<<20
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := Strategies(ctx, o); !errors.Is(err, context.Canceled) {
+		t.Error(err)
 	}
 }
 
