@@ -98,11 +98,10 @@ func Strategies(ctx context.Context, o StrategiesOptions) (*StrategiesResult, er
 		if err := c.teach(ctx, seed+1); err != nil {
 			return nil, err
 		}
-		if seed > 0 {
-			continue
-		}
-		if err := r.siege(ctx, s, o); err != nil {
-			return nil, err
+		if seed == 0 {
+			if err := r.siege(ctx, s, o); err != nil {
+				return nil, err
+			}
 		}
 	}
 	r.report(c, o)
