@@ -7,10 +7,8 @@ import (
 	"slices"
 
 	"github.com/starling-network/starling/compute/tensor"
-	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/exchange/aggregate"
 	"github.com/starling-network/starling/exchange/codec"
-	"github.com/starling-network/starling/exchange/outer"
 )
 
 // attack is what hostile workers, who know the updates of the others, make of their own.
@@ -58,8 +56,7 @@ const (
 
 // siege trains under attack by every rule. It has no bars until all of it is done.
 func (r *StrategiesResult) siege(ctx context.Context, s *school, o StrategiesOptions) error {
-	l := lesson{name: "without attack", units: besieged, steps: 5, rounds: o.Siege, seed: 1, rate: gentle}
-	l.exchange = train.Exchange{Codec: codec.Int8, Rule: aggregate.Mean, Outer: outer.Nesterov, Rate: 0.7, Momentum: 0.9}
+	l := lesson{name: "without attack", units: besieged, steps: 5, rounds: o.Siege, seed: 1, rate: gentle, exchange: diloco(codec.Int8)}
 	clean, _, err := s.learn(ctx, l)
 	if errors.Is(err, errLater) {
 		return nil
