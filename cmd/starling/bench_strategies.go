@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"slices"
@@ -50,7 +51,7 @@ With -o json: {"bars":[{"name","value","bar","holds"}],"losses":[{"name","loss":
 			if c.form.Machine() {
 				return c.form.Print(os.Stdout, figuresAnswer(r))
 			}
-			return printStrategies(r)
+			return printStrategies(os.Stdout, r)
 		},
 	}
 	f := cmd.Flags()
@@ -62,16 +63,17 @@ With -o json: {"bars":[{"name","value","bar","holds"}],"losses":[{"name","loss":
 	return cmd
 }
 
-func printStrategies(r *benchmark.StrategiesResult) error {
-	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
+func printStrategies(out io.Writer, r *benchmark.StrategiesResult) error {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	printBars(w, r.Bars)
 	fmt.Fprintln(w, "\nSTRATEGY\tLOSS\tSPREAD\tGAP\tFEWER BYTES")
 	for _, l := range r.Losses {
 		fmt.Fprintf(w, "%s\t%.4f\t%.4f\t%+.2f %%\t%.1f\n", l.Name, l.Mean, l.Spread, 100*l.Gap, l.Less)
 	}
 	fmt.Fprintln(w, r.Note)
-	fmt.Fprintf(w, "\n%d modelled workers in %d runs, %d rounds: %.1f s, %.1f us of processor time for a worker and a round, %.2f GiB\n",
-		r.Crowd.Workers, r.Crowd.Runs, r.Crowd.Rounds, r.Crowd.Seconds, r.Crowd.Processor, r.Crowd.GiB)
+	if c := r.Crowd; c.Runs > 0 {
+		fmt.Fprintf(w, "\n%d modelled workers in %d runs, %d rounds: %.1f s, %.1f us of processor time for a worker and a round, %.2f GiB\n", c.Workers, c.Runs, c.Rounds, c.Seconds, c.Processor, c.GiB)
+	}
 	if len(r.Sieges) == 0 {
 		return w.Flush()
 	}
