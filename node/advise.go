@@ -74,6 +74,7 @@ var recipes = []recipe{
 	{"diloco sign with feedback", "diloco", "{name: nesterov, lr: 0.7, momentum: 0.9}", "{quantize: sign, error_feedback: true}", false, "sign", false},
 	{"sparseloco 256 of 4096, int8", "sparseloco", "{name: sgd, lr: 1}", "{topk_ratio: 0.0625, quantize: int8, error_feedback: true}", true, "top256", false},
 	{"sparta_diloco 1 of 32, int8", "sparta_diloco", "{name: nesterov, lr: 0.7, momentum: 0.9}", "{quantize: int8}", false, "", false},
+	{"streaming_diloco 2 fragments, fp4, overlapping", "streaming_diloco", "{name: nesterov, lr: 0.7, momentum: 0.9}", "{quantize: fp4}", false, "", true},
 	{"streaming_diloco 2 fragments, fp4", "streaming_diloco", "{name: nesterov, lr: 0.7, momentum: 0.9}", "{quantize: fp4}", false, "", false},
 	{"sparseloco 64 of 4096, int2", "sparseloco", "{name: sgd, lr: 1}", "{topk_ratio: 0.0156, quantize: int2, error_feedback: true}", true, "top64", false},
 }
@@ -340,6 +341,11 @@ func (b *Blueprint) course(n SimulateOptions, order market.Order, update int64) 
 		Round:  sim.Round{Workers: workers, Verifiers: int(order.Verifiers) + n.Verifiers, Update: update, Link: n.Links[0], Block: n.BlockTime},
 		Rounds: int(b.Spec.Rounds), AuditPPM: order.Terms.AuditPPM, Audited: 1, Window: int(order.Terms.Window),
 		Challenge: int(order.Terms.Deadlines.Challenge), Carry: int(order.Terms.Carry), Overlap: order.Terms.Overlap,
+	}
+	if c.Overlap {
+		if c.Updates, err = outer.Sent(b.Spec, train.Params(b.Step), b.shapes()); err != nil {
+			return c, err
+		}
 	}
 	if order.Terms.Drawn {
 		c.Audited = (segments + 1) / (2 * segments)

@@ -31,7 +31,7 @@ func advise(t *testing.T, n SimulateOptions, set ...string) (*Advice, func(...st
 // What is advised is what a simulation of the same settings comes to.
 func TestAdviceIsWhatASimulationShows(t *testing.T) {
 	a, load := advise(t, slow, "training.max_steps=32", "strategy.verification.fraction=0.1")
-	for _, name := range []string{"diloco int8", "diloco int8, overlapping", "sparseloco 64 of 4096, int2"} {
+	for _, name := range []string{"diloco int8", "diloco int8, overlapping", "streaming_diloco 2 fragments, fp4, overlapping", "sparseloco 64 of 4096, int2"} {
 		i := slices.IndexFunc(a.Candidates, func(c Candidate) bool { return c.Name == name && c.SyncSteps == 4 })
 		c := a.Candidates[i]
 		j, err := load(c.Set...)

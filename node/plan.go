@@ -114,9 +114,13 @@ func (b *Blueprint) traffic() (int64, error) {
 
 // update is how many bytes the update of a unit has; of replicas, which exchange other parts in every round, on average.
 func (b *Blueprint) update() (int64, error) {
-	if x := b.Spec.Exchange; x.Replicas() {
+	if b.Spec.Exchange.Replicas() {
 		sent, err := outer.Sent(b.Spec, train.Params(b.Step), b.shapes())
-		return sent / int64(max(1, x.Carry)), err
+		var all int64
+		for _, n := range sent {
+			all += n
+		}
+		return all / int64(max(1, len(sent))), err
 	}
 	whole, err := slice.TrafficOf(b.Spec.Exchange.Codec, b.shapes(), 2, 0) // of the one other worker
 	return whole.Updates, err

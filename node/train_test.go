@@ -332,7 +332,7 @@ func TestTrainInSlices(t *testing.T) {
 
 // A run whose units hand on a state that is stopped within a group goes on where it was, ends where a simulation of it does, and can be verified.
 func TestTrainReplicas(t *testing.T) {
-	for name, set := range map[string]string{"fragments": "strategy.method=streaming_diloco", "overlap": "strategy.replicas.overlap=0.5", "moments": "strategy.moment_rounds=3"} {
+	for name, set := range map[string]string{"fragments that overlap": "strategy.replicas={fragments: 2, overlap: 1, rounds: 3}", "overlap": "strategy.replicas.overlap=0.5", "moments": "strategy.moment_rounds=3"} {
 		t.Run(name, func(t *testing.T) { testReplicas(t, set) })
 	}
 }

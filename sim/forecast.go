@@ -22,6 +22,7 @@ type Course struct {
 	Challenge int     // blocks from the last audit of a round until it is final
 	Carry     int     // rounds that become final together; 0: each by itself
 	Overlap   bool    // updates of these rounds but the last travel while the next one is trained
+	Updates   []int64 // bytes of the update of a unit in each of these rounds; nil: as in the others
 }
 
 // Forecast is how long the parts of a run take. Total is from the match to the last attestation.
@@ -137,17 +138,23 @@ func (c Course) follow(f Forecast, shares []uint32, random *rand.Rand) time.Dura
 
 // attested is when a round ends that begins at a time and whose units are committed at another.
 func (c Course) attested(r int, begun, committed time.Duration, f Forecast) time.Duration {
-	exchange := f.Exchange + f.Chain + c.Round.Combine
 	if !c.Overlap {
-		return committed + exchange
+		return committed + f.Exchange + f.Chain + c.Round.Combine
 	}
-	first, last := r%c.Carry == 0, (r+1)%c.Carry == 0 || r+1 == c.Rounds
+	exchange := func(turn int) time.Duration {
+		round := c.Round
+		if len(c.Updates) > 0 {
+			round.Update = c.Updates[turn]
+		}
+		return round.Exchange() + f.Chain + round.Combine
+	}
+	turn, last := r%c.Carry, (r+1)%c.Carry == 0 || r+1 == c.Rounds
 	before := begun // when the updates of the round before have been combined
-	if !first {
-		before += exchange
+	if turn > 0 {
+		before += exchange(turn - 1)
 	}
 	if last {
-		return max(committed, before) + exchange
+		return max(committed, before) + exchange(c.Carry-1)
 	}
 	return max(committed+f.Chain/2, before) // of two decisions on the chain it waits for one
 }

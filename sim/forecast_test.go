@@ -49,7 +49,11 @@ func TestForecastOfOverlap(t *testing.T) {
 	if saved := alone.Total - both.Total; saved < 8*19*time.Second || saved > 8*21*time.Second || both.Audits != 0 {
 		t.Errorf("saves %v of 10 rounds with 20 s of units and 40 s of exchange: %+v", saved, both)
 	}
-	c.AuditPPM = 1_000_000
+	c.Updates = []int64{250, 250, 250, 250, 1000} // of fragments, whose exchange is shorter than the units
+	if fragments := c.Forecast(); fragments.Total > both.Total-8*10*time.Second || fragments.Total < c.Round.Overhead()+10*20*time.Second {
+		t.Errorf("fragments %+v, whole updates %+v", fragments, both)
+	}
+	c.Updates, c.AuditPPM = nil, 1_000_000
 	if audited := c.Forecast(); audited.Total < both.Total || audited.Audits != audited.Total-both.Total {
 		t.Errorf("with audits %+v, without %+v", audited, both)
 	}

@@ -80,6 +80,7 @@ type Size struct {
 	Replicas                      bool    // units begin from that, and have sent one of eight elements
 	Overlap                       bool    // rounds overlap: units begin from their own progress, which is sent meanwhile
 	Moments                       bool    // the moments of the inner optimizer are handed on, too
+	Fragments                     uint32  // of which rounds that overlap send one; 0: all
 }
 
 // NewJob makes a language model of some thousand parameters and a text for it to read.
@@ -101,7 +102,7 @@ func NewJob(z Size) (*Job, error) {
 	exchange := train.Exchange{Codec: codec.Int8, Rule: aggregate.Mean, Outer: outer.Nesterov, Rate: 0.7, Momentum: 0.9}
 	switch {
 	case z.Overlap:
-		exchange.Overlap, exchange.Carry = 1, z.Carry
+		exchange.Overlap, exchange.Carry, exchange.Fragments = 1, z.Carry, z.Fragments
 	case z.Replicas:
 		exchange.Pick, exchange.Carry = 8, z.Carry
 	case z.Carry > 0:

@@ -145,7 +145,7 @@ func TestMix(t *testing.T) {
 			case 0: // and begin from it
 				c.Job, c.Slices = sized(t, replicating).Job, 0
 			case 3: // and go on with it while it is sent
-				c.Job, c.Slices = sized(t, overlapping).Job, 0
+				c.Job, c.Slices = sized(t, [2]Size{overlapping, streaming}[s/2%2]).Job, 0
 			}
 			for _, who := range slices.Sorted(maps.Keys(c.Acts)) {
 				if strings.HasPrefix(who, "worker") && s%2 == 0 {

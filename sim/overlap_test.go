@@ -66,20 +66,22 @@ func TestUpdatesTravelWhileWorkersTrain(t *testing.T) {
 func TestOverlap(t *testing.T) {
 	for _, s := range []struct {
 		name    string
+		size    Size
 		acts    map[string]adversary.Act
 		faults  []Fault
 		slashed []string
 	}{
-		{name: "a worker skips its work", acts: one(w1, adversary.Skips{}), slashed: []string{w1}},
-		{name: "a worker lies from the second round on", acts: one(w1, adversary.Patient{Round: 1, Then: adversary.Poisons{Factor: -10}}), slashed: []string{w1}},
-		{name: "a worker lies about what it goes on with", acts: one(w1, adversary.TampersState{}), slashed: []string{w1}},
-		{name: "and does not show it", acts: one(w1, adversary.TampersState{Withholds: true}), slashed: []string{w1}},
-		{name: "a worker commits to what it cannot send", acts: one(w1, adversary.Copies{}), slashed: []string{w1}},
-		{name: "machines crash", faults: []Fault{
+		{name: "a worker lies about what it goes on with of fragments", size: streaming, acts: one(w1, adversary.TampersState{}), slashed: []string{w1}},
+		{name: "a worker skips its work", size: overlapping, acts: one(w1, adversary.Skips{}), slashed: []string{w1}},
+		{name: "a worker lies from the second round on", size: overlapping, acts: one(w1, adversary.Patient{Round: 1, Then: adversary.Poisons{Factor: -10}}), slashed: []string{w1}},
+		{name: "a worker lies about what it goes on with", size: overlapping, acts: one(w1, adversary.TampersState{}), slashed: []string{w1}},
+		{name: "and does not show it", size: overlapping, acts: one(w1, adversary.TampersState{Withholds: true}), slashed: []string{w1}},
+		{name: "a worker commits to what it cannot send", size: overlapping, acts: one(w1, adversary.Copies{}), slashed: []string{w1}},
+		{name: "machines crash", size: overlapping, faults: []Fault{
 			{At: 10e9, For: 6e9, Who: "worker-0"}, {At: 17e9, For: 5e9, Who: w1}, {At: 25e9, For: 40e9, Who: "worker-2"}, {At: 31e9, For: 4e9, Who: v1}}},
 	} {
 		t.Run(s.name, func(t *testing.T) {
-			c := sized(t, overlapping)
+			c := sized(t, s.size)
 			c.Acts, c.Faults, c.MaxBlocks = s.acts, s.faults, 1500
 			o := played(t, c, Money{}, &Pay{Guilty: s.slashed, Away: away(c)}, Justice{Guilty: s.slashed, Away: away(c)}, &Lineage{Honest: true})
 			if o.Phase != run.Done || !o.Honest || o.Rounds != c.Job.Task.Spec.Rounds {

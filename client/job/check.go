@@ -291,9 +291,9 @@ func (c *checker) replicas() {
 	switch {
 	case r.Sample > 0 && r.Fragments > 0:
 		c.report(at, CodeBadValue, sample+" and "+fragments+" are given", "a round exchanges random elements or whole fragments", "remove one of them, or set it to 0")
-	case r.Overlap > 0 && (r.Sample > 0 || r.Fragments > 0):
-		c.report(overlap, CodeUnsupported, fmt.Sprintf("%s is given with %s %d and %s %d", overlap, sample, r.Sample, fragments, r.Fragments),
-			"a unit hands on its own progress or what its update left out", "use method: diloco, or overlap: 0")
+	case r.Overlap > 0 && r.Sample > 0:
+		c.report(overlap, CodeUnsupported, fmt.Sprintf("%s is given with %s %d", overlap, sample, r.Sample),
+			"of a parameter a unit would hand on both what it left out and what is under way", "use method: diloco or streaming_diloco, or overlap: 0")
 	case r.Sample > 0 && (r.Sample < 2 || r.Sample&(r.Sample-1) != 0):
 		c.report(sample, CodeBadValue, fmt.Sprintf("%s is %d", sample, r.Sample), "parts of a parameter are drawn alike: it is a power of two from 2 on", "use 16, 32 or 64")
 	case r.Fragments == 1 || r.Fragments >= r.Rounds:

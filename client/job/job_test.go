@@ -173,10 +173,14 @@ func TestReplicas(t *testing.T) {
 	if s.Replicas != (Replicas{Fragments: 3, Rounds: 4, Topology: "none"}) || s.Group() != 4 {
 		t.Errorf("%+v", s.Replicas)
 	}
+	if s := parse(t, minimal, "strategy.method=streaming_diloco", "strategy.replicas.overlap=1").Strategy; s.Replicas != (Replicas{Fragments: 2, Rounds: 8, Overlap: 1, Topology: "none"}) {
+		t.Errorf("%+v", s.Replicas)
+	}
 	for _, set := range []string{
 		"strategy.replicas.fragments=2", "strategy.replicas.sample=24", "strategy.replicas.sample=1", "strategy.replicas={sample: 0, fragments: 1}",
 		"strategy.replicas={sample: 0, fragments: 8}", "strategy.replicas.rounds=9", "strategy.compression.error_feedback=true",
 		"strategy.outer_optimizer.name=adamw", "training.numerics=tolerant", "strategy.replicas.topology=ring", "strategy.outer_optimizer.name=pairs",
+		"strategy.replicas.overlap=1",
 	} {
 		if _, err := Parse([]byte(minimal), "tiny.yaml", "strategy.method=sparta", set); err == nil {
 			t.Errorf("%s is taken", set)

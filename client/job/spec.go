@@ -138,13 +138,13 @@ type Compression struct {
 
 // Replicas are what units train that go on from where they came to, and not from the checkpoint alone. With sample or fragments, a
 // round but the last of so many in a row exchanges a part of the parameters; the last exchanges all, and they begin from the
-// checkpoint again. With an overlap, rounds but the last exchange while the next is trained. With a topology, they average in pairs.
+// checkpoint again. With an overlap, rounds but the last exchange while the next is trained, also fragments. With a topology, they average in pairs.
 type Replicas struct {
 	Sample    int `job:"sample" in:"[0,4096]"`  // the part is one of so many elements of every parameter, drawn from the seed; a power of two; 0: all of them
 	Fragments int `job:"fragments" in:"[0,64]"` // the part is one of so many fragments of the layers, in turn; 0: all of them
 	Rounds    int `job:"rounds" in:"[2,8]"`     // in a row
 
-	// Overlap is the share of its own progress that a unit goes on with before the others have it: 1 is all, 0: rounds do not overlap.
+	// Overlap is the share of what it has sent that a unit goes on with before the others have it: 1 is all, 0: rounds do not overlap.
 	Overlap float64 `job:"overlap" in:"[0,1]"`
 
 	Topology string `job:"topology" one:"none complete ring expander small_world"` // who may be paired with whom

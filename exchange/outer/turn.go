@@ -50,19 +50,20 @@ func TurnOf(s *train.Spec, name string, number int, round uint32) (Turn, error) 
 	return Turn{Codec: x.Codec, Moves: optimizer}, nil
 }
 
-// Sent is how many bytes the payloads of a unit have in all rounds of a group.
-func Sent(s *train.Spec, names []string, shapes []tensor.Shape) (bytes int64, err error) {
-	for round := range max(1, s.Exchange.Carry) {
+// Sent is how many bytes the payloads of a unit have, in each round of a group.
+func Sent(s *train.Spec, names []string, shapes []tensor.Shape) (bytes []int64, err error) {
+	bytes = make([]int64, max(1, s.Exchange.Carry))
+	for round := range bytes {
 		for i, name := range names {
-			turn, err := TurnOf(s, name, i, round)
+			turn, err := TurnOf(s, name, i, uint32(round))
 			if err != nil {
-				return 0, err
+				return nil, err
 			}
 			c, ok := codec.ByName(turn.Codec)
 			if !ok {
-				return 0, fmt.Errorf("outer: codec %q is not known", turn.Codec)
+				return nil, fmt.Errorf("outer: codec %q is not known", turn.Codec)
 			}
-			bytes += int64(codec.Size(c, shapes[i]))
+			bytes[round] += int64(codec.Size(c, shapes[i]))
 		}
 	}
 	return bytes, nil
