@@ -305,7 +305,7 @@ func (c *collector) collect(ctx context.Context, round, latest uint32) error {
 	if err := c.record(ctx, round, next, c.hear(ctx, entry, holders), &line); err != nil {
 		return err
 	}
-	return c.prune(ctx, c.keep()+int(window(c.opt.Job)))
+	return c.prune(ctx, c.keep()+int(run.Window(c.b.Spec.Units, c.b.Spec.Exchange.Carry)))
 }
 
 // voidError says that collected checkpoints are not in the lineage any more.

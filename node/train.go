@@ -93,9 +93,8 @@ const (
 	// embeddedPrice is what the parties of an embedded network ask for, in uzen per 10^15 floating-point operations:
 	// one ZEN per 10^12.
 	embeddedPrice = 1_000_000_000
-	// embeddedWindow is how many rounds an embedded run may be ahead of its audits, and embeddedChallenge for how many
-	// blocks a round may be challenged: its one verifier is drawn for every audit, so that it has little to say later.
-	embeddedWindow    = 4
+	// embeddedChallenge is for how many blocks a round of an embedded run may be challenged: its one verifier is drawn for every
+	// audit, so that it has little to say later.
 	embeddedChallenge = 5
 )
 
@@ -197,12 +196,6 @@ func auditPPM(v job.Verification) uint32 {
 	return uint32(v.Fraction*1e6 + 0.5)
 }
 
-// window is how many rounds a run may be ahead of its audits. Rounds through which units hand on a state become final
-// together: training goes on meanwhile.
-func window(j *job.Job) uint32 {
-	return max(embeddedWindow, min(run.MaxWindow, 2*j.Strategy.Group()))
-}
-
 // order is what the consumer asks the chain for, but for what is known only once the blobs are stored.
 func (b *Blueprint) order() (market.Order, error) {
 	j := b.Job
@@ -214,7 +207,7 @@ func (b *Blueprint) order() (market.Order, error) {
 		Terms: run.Terms{
 			Job: b.JobID(), Spec: b.Spec.Digest(), Rounds: b.Spec.Rounds, Units: b.Spec.Units, Segments: b.Spec.Segments(),
 			UnitFlops: b.UnitFlops(), AuditPPM: auditPPM(j.Strategy.Verification),
-			Deadlines: run.Deadlines{Train: 600, Audit: 600, Attest: 300, Challenge: embeddedChallenge}, Window: window(j), Carry: b.Spec.Exchange.Carry, Overlap: b.Spec.Exchange.Overlap > 0,
+			Deadlines: run.Deadlines{Train: 600, Audit: 600, Attest: 300, Challenge: embeddedChallenge}, Window: run.Window(b.Spec.Units, b.Spec.Exchange.Carry), Carry: b.Spec.Exchange.Carry, Overlap: b.Spec.Exchange.Overlap > 0,
 			Screen: screens[j.Strategy.Verification.Screen], Tolerance: tolerance(j), Slices: b.Slices,
 			Drawn: j.Strategy.Verification.Segments == "drawn",
 		},

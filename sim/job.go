@@ -146,7 +146,7 @@ func (j *Job) terms(c Config) run.Terms {
 	}
 	return run.Terms{
 		Job: j.ID(), Spec: s.Digest(), Rounds: s.Rounds, Units: s.Units, Segments: s.Segments(),
-		UnitFlops: j.Task.Step.Flops() * uint64(s.Steps), AuditPPM: c.AuditPPM, Window: max(4, min(run.MaxWindow, 2*s.Exchange.Carry)), Carry: s.Exchange.Carry, Overlap: s.Exchange.Overlap > 0, Slices: c.Slices, Screen: look, Tolerance: c.Tolerance, Drawn: c.Drawn,
+		UnitFlops: j.Task.Step.Flops() * uint64(s.Steps), AuditPPM: c.AuditPPM, Window: run.Window(s.Units, s.Exchange.Carry), Carry: s.Exchange.Carry, Overlap: s.Exchange.Overlap > 0, Slices: c.Slices, Screen: look, Tolerance: c.Tolerance, Drawn: c.Drawn,
 		Deadlines: run.Deadlines{Train: c.Deadline, Audit: c.Deadline, Attest: c.Deadline, Challenge: 30},
 	}
 }

@@ -27,6 +27,7 @@ func (c *checker) run() {
 	c.compression()
 	c.replicas()
 	c.moments()
+	c.group()
 	c.verification()
 	c.executor()
 	c.slices()
@@ -311,6 +312,18 @@ func (c *checker) replicas() {
 		if other.is && !c.bad(other.path) {
 			c.report(at, CodeBadValue, fmt.Sprintf("%s is given beside %s", at, other.path), other.why, "use method: diloco, or change "+other.path)
 		}
+	}
+}
+
+// mostOpen is how many units may be in the rounds through which a state is handed on: these are open together.
+const mostOpen = 16 << 10
+
+// group checks that the rounds through which units hand on a state may be open together.
+func (c *checker) group() {
+	const at = "strategy.workers"
+	if s := c.Strategy; !c.bad(at, at+".target", "strategy.moment_rounds", "strategy.replicas.rounds", "strategy.compression.feedback_rounds") && int(s.Group())*s.Workers.Target > mostOpen {
+		c.report(at, CodeBadValue, fmt.Sprintf("%s is %d and units hand on a state through %d rounds", at, s.Workers.Target, s.Group()),
+			fmt.Sprintf("such rounds become final together, and at most %d units may be open", mostOpen), fmt.Sprintf("use at most %d workers, or fewer such rounds", mostOpen/s.Group()))
 	}
 }
 

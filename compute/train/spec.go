@@ -204,7 +204,7 @@ func (s *Spec) checkGradients() error {
 }
 
 // maxCarry is through how many rounds a unit may hand on a state: whoever misses the state executes as many units.
-const maxCarry = 16
+const maxCarry = 32
 
 // Limits of what a round of replicas leaves out.
 const (

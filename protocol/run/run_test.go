@@ -27,6 +27,7 @@ func TestNewRefuses(t *testing.T) {
 		"large deadline": func(t *Terms) { t.Deadlines.Train = MaxBlocks + 1 },
 		"no window":      func(t *Terms) { t.Window = 0 },
 		"large window":   func(t *Terms) { t.Window = MaxWindow + 1 },
+		"open units":     func(t *Terms) { t.Units, t.Window = MaxUnits, MaxOpen/MaxUnits+1 },
 		"challenges":     func(t *Terms) { t.Deadlines.Challenge = -1 },
 	} {
 		bad := terms()
@@ -45,6 +46,14 @@ func TestNewRefuses(t *testing.T) {
 	} {
 		if _, err := New(terms(), members, 1); !errors.Is(err, ErrTerms) {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestRoundsThatMayBeOpen(t *testing.T) {
+	for _, c := range [][3]uint32{{4, 0, 4}, {4, 2, 4}, {4, 8, 16}, {4, 32, 64}, {MaxUnits, 0, 4}, {MaxUnits, 8, 16}, {MaxUnits, 16, 16}, {512, 32, 32}} {
+		if got := Window(c[0], c[1]); got != c[2] || got*c[0] > MaxOpen {
+			t.Errorf("%d units, a state through %d rounds: a window of %d, want %d", c[0], c[1], got, c[2])
 		}
 	}
 }

@@ -42,6 +42,8 @@ func (t Terms) Validate() error {
 	switch {
 	case t.Window < 1 || t.Window > MaxWindow:
 		return bad("a window of %d rounds, wanted 1 to %d", t.Window, MaxWindow)
+	case uint64(t.Window)*uint64(t.Units) > MaxOpen:
+		return bad("a window of %d rounds of %d units, at most %d units may be open", t.Window, t.Units, MaxOpen)
 	case t.Slices > MaxSlices:
 		return bad("%d slices, at most %d", t.Slices, MaxSlices)
 	case t.Sliced() && (t.Tolerance.DistancePPM > 0 || t.Screen != ScreenOff):
@@ -91,6 +93,12 @@ func New(t Terms, members []Member, height int64) (State, error) {
 		return State{}, fmt.Errorf("%w: no worker", ErrTerms)
 	}
 	return s, nil
+}
+
+// Window is how many rounds of a job of so many units may be open at a time: two groups of those in which units hand on a state, so
+// that one is trained while the other becomes final, or some rounds where they hand on none.
+func Window(units, carry uint32) uint32 {
+	return max(4, carry, min(2*carry, MaxWindow, MaxOpen/max(1, units)))
 }
 
 func validCID(c string) bool { return c != "" && len(c) <= MaxCID }
