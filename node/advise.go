@@ -60,27 +60,29 @@ type Candidate struct {
 
 // recipe is a strategy that jobs can name.
 type recipe struct {
-	name, method, outer, compression string
-	sparse                           bool
-	codec                            string // as in prices
+	name, method, outer, compression string // as job files write them
+	contributors                     bool   // the mean of an element is that of the updates that have it
 	overlap                          bool   // rounds overlap
+	codec                            string // as in prices; "": it has none
 }
 
+const nesterov, sgd = "{name: nesterov, lr: 0.7, momentum: 0.9}", "{name: sgd, lr: 1}"
+
 var recipes = []recipe{
-	{"diloco int8", "diloco", "{name: nesterov, lr: 0.7, momentum: 0.9}", "{quantize: int8}", false, "int8", false},
-	{"diloco fp4", "diloco", "{name: nesterov, lr: 0.7, momentum: 0.9}", "{quantize: fp4}", false, "fp4", false},
-	{"diloco int8, overlapping", "diloco", "{name: nesterov, lr: 0.7, momentum: 0.9}", "{quantize: int8}", false, "", true},
-	{"diloco float32", "diloco", "{name: nesterov, lr: 0.7, momentum: 0.9}", "{quantize: none}", false, "float32", false},
-	{"diloco sign with feedback", "diloco", "{name: nesterov, lr: 0.7, momentum: 0.9}", "{quantize: sign, error_feedback: true}", false, "sign", false},
-	{"sparseloco 256 of 4096, int8", "sparseloco", "{name: sgd, lr: 1}", "{topk_ratio: 0.0625, quantize: int8, error_feedback: true}", true, "top256", false},
-	{"sparta_diloco 1 of 32, int8", "sparta_diloco", "{name: nesterov, lr: 0.7, momentum: 0.9}", "{quantize: int8}", false, "", false},
-	{"streaming_diloco 2 fragments, fp4, overlapping", "streaming_diloco", "{name: nesterov, lr: 0.7, momentum: 0.9}", "{quantize: fp4}", false, "", true},
-	{"streaming_diloco 2 fragments, fp4", "streaming_diloco", "{name: nesterov, lr: 0.7, momentum: 0.9}", "{quantize: fp4}", false, "", false},
-	{"sparseloco 64 of 4096, int2", "sparseloco", "{name: sgd, lr: 1}", "{topk_ratio: 0.0156, quantize: int2, error_feedback: true}", true, "top64", false},
+	{name: "diloco int8", method: "diloco", outer: nesterov, compression: "{quantize: int8}", codec: "int8"},
+	{name: "diloco fp4", method: "diloco", outer: nesterov, compression: "{quantize: fp4}", codec: "fp4"},
+	{name: "diloco int8, overlapping", method: "diloco", outer: nesterov, compression: "{quantize: int8}", overlap: true},
+	{name: "diloco float32", method: "diloco", outer: nesterov, compression: "{quantize: none}", codec: "float32"},
+	{name: "diloco sign with feedback", method: "diloco", outer: nesterov, compression: "{quantize: sign, error_feedback: true}", codec: "sign"},
+	{name: "sparseloco 256 of 4096, int8", method: "sparseloco", outer: sgd, compression: "{topk_ratio: 0.0625, quantize: int8, error_feedback: true}", contributors: true, codec: "top256"},
+	{name: "sparta_diloco 1 of 32, int8", method: "sparta_diloco", outer: nesterov, compression: "{quantize: int8}"},
+	{name: "streaming_diloco 2 fragments, fp4, overlapping", method: "streaming_diloco", outer: nesterov, compression: "{quantize: fp4}", overlap: true},
+	{name: "streaming_diloco 2 fragments, fp4", method: "streaming_diloco", outer: nesterov, compression: "{quantize: fp4}"},
+	{name: "sparseloco 64 of 4096, int2", method: "sparseloco", outer: sgd, compression: "{topk_ratio: 0.0156, quantize: int2, error_feedback: true}", contributors: true, codec: "top64"},
 }
 
 // dataParallel is what strategies are compared with.
-var dataParallel = recipe{"data parallel", "allreduce", "{name: adamw, lr: 1}", "{quantize: none}", false, "", false}
+var dataParallel = recipe{name: "data parallel", method: "allreduce", outer: "{name: adamw, lr: 1}", compression: "{quantize: none}"}
 
 // roundLengths are inner steps of a round that are tried beside the job's own, where they divide the run.
 var roundLengths = []int{10, 20, 50, 100, 200, 500}
@@ -204,7 +206,7 @@ func (r recipe) settings(j *job.Job, steps int) []string {
 		set = append(set, "strategy.replicas.overlap=0")
 	}
 	switch {
-	case r.sparse:
+	case r.contributors:
 		set = append(set, "strategy.aggregation.rule=contributor_mean")
 	case j.Strategy.Aggregation.Rule == "contributor_mean":
 		set = append(set, "strategy.aggregation.rule=mean")
@@ -222,7 +224,7 @@ func (r recipe) settings(j *job.Job, steps int) []string {
 func (b *Blueprint) candidate(opt AdviseOptions, r recipe, steps int, shipped int64) Candidate {
 	c := Candidate{Name: r.name, SyncSteps: steps, Rounds: b.Job.Training.MaxSteps / steps, Set: r.settings(b.Job, steps)}
 	rule := b.Job.Strategy.Aggregation.Rule
-	if r.sparse && rule != "mean" && rule != "contributor_mean" {
+	if r.contributors && rule != "mean" && rule != "contributor_mean" {
 		c.Refused = "the job asks for the rule " + rule + ", to which what an update leaves out is a vote for zero"
 		return c
 	}
