@@ -174,6 +174,9 @@ func TestEveryPage(t *testing.T) {
 		if moved := map[string]string{"jobs/long/workers": "fetched over 4 links", "network": "4.00 MB fetched over 2 links"}[p.Name]; moved != "" && !strings.Contains(strings.Join(p.Maps, ""), moved) {
 			t.Errorf("the map of %s says %q", p.Name, p.Maps)
 		}
+		if counts := map[string]string{"jobs/long/lineage": "2 updates"}[p.Name]; !strings.Contains(p.Text, counts) {
+			t.Errorf("%s counts no %s: %.300q", p.Name, counts, p.Text)
+		}
 		missing := strings.HasPrefix(p.Name, "jobs/nobody") // its 404 is an error of the console
 		if len(p.Errors) > 0 && !missing || len(p.Outside) > 0 || len(p.Violations) > 0 || !strings.Contains(p.Text, want[p.Name]) {
 			t.Errorf("%s, %s: errors %q, outside %q, violations %q, text %.300q", p.Name, p.Theme, p.Errors, p.Outside, p.Violations, p.Text)

@@ -17,7 +17,7 @@ export async function lineage(base, signal) {
       { head: 'State root', cell: c => copyable(c.state_root, 20, 8) },
       { head: 'Checkpoint', cell: c => copyable(c.checkpoint, 12, 6) },
       { head: 'Signed by', wide: true, cell: c => h('details', {}, h('summary', {}, plural(c.signers.length, 'member')), c.signers.map(s => h('div', {}, link('/workers/' + encodeURIComponent(s.id), short(s.id, 16, 8))))) },
-      { head: 'Updates', cell: c => h('details', {}, h('summary', {}, plural(c.updates.length, 'unit')), c.updates.map((u, i) => h('div', {}, `${i} `, copyable(u, 12, 6)))) },
+      { head: 'Updates', cell: c => h('details', {}, h('summary', {}, plural(c.updates.length, 'update')), c.updates.map((u, i) => h('div', {}, `${i} `, copyable(u, 12, 6)))) },
     ], shown) : empty('No checkpoint is attested yet. The first one comes when every unit of the first round is committed.'));
   }
   more.addEventListener('click', () => page());
