@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/starling-network/starling/client"
 	"github.com/starling-network/starling/client/api"
 	"github.com/starling-network/starling/node/runs"
@@ -26,6 +28,9 @@ type chainRuns struct{ view *chainView }
 func notOnChain(what, fix string) error {
 	return &web.Failure{Status: http.StatusNotFound, Code: "NOT_ON_CHAIN", Detail: "the chain has no " + what + ": it carries digests only", Fix: fix}
 }
+
+// asked is how many runs the chain is asked about at a time.
+const asked = 8
 
 // List implements web.Runs.
 func (r *chainRuns) List(ctx context.Context) ([]api.Job, error) {
@@ -45,13 +50,24 @@ func (r *chainRuns) List(ctx context.Context) ([]api.Job, error) {
 	if err != nil {
 		return nil, r.view.unanswered(err)
 	}
-	for _, id := range ids {
-		j, err := r.totals(ctx, c, id)
-		if err != nil {
-			return nil, err
-		}
-		jobs = append(jobs, j)
+	told := make([]api.Job, len(ids))
+	var asking errgroup.Group
+	asking.SetLimit(asked)
+	for i, id := range ids {
+		asking.Go(func() error {
+			h, err := r.books(ctx, c, id)
+			if err != nil {
+				return err
+			}
+			summarize(h)
+			told[i] = h.Job
+			return nil
+		})
 	}
+	if err := asking.Wait(); err != nil {
+		return nil, err
+	}
+	jobs = append(jobs, told...)
 	slices.SortStableFunc(jobs, func(a, b api.Job) int { return cmp.Compare(rank(a), rank(b)) })
 	return jobs, nil
 }
@@ -73,7 +89,29 @@ func ordered(o client.Placed) api.Job {
 		Reason: &api.Reason{Code: o.Why, Text: "it waits: " + strings.ReplaceAll(o.Why, "_", " "), Next: "starling market orders says more, and starling job cancel takes it back"}}
 }
 
-// totals are a run without its records.
+// books are a run with what was disputed and paid, of which its totals are made.
+func (r *chainRuns) books(ctx context.Context, c *client.Client, id string) (*web.History, error) {
+	j, err := r.totals(ctx, c, id)
+	if err != nil {
+		return nil, err
+	}
+	games, err := c.Disputes(ctx, id)
+	if err != nil {
+		return nil, r.view.unanswered(err)
+	}
+	h := &web.History{Job: j}
+	for _, g := range games {
+		h.Disputes = append(h.Disputes, shownDispute(disputeRecord(g, 0)))
+	}
+	receipts, err := c.Receipts(ctx, id)
+	if err != nil {
+		return nil, r.view.unanswered(err)
+	}
+	h.Receipts = runs.Explain(receipts, h.Disputes)
+	return h, nil
+}
+
+// totals are where a run stands, and its money.
 func (r *chainRuns) totals(ctx context.Context, c *client.Client, id string) (j api.Job, err error) {
 	s, err := c.Run(ctx, id)
 	if err != nil {
@@ -93,6 +131,9 @@ func (r *chainRuns) totals(ctx context.Context, c *client.Client, id string) (j 
 func totals(s run.State, e market.Escrow, o client.Placed) api.Job {
 	j := api.Job{ID: s.Terms.Job, Job: s.Terms.Job, Name: s.Terms.Job, Kind: "network", State: "running", Phase: s.Phase.String(), Round: int(s.Round), Rounds: int(s.Terms.Rounds),
 		Workers: len(s.Active(run.Worker)), BudgetUzen: e.Budget, PaidUzen: e.Paid, FeeUzen: e.Fee, RefundedUzen: e.Refunded}
+	if s.Base.Round > 0 {
+		j.StateRoot = s.Base.Root.String()
+	}
 	switch s.Phase {
 	case run.Done:
 		j.State, j.Phase, j.Round = "done", "", j.Rounds
@@ -115,8 +156,7 @@ func (r *chainRuns) History(ctx context.Context, id string) (*web.History, error
 	if err != nil {
 		return nil, err
 	}
-	h := &web.History{}
-	h.Job, err = r.totals(ctx, c, id)
+	h, err := r.books(ctx, c, id)
 	if errors.Is(err, web.ErrNotFound) {
 		return r.order(ctx, c, id)
 	}
@@ -133,18 +173,6 @@ func (r *chainRuns) History(ctx context.Context, id string) (*web.History, error
 		}
 		h.Lineage = append(h.Lineage, shownCheckpoint(newLine(e)))
 	}
-	games, err := c.Disputes(ctx, id)
-	if err != nil {
-		return nil, r.view.unanswered(err)
-	}
-	for _, g := range games {
-		h.Disputes = append(h.Disputes, shownDispute(disputeRecord(g, 0)))
-	}
-	receipts, err := c.Receipts(ctx, id)
-	if err != nil {
-		return nil, r.view.unanswered(err)
-	}
-	h.Receipts = runs.Explain(receipts, h.Disputes)
 	if h.Links, err = reported(ctx, c, id); err != nil {
 		return nil, r.view.unanswered(err)
 	}
@@ -152,13 +180,10 @@ func (r *chainRuns) History(ctx context.Context, id string) (*web.History, error
 	return h, nil
 }
 
-// summarize fills in what the records of a run tell of it.
+// summarize fills in what the books of a run tell of it.
 func summarize(h *web.History) {
 	j := &h.Job
 	j.Disputes = len(h.Disputes)
-	if n := len(h.Lineage); n > 0 {
-		j.StateRoot, j.Round = h.Lineage[n-1].StateRoot, h.Lineage[n-1].Round
-	}
 	for _, m := range web.Members(h) {
 		j.SlashedUzen += m.SlashedUzen
 		j.Audits.Drawn += m.Audits.Drawn

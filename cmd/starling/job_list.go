@@ -69,7 +69,7 @@ func printJobs(jobs []api.Job, f terminal.Form) error {
 			why = j.Reason.Text
 		}
 		w.Row(j.ID, j.State, part(j.Round, j.Rounds), number(j.Loss), number(j.EvalLoss), j.Workers, terminal.Zen(j.PaidUzen), when(j.Started),
-			j.Kind, steps(j), whole(j.Tokens), terminal.Zen(j.BudgetUzen), disputes(j), j.Job, j.StateRoot, why)
+			j.Kind, steps(j), whole(j.Tokens), terminal.Zen(j.BudgetUzen), j.Disputes, j.Job, j.StateRoot, why)
 	}
 	return w.Flush()
 }
@@ -151,14 +151,6 @@ func steps(j api.Job) string {
 		return ""
 	}
 	return part(j.Step, j.Steps)
-}
-
-// disputes of a job in a list. A network lists its jobs without counting them.
-func disputes(j api.Job) string {
-	if j.Kind == "network" {
-		return whole(j.Disputes)
-	}
-	return fmt.Sprint(j.Disputes)
 }
 
 // whole is a number that is not known where it is 0.

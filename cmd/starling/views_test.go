@@ -293,7 +293,7 @@ func viewsOfJob(t *testing.T, dir, network string, s node.Summary, by map[string
 	}
 	var list struct{ Jobs []api.Job }
 	rows = shows(t, &list, "job", "list", "--network", network)
-	if len(list.Jobs) != 1 || list.Jobs[0].ID != s.Job || !has(rows[s.Job], s.Job, "done", "4/4", "-", "-", 3, terminal.Zen(s.PaidUzen), "-", "network", "-", "-", terminal.Zen(s.BudgetUzen), "-") {
+	if len(list.Jobs) != 1 || list.Jobs[0].ID != s.Job || list.Jobs[0].Audits != api.AuditCounts(s.Audits) || s.Audits.Passed == 0 || !has(rows[s.Job], s.Job, "done", "4/4", "-", "-", 3, terminal.Zen(s.PaidUzen), "-", "network", "-", "-", terminal.Zen(s.BudgetUzen), 0, s.Job, s.StateRoot) {
 		t.Errorf("%+v\n%v", list, rows)
 	}
 	var j api.Job
