@@ -14,8 +14,26 @@ import (
 )
 
 func (c *cli) validator() *cobra.Command {
-	return group("validator", "Run a validator", `Run a validator: one of those who decide together what the chain says. A chain goes on while fewer than a
-third of them are down.`, c.validatorUp(), c.validatorStatus(), c.validatorDuties(), c.validatorEarnings(), c.validatorLogs(), c.validatorJoin(), c.validatorBond(), c.validatorUnjail(), c.validatorIdentity(), c.validatorExport(), c.validatorImport(), c.validatorReplay())
+	validator := group("validator", "Run a validator", `Run a validator: one of those who decide together what the chain says. A chain goes on while fewer than a
+third of them are down. HOME is the folder of a validator; --home gives it, too, as it does to other commands.`, c.validatorUp(), c.validatorStatus(), c.validatorDuties(), c.validatorEarnings(), c.validatorLogs(), c.validatorJoin(), c.validatorBond(), c.validatorUnjail(), c.validatorIdentity(), c.validatorExport(), c.validatorImport(), c.validatorReplay())
+	for _, cmd := range validator.Commands() {
+		homeByFlag(cmd)
+	}
+	return validator
+}
+
+// homeByFlag lets --home give the folder that is the first argument of a command.
+func homeByFlag(cmd *cobra.Command) {
+	home := cmd.Flags().String("home", "", "folder of the validator, in place of HOME")
+	with := func(args []string) []string {
+		if *home == "" {
+			return args
+		}
+		return append([]string{*home}, args...)
+	}
+	check, run := cmd.Args, cmd.RunE
+	cmd.Args = func(cmd *cobra.Command, args []string) error { return check(cmd, with(args)) }
+	cmd.RunE = func(cmd *cobra.Command, args []string) error { return run(cmd, with(args)) }
 }
 
 func (c *cli) validatorUp() *cobra.Command {

@@ -139,3 +139,27 @@ func TestValidatorJoins(t *testing.T) {
 		t.Errorf("its history: %+v", h)
 	}
 }
+
+// The folder of a validator is the first argument of its commands, or given as those of other commands are.
+func TestValidatorHomeByFlag(t *testing.T) {
+	for _, cmd := range new(cli).validator().Commands() {
+		words := []string{"validator", cmd.Name(), "--home", "here"}
+		for _, name := range strings.Fields(cmd.Use)[2:] {
+			if strings.HasPrefix(name, "-") {
+				break
+			}
+			words = append(words, name)
+		}
+		if err := takes(words); err != nil {
+			t.Errorf("%v: %v", words, err)
+		}
+		if takes(append(words, "there")) == nil {
+			t.Errorf("%s has two folders", cmd.CommandPath())
+		}
+	}
+	dir := t.TempDir()
+	code, _, want := starling(t, "validator", "identity", dir)
+	if again, _, got := starling(t, "validator", "identity", "--home", dir); again != code || got != want || !strings.Contains(want, "KEY_NOT_FOUND") {
+		t.Errorf("exit %d, %s, and with --home %d, %s", code, want, again, got)
+	}
+}
