@@ -84,6 +84,13 @@ var recipes = []recipe{
 // dataParallel is what strategies are compared with.
 var dataParallel = recipe{name: "data parallel", method: "allreduce", outer: "{name: adamw, lr: 1}", compression: "{quantize: none}"}
 
+// ofGradients are those that exchange after every step.
+var ofGradients = []recipe{
+	dataParallel,
+	{"demo 32 of 4096 frequencies, bf16", "demo", "{name: sign, lr: 1}", "{topk_ratio: 0.0078, quantize: bf16, transform: dct, error_feedback: true}", true, "", false},
+	{"distro 32 of 4096 frequencies, sign", "demo", "{name: sign, lr: 1}", "{topk_ratio: 0.0078, quantize: sign, transform: dct, error_feedback: true}", true, "", false},
+}
+
 // roundLengths are inner steps of a round that are tried beside the job's own, where they divide the run.
 var roundLengths = []int{10, 20, 50, 100, 200, 500}
 
@@ -105,7 +112,10 @@ func Advise(ctx context.Context, opt AdviseOptions) (*Advice, error) {
 	}
 	shipped := t.bytes - b.outerBytes() // candidates have other states
 	a := &Advice{Parameters: b.Model.Parameters(), Workers: own.Strategy.Workers.Target, MostPrice: opt.MostPrice}
-	all := []Candidate{b.candidate(opt, dataParallel, 1, shipped)}
+	var all []Candidate
+	for _, r := range ofGradients {
+		all = append(all, b.candidate(opt, r, 1, shipped))
+	}
 	for _, steps := range b.roundLengths() {
 		for _, r := range recipes {
 			if err := ctx.Err(); err != nil {

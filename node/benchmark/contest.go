@@ -42,6 +42,14 @@ func sparse(k, bits int) train.Exchange {
 	return train.Exchange{Codec: codec.TopKName(k, bits), Rule: aggregate.Contributors, Outer: outer.SGD, Rate: 1, Feedback: 0.95, Carry: 8}
 }
 
+// demo is an exchange of gradients, of which k of 4096 elements or frequencies are sent with so many bits a value.
+func demo(k, bits int, transform string) train.Exchange {
+	return train.Exchange{
+		Codec: codec.TopKName(k, bits), Transform: transform, Rule: aggregate.Contributors, Outer: outer.Signs, Rate: 1, Feedback: 0.999, Carry: 8,
+		Gradients: true, Shrink: decay, Clip: clip,
+	}
+}
+
 // compared are the contenders, in the order in which they are trained: first what everything is held against, then what tells most.
 var compared = []contender{
 	{"data parallel", 20, tuned, 0, diloco(codec.Float32), parallel},
@@ -66,7 +74,9 @@ var compared = []contender{
 	{"gossip", 20, gentle, 0, train.Exchange{Codec: codec.Float32, Rule: aggregate.Mean, Outer: outer.Pairs, Rate: 0.7, Momentum: 0.5, Pairs: workers, Topology: "complete"}, inUnits},
 	{"fedavg", 20, gentle, 0, train.Exchange{Codec: codec.Float32, Rule: aggregate.Mean, Outer: outer.SGD, Rate: 1}, inUnits},
 	{"allreduce", 1, tuned, 0, train.Exchange{Codec: codec.Float32, Rule: aggregate.Mean, Outer: outer.DecoupledAdam, Rate: 1, Momentum: 0.9, Decay: 0.95, Tau: 1e-8, Gradients: true, Shrink: decay, Clip: clip}, inUnits},
-	{"demo, rate 1e-3", 1, 1e-3, 0, train.Exchange{Codec: codec.TopKName(64, 16), Rule: aggregate.Contributors, Outer: outer.Signs, Rate: 1, Feedback: 0.999, Carry: 8, Gradients: true, Shrink: decay, Clip: clip}, inUnits},
+	{"demo, rate 1e-3", 1, 1e-3, 0, demo(64, 16, codec.Plain), inUnits},
+	{"demo of dct, 32 of 4096, rate 1e-3", 1, 1e-3, 0, demo(32, 16, codec.Waves), inUnits},
+	{"distro of dct, 32 of 4096 signs, rate 1e-3", 1, 1e-3, 0, demo(32, 1, codec.Waves), inUnits},
 }
 
 // withReplicas is an exchange of groups of 8 rounds, of random elements or of fragments.
