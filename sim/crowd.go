@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/chain/referee"
 	"github.com/starling-network/starling/protocol/audit"
 	"github.com/starling-network/starling/protocol/run"
 	"github.com/starling-network/starling/role"
@@ -252,7 +253,7 @@ func (g *gathering) execute(env run.Env, m message) (run.State, []run.Event, err
 		if err != nil {
 			return s, nil, err
 		}
-		return s.Unseal(env, from, a.Work.Round, a.Work.Unit, a.Work.Attempt, o, thin{})
+		return s.Unseal(env, from, a.Work.Round, a.Work.Unit, a.Work.Attempt, o, referee.Rooting{})
 	case role.Return:
 		return s.Return(env, from)
 	}
@@ -277,7 +278,7 @@ func (p *participant) perform(a role.Action) {
 	case role.Check:
 		p.compute(a, func() role.Event {
 			s := a.Work.Subject(p.id, g.state.Terms.Job, a.Segment)
-			return role.Checked{Action: a, Right: true, Seal: audit.NewSeal(s, g.end(a.Work).trees()).Root()}
+			return role.Checked{Action: a, Right: true, Seal: audit.NewSeal(s, g.end(a.Work).Trees()).Root()}
 		})
 	case role.Reveal:
 		p.tell(role.Finished{Action: a})
@@ -322,5 +323,5 @@ func (p *participant) compute(a role.Action, done func() role.Event) {
 func (p *participant) open(a role.Unseal) (audit.Opening, error) {
 	g := p.in
 	end := g.end(a.Work)
-	return audit.NewSeal(a.Work.Subject(p.id, g.state.Terms.Job, a.Segment), end.trees()).Open(a.Question, end)
+	return audit.NewSeal(a.Work.Subject(p.id, g.state.Terms.Job, a.Segment), end.Trees()).Open(a.Question, end)
 }

@@ -70,7 +70,7 @@ func roots(s run.State, round, unit uint32) []canon.Digest {
 	all := make([]canon.Digest, s.Terms.Segments+1)
 	for i := range all {
 		w := work(s, round, unit, uint32(i))
-		all[i] = train.StateRootOf(w.Step(), canon.NewTree(w.Roots()).Root())
+		all[i] = train.StateRoot(w.Step(), w.Roots())
 	}
 	return all
 }
