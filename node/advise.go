@@ -87,8 +87,8 @@ var dataParallel = recipe{name: "data parallel", method: "allreduce", outer: "{n
 // ofGradients are those that exchange after every step.
 var ofGradients = []recipe{
 	dataParallel,
-	{"demo 32 of 4096 frequencies, bf16", "demo", "{name: sign, lr: 1}", "{topk_ratio: 0.0078, quantize: bf16, transform: dct, error_feedback: true}", true, "", false},
-	{"distro 32 of 4096 frequencies, sign", "demo", "{name: sign, lr: 1}", "{topk_ratio: 0.0078, quantize: sign, transform: dct, error_feedback: true}", true, "", false},
+	{name: "demo 32 of 4096 frequencies, bf16", method: "demo", outer: "{name: sign, lr: 1}", compression: "{topk_ratio: 0.0078, quantize: bf16, transform: dct, error_feedback: true}", contributors: true},
+	{name: "distro 32 of 4096 frequencies, sign", method: "demo", outer: "{name: sign, lr: 1}", compression: "{topk_ratio: 0.0078, quantize: sign, transform: dct, error_feedback: true}", contributors: true},
 }
 
 // roundLengths are inner steps of a round that are tried beside the job's own, where they divide the run.
