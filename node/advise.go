@@ -4,7 +4,10 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/starling-network/starling/client/job"
@@ -72,6 +75,7 @@ var recipes = []recipe{
 	{name: "diloco int8", method: "diloco", outer: nesterov, compression: "{quantize: int8}", codec: "int8"},
 	{name: "diloco fp4", method: "diloco", outer: nesterov, compression: "{quantize: fp4}", codec: "fp4"},
 	{name: "diloco int8, overlapping", method: "diloco", outer: nesterov, compression: "{quantize: int8}", overlap: true},
+	{name: "async_diloco int8, paces of the machines", method: "async_diloco", outer: nesterov, compression: "{quantize: int8}", overlap: true},
 	{name: "diloco float32", method: "diloco", outer: nesterov, compression: "{quantize: none}", codec: "float32"},
 	{name: "diloco sign with feedback", method: "diloco", outer: nesterov, compression: "{quantize: sign, error_feedback: true}", codec: "sign"},
 	{name: "sparseloco 256 of 4096, int8", method: "sparseloco", outer: sgd, compression: "{topk_ratio: 0.0625, quantize: int8, error_feedback: true}", contributors: true, codec: "top256"},
@@ -120,6 +124,9 @@ func Advise(ctx context.Context, opt AdviseOptions) (*Advice, error) {
 		for _, r := range recipes {
 			if err := ctx.Err(); err != nil {
 				return nil, err
+			}
+			if r.paced() && opt.Network.paces(a.Workers) == nil {
+				continue // it would be the same as without
 			}
 			all = append(all, b.candidate(opt, r, steps, shipped))
 		}
@@ -203,8 +210,28 @@ func (b *Blueprint) roundLengths() []int {
 	return list
 }
 
+// paced reports whether units are made for the speeds of the machines.
+func (r recipe) paced() bool { return r.method == "async_diloco" }
+
+// paces are the speeds of so many workers beside the fastest, in hundredths; nil if all are the same.
+func (n SimulateOptions) paces(workers int) []string {
+	speeds := make([]float64, workers)
+	for i := range speeds {
+		speeds[i] = n.Gflops[i%len(n.Gflops)]
+	}
+	fastest := slices.Max(speeds)
+	if slices.Min(speeds) == fastest {
+		return nil
+	}
+	paces := make([]string, workers)
+	for i, s := range speeds {
+		paces[i] = strconv.FormatFloat(max(0.01, math.Round(100*s/fastest)/100), 'g', -1, 64)
+	}
+	return paces
+}
+
 // settings make a job use the strategy, and keep the steps at which something else happens multiples of its rounds.
-func (r recipe) settings(j *job.Job, steps int) []string {
+func (r recipe) settings(j *job.Job, n SimulateOptions, steps int) []string {
 	set := []string{
 		fmt.Sprintf("strategy.sync_steps=%d", steps), "strategy.method=" + r.method,
 		"strategy.outer_optimizer=" + r.outer, "strategy.compression=" + r.compression,
@@ -214,6 +241,12 @@ func (r recipe) settings(j *job.Job, steps int) []string {
 		set = append(set, "strategy.replicas.overlap=1")
 	case j.Strategy.Replicas.Overlap > 0:
 		set = append(set, "strategy.replicas.overlap=0")
+	}
+	switch w := j.Strategy.Workers; {
+	case r.paced():
+		set = append(set, fmt.Sprintf("strategy.workers={min: %d, target: %d, max: %d, paces: [%s]}", w.Min, w.Target, w.Max, strings.Join(n.paces(w.Target), ", ")))
+	case w.Paces != nil && slices.Contains(ofGradients, r): // of whose units each counts the same
+		set = append(set, fmt.Sprintf("strategy.workers={min: %d, target: %d, max: %d}", w.Min, w.Target, w.Max))
 	}
 	switch {
 	case r.contributors:
@@ -232,7 +265,7 @@ func (r recipe) settings(j *job.Job, steps int) []string {
 
 // candidate says what a strategy comes to, or why the job cannot have it.
 func (b *Blueprint) candidate(opt AdviseOptions, r recipe, steps int, shipped int64) Candidate {
-	c := Candidate{Name: r.name, SyncSteps: steps, Rounds: b.Job.Training.MaxSteps / steps, Set: r.settings(b.Job, steps)}
+	c := Candidate{Name: r.name, SyncSteps: steps, Rounds: b.Job.Training.MaxSteps / steps, Set: r.settings(b.Job, opt.Network, steps)}
 	rule := b.Job.Strategy.Aggregation.Rule
 	if r.contributors && rule != "mean" && rule != "contributor_mean" {
 		c.Refused = "the job asks for the rule " + rule + ", to which what an update leaves out is a vote for zero"
@@ -352,7 +385,7 @@ func (b *Blueprint) course(n SimulateOptions, order market.Order, update int64) 
 	c = sim.Course{
 		Round:  sim.Round{Workers: workers, Verifiers: int(order.Verifiers) + n.Verifiers, Update: update, Link: n.Links[0], Block: n.BlockTime},
 		Rounds: int(b.Spec.Rounds), AuditPPM: order.Terms.AuditPPM, Audited: 1, Window: int(order.Terms.Window),
-		Challenge: int(order.Terms.Deadlines.Challenge), Carry: int(order.Terms.Carry), Overlap: order.Terms.Overlap,
+		Challenge: int(order.Terms.Deadlines.Challenge), Carry: int(order.Terms.Carry), Overlap: order.Terms.Overlap, Sizes: order.Terms.Sizes,
 	}
 	if c.Overlap {
 		if c.Updates, err = outer.Sent(b.Spec, train.Params(b.Step), b.shapes()); err != nil {

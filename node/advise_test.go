@@ -122,3 +122,31 @@ func TestPrices(t *testing.T) {
 		}
 	}
 }
+
+// For machines of different speeds units are made to measure: the slowest is waited for no longer than the fastest.
+func TestAdviceForPaces(t *testing.T) {
+	n := slow
+	n.Gflops = []float64{0.0003, 0.0003, 0.00015}
+	a, load := advise(t, n, "training.max_steps=32")
+	inner := map[string]float64{}
+	for _, c := range a.Candidates {
+		if c.SyncSteps != 4 {
+			continue
+		}
+		inner[c.Name] = c.InnerSeconds
+		if c.Name != "async_diloco int8, paces of the machines" {
+			continue
+		}
+		j, err := load(c.Set...)
+		if err != nil || !slices.Equal(j.Strategy.Workers.Paces, []float64{1, 1, 0.5}) || c.Price != nil || c.Refused != "" {
+			t.Errorf("%+v: %v", c, err)
+		}
+	}
+	if whole, paced := inner["diloco int8, overlapping"], inner["async_diloco int8, paces of the machines"]; !(paced > 0) || math.Abs(whole/paced-2) > 1e-6 {
+		t.Errorf("rounds of whole units take %g s, of units to measure %g s", whole, paced)
+	}
+	same, _ := advise(t, slow, "training.max_steps=32")
+	if slices.ContainsFunc(same.Candidates, func(c Candidate) bool { return strings.HasPrefix(c.Name, "async") }) {
+		t.Error("paces are advised for machines of one speed")
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 
 	"github.com/starling-network/starling/chain/referee"
 	"github.com/starling-network/starling/client/job"
@@ -43,8 +44,9 @@ type Blueprint struct {
 }
 
 const (
-	evalSequences  = 128 // at most, of one evaluation
-	segmentsOfUnit = 4   // state roots that a worker commits to per unit, besides the first
+	evalSequences  = 128  // at most, of one evaluation
+	leastShare     = 0.75 // of the time that machines work of the paces that units are made for
+	segmentsOfUnit = 4    // state roots that a worker commits to per unit, besides the first
 )
 
 // NewBlueprint reads the data of a job, and builds its programs and its first checkpoint. Errors about the job are a
@@ -96,6 +98,10 @@ func (b *Blueprint) specify() error {
 	b.Spec = b.spec()
 	if err := b.Spec.Check(); err != nil {
 		return problem(j, "training", job.CodeBadValue, "the job cannot be run as it is", err, "change the value that is named")
+	}
+	if _, share := outer.Sizes(b.Spec.Steps, j.Strategy.Workers.Paces); j.Strategy.Workers.Paces != nil && share < leastShare {
+		return problem(j, "strategy.workers.paces", job.CodeBadValue, "units of these paces cannot be made", fmt.Errorf("cut into at most 20 segments of whole steps, units of %d steps let machines of these paces work %.0f %% of the time", b.Spec.Steps, 100*share),
+			"use a sync_steps that is a multiple of 20, and no pace below 0.05")
 	}
 	if err := outer.Check(b.Spec.Exchange); err != nil {
 		return problem(j, "strategy", job.CodeBadValue, "the strategy cannot be run as it is", err, "change the value that is named")
@@ -210,6 +216,9 @@ func (b *Blueprint) spec() *train.Spec {
 		Rate:     train.Rate{Kind: t.LRScheduler, Peak: t.LearningRate, Warmup: uint32(t.WarmupSteps), Floor: t.MinLRRatio},
 		Exchange: b.exchange(),
 	}
+	if sizes, _ := outer.Sizes(steps, st.Workers.Paces); len(sizes) > 0 && slices.Min(sizes) < slices.Max(sizes) {
+		s.Sizes, s.Segment = sizes, steps/slices.Max(sizes)
+	}
 	if !s.Exchange.Gradients {
 		s.Beta1, s.Beta2 = t.Optimizer.Betas[0], t.Optimizer.Betas[1]
 	}
@@ -244,9 +253,6 @@ func (b *Blueprint) exchange() train.Exchange {
 	x.Carry, x.Moments = st.Group(), st.MomentRounds > 1
 	if st.Compression.ErrorFeedback {
 		x.Feedback = feedbackDecay
-	}
-	if st.Compression.Transform == codec.Waves {
-		x.Transform = codec.Waves
 	}
 	if st.Replicas.Paired() {
 		x.Pairs, x.Topology = uint32(st.Workers.Target), st.Replicas.Topology
@@ -293,7 +299,7 @@ func (b *Blueprint) slice() error {
 	return nil
 }
 
-// UnitFlops is the number of floating-point operations of one work unit.
+// UnitFlops is the number of floating-point operations of a whole work unit.
 func (b *Blueprint) UnitFlops() uint64 { return b.Step.Flops() * uint64(b.Spec.Steps) }
 
 // JobID is the identifier of the job: it binds the work specification, and with it the data and the program.

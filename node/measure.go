@@ -44,7 +44,7 @@ func meanLogs(spec *train.Spec, e run.Entry, get func(cid string) ([]byte, error
 		var l, g []float32
 		text, err := get(cid)
 		if err == nil {
-			l, g, err = train.DecodeLog(text, e.Attestation.Checkpoint.Round-1, uint32(unit), spec.Steps)
+			l, g, err = train.DecodeLog(text, e.Attestation.Checkpoint.Round-1, uint32(unit), spec.StepsOf(uint32(unit)))
 		}
 		if err != nil {
 			missing(unit, err)
@@ -64,6 +64,9 @@ func meanLogs(spec *train.Spec, e run.Entry, get func(cid string) ([]byte, error
 		return heard{}
 	}
 	for i := range losses {
+		if losses[i].n == 0 { // the longest units have no log
+			break
+		}
 		h.losses, h.norms = append(h.losses, losses[i].value/losses[i].n), append(h.norms, norms[i].value/norms[i].n)
 	}
 	return h
@@ -136,9 +139,15 @@ func (c *collector) measure(ctx context.Context, round uint32, ckpt *train.Check
 	return ms, after, nil
 }
 
-// tokens trained in so many inner steps of all units.
+// tokens trained in so many inner steps, of all units that have as many in their rounds.
 func (b *Blueprint) tokens(steps int) uint64 {
-	return uint64(steps) * uint64(b.Spec.Units*b.Spec.Batch*b.Spec.Length)
+	s := b.Spec
+	rounds, rest := uint64(steps)/uint64(s.Steps), uint32(steps)%s.Steps
+	all := rounds * s.StepsBefore(s.Units)
+	for u := range s.Units {
+		all += uint64(min(rest, s.StepsOf(u)))
+	}
+	return all * uint64(s.Batch) * uint64(s.Length)
 }
 
 // metrics of the inner steps of a round and, last, of the round, as far as they follow from the job and what was computed. A
@@ -181,8 +190,7 @@ func (c *collector) advanceProgress(m Metric) {
 		p.EvalLoss = *m.EvalLoss
 	}
 	if m.TokensPerSecond > 0 {
-		perStep := float64(c.b.tokens(1)) / m.TokensPerSecond
-		p.Left = time.Duration(float64(p.Steps-p.Step) * perStep * float64(time.Second))
+		p.Left = time.Duration(float64(c.b.tokens(p.Steps)-c.b.tokens(p.Step)) / m.TokensPerSecond * float64(time.Second))
 	}
 	c.show(p.Phase)
 }

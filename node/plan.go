@@ -69,7 +69,7 @@ func PlanJob(ctx context.Context, j *job.Job, network string) (*Plan, error) {
 
 // placeHere says how long this machine takes if it does everything, as Train lets it, and whether it has the memory.
 func (p *Plan) placeHere(b *Blueprint) {
-	p.Seconds = p.StepTime * float64(b.Spec.Steps) * float64(b.Spec.Rounds) * float64(b.Spec.Units) * (1 + float64(auditPPM(b.Job.Strategy.Verification))/1e6)
+	p.Seconds = p.StepTime * float64(b.Spec.StepsBefore(b.Spec.Units)) * float64(b.Spec.Rounds) * (1 + float64(auditPPM(b.Job.Strategy.Verification))/1e6)
 	p.Placement = &api.Placement{Workers: int(b.Spec.Units), Verifiers: embeddedVerifiers, Fits: "unknown"}
 	p.Placement.MemoryBytes = p.Memory * uint64(p.Placement.Workers+p.Placement.Verifiers)
 	available, _, ok := memory.Available()
@@ -92,7 +92,7 @@ func (b *Blueprint) plan() (*Plan, error) {
 	j, s := b.Job, b.Spec
 	p := &Plan{
 		ID: b.JobID(), Name: j.Name, Parameters: b.Model.Parameters(), Tokens: b.tokens(j.Training.MaxSteps), Steps: j.Training.MaxSteps,
-		Rounds: int(s.Rounds), Workers: j.Strategy.Workers.Target, Flops: b.UnitFlops() * uint64(s.Units) * uint64(s.Rounds),
+		Rounds: int(s.Rounds), Workers: j.Strategy.Workers.Target, Flops: o.Terms.RoundFlops() * uint64(s.Rounds),
 		Most: most, Budget: o.Budget, Disk: engine.Footprint(s, b.Step, b.Manifest, o.Terms, j.Checkpoint.KeepLast), Executor: j.Executor, Notes: []string{},
 	}
 	for _, n := range j.Notes {

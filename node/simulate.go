@@ -241,8 +241,8 @@ func (o *observer) measure(ctx context.Context, e *ending, w *sim.World) (worked
 		if err != nil {
 			return 0, err
 		}
-		for _, id := range entry.Workers {
-			worked += w.Machine(w.Name(id)).Unit
+		for unit, id := range entry.Workers {
+			worked += w.Machine(w.Name(id)).Unit * time.Duration(e.Spec.StepsOf(uint32(unit))) / time.Duration(e.Spec.Steps)
 		}
 		units := meanLogs(e.Spec, entry, func(cid string) ([]byte, error) {
 			id, err := blob.Parse(cid)

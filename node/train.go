@@ -207,7 +207,7 @@ func (b *Blueprint) order() (market.Order, error) {
 		Terms: run.Terms{
 			Job: b.JobID(), Spec: b.Spec.Digest(), Rounds: b.Spec.Rounds, Units: b.Spec.Units, Segments: b.Spec.Segments(),
 			UnitFlops: b.UnitFlops(), AuditPPM: auditPPM(j.Strategy.Verification),
-			Deadlines: run.Deadlines{Train: 600, Audit: 600, Attest: 300, Challenge: embeddedChallenge}, Window: run.Window(b.Spec.Units, b.Spec.Exchange.Carry), Carry: b.Spec.Exchange.Carry, Overlap: b.Spec.Exchange.Overlap > 0,
+			Deadlines: run.Deadlines{Train: 600, Audit: 600, Attest: 300, Challenge: embeddedChallenge}, Window: run.Window(b.Spec.Units, b.Spec.Exchange.Carry), Carry: b.Spec.Exchange.Carry, Overlap: b.Spec.Exchange.Overlap > 0, Sizes: b.Spec.Sizes,
 			Screen: screens[j.Strategy.Verification.Screen], Tolerance: tolerance(j), Slices: b.Slices,
 			Drawn: j.Strategy.Verification.Segments == "drawn",
 		},

@@ -332,13 +332,17 @@ func TestTrainInSlices(t *testing.T) {
 
 // A run whose units hand on a state that is stopped within a group goes on where it was, ends where a simulation of it does, and can be verified.
 func TestTrainReplicas(t *testing.T) {
-	for name, set := range map[string]string{"fragments that overlap": "strategy.replicas={fragments: 2, overlap: 1, rounds: 3}", "overlap": "strategy.replicas.overlap=0.5", "moments": "strategy.moment_rounds=3"} {
-		t.Run(name, func(t *testing.T) { testReplicas(t, set) })
+	for name, set := range map[string][]string{
+		"fragments that overlap": {"strategy.replicas={fragments: 2, overlap: 1, rounds: 3}"},
+		"asynchronous":           {"strategy.method=async_diloco", "strategy.replicas.overlap=0.5", "strategy.workers={target: 3, paces: [0.5, 1, 0.5]}"},
+		"moments":                {"strategy.moment_rounds=3"},
+	} {
+		t.Run(name, func(t *testing.T) { testReplicas(t, set...) })
 	}
 }
 
-func testReplicas(t *testing.T, set string) {
-	j, err := job.Load(smallJob(t).Path, set, "strategy.replicas.rounds=3", "strategy.sync_steps=2", "training.max_steps=8")
+func testReplicas(t *testing.T, set ...string) {
+	j, err := job.Load(smallJob(t).Path, append(set, "strategy.replicas.rounds=3", "strategy.sync_steps=2", "training.max_steps=8")...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -353,6 +357,9 @@ func testReplicas(t *testing.T, set string) {
 		t.Fatalf("stopped after a round: %v", err)
 	}
 	s := mustTrain(t, TrainOptions{Job: j, Dir: dir, Resume: true})
+	if sizes := j.Strategy.Workers.Paces; sizes != nil && s.Tokens != 4*(1+2+1)*2*16 {
+		t.Errorf("%d tokens in 4 rounds of 4 steps of 2 sequences of 16", s.Tokens)
+	}
 	if played := simulate(t, SimulateOptions{Job: j, Seed: 1}); s.Rounds != 4 || s.StateRoot != played.StateRoot || s.SlashedUzen != 0 {
 		t.Errorf("%d rounds to %v, simulated %v; %d uzen slashed", s.Rounds, s.StateRoot, played.StateRoot, s.SlashedUzen)
 	}

@@ -12,7 +12,8 @@ import (
 // Course is what a run consists of whose rounds are all alike, but for the audits.
 type Course struct {
 	Round     Round           // without Inner
-	Units     []time.Duration // that a unit takes each worker; there are as many units
+	Units     []time.Duration // that a whole unit takes each worker; there are as many units
+	Sizes     []uint32        // of the units, where they differ, in parts of the largest; nil: all are whole
 	Check     time.Duration   // that a unit takes a verifier
 	Rounds    int
 	Job       int64   // bytes that every member gets from the consumer first
@@ -46,13 +47,18 @@ const forecastRounds = 1000
 // Forecast says how a course will go, without playing it: rounds take what Round says, the longest share of the units of one
 // worker is waited for, and audits go to the verifiers one after the other.
 func (c Course) Forecast() Forecast {
-	shares := c.shares()
+	dealt := c.dealt()
 	r := c.Round
 	f := Forecast{Exchange: r.Exchange(), Chain: r.Chain()}
 	var together time.Duration // of all workers, in a round
-	for i, n := range shares {
-		f.Inner = max(f.Inner, time.Duration(n)*c.Units[i])
-		together += time.Duration(n) * c.Units[i]
+	for i, units := range dealt {
+		var all float64
+		for _, size := range units {
+			all += size
+		}
+		took := time.Duration(all * float64(c.Units[i]))
+		f.Inner = max(f.Inner, took)
+		together += took
 	}
 	members := int64(r.Workers + r.Verifiers)
 	f.Start = over(int(c.Job*members), r.Link.Up) + r.Block + 2*r.Link.slowest(r.Workers)
@@ -60,14 +66,14 @@ func (c Course) Forecast() Forecast {
 	if c.Overlap {
 		unaudited := c
 		unaudited.AuditPPM = 0
-		plain = unaudited.follow(f, shares, nil)
+		plain = unaudited.follow(f, dealt, nil)
 	}
 	f.Total = plain
 	if c.AuditPPM > 0 {
 		const draws = 4 // of which the mean counts
 		f.Total = 0
 		for seed := range uint64(draws) {
-			f.Total += c.follow(f, shares, rand.New(rand.NewPCG(seed, 0))) / draws
+			f.Total += c.follow(f, dealt, rand.New(rand.NewPCG(seed, 0))) / draws
 		}
 	}
 	f.Audits = max(0, f.Total-plain)
@@ -75,24 +81,33 @@ func (c Course) Forecast() Forecast {
 	return f
 }
 
-// shares are how many units each worker gets once its speed is known, in whole blocks.
-func (c Course) shares() []uint32 {
-	blocks := make([]uint32, len(c.Units))
+// dealt are the units that each worker gets once its speed is known, in whole blocks: the part of a whole one that each is.
+func (c Course) dealt() [][]float64 {
+	blocks, dealt := make([]uint32, len(c.Units)), make([][]float64, len(c.Units))
 	for i, d := range c.Units {
 		blocks[i] = uint32(max(1, min(int64(d/c.Round.Block), 1<<30)))
 	}
-	return run.Shares(uint32(len(c.Units)), blocks)
+	if c.Sizes == nil {
+		for i, n := range run.Shares(uint32(len(c.Units)), blocks) {
+			dealt[i] = slices.Repeat([]float64{1}, int(n))
+		}
+		return dealt
+	}
+	for unit, w := range run.Fit(c.Sizes, blocks, slices.Repeat([]int{-1}, len(c.Sizes))) {
+		dealt[w] = append(dealt[w], float64(c.Sizes[unit])/float64(slices.Max(c.Sizes)))
+	}
+	return dealt
 }
 
 // follow lets the rounds pass, and returns when the last is attested.
-func (c Course) follow(f Forecast, shares []uint32, random *rand.Rand) time.Duration {
+func (c Course) follow(f Forecast, dealt [][]float64, random *rand.Rand) time.Duration {
 	type verdict struct {
 		at     time.Duration
 		worker int
 	}
 	var (
 		rounds = min(c.Rounds, forecastRounds)
-		passed = make([]uint32, len(shares))
+		passed = make([]uint32, len(dealt))
 		free   = make([]time.Duration, max(1, c.Round.Verifiers)) // of verifiers
 		due    []verdict                                          // audits that are not over, by time
 		final  = make([]time.Duration, rounds)
@@ -109,13 +124,13 @@ func (c Course) follow(f Forecast, shares []uint32, random *rand.Rand) time.Dura
 			due = due[1:]
 		}
 		last := drawn
-		for w, n := range shares {
-			for range n {
+		for w, units := range dealt {
+			for _, size := range units {
 				if c.AuditPPM == 0 || random.Float64()*audit.Certain >= float64(audit.Rate(c.AuditPPM, passed[w])) {
 					continue
 				}
 				v := random.IntN(len(free))
-				free[v] = max(free[v], drawn) + time.Duration(c.Audited*float64(c.Check))
+				free[v] = max(free[v], drawn) + time.Duration(size*c.Audited*float64(c.Check))
 				at := free[v] + sealBlocks*c.Round.Block
 				due = append(due, verdict{at, w})
 				last = max(last, at)

@@ -75,12 +75,13 @@ type unitKey struct {
 // Size of a job.
 type Size struct {
 	Rounds, Units, Steps, Segment uint32
-	Rate                          float64 // learning rate; 0: one that learns
-	Carry                         uint32  // rounds through which units hand on what their updates left out; 0: nothing is left out
-	Replicas                      bool    // units begin from that, and have sent one of eight elements
-	Overlap                       bool    // rounds overlap: units begin from their own progress, which is sent meanwhile
-	Moments                       bool    // the moments of the inner optimizer are handed on, too
-	Fragments                     uint32  // of which rounds that overlap send one; 0: all
+	Rate                          float64  // learning rate; 0: one that learns
+	Carry                         uint32   // rounds through which units hand on what their updates left out; 0: nothing is left out
+	Replicas                      bool     // units begin from that, and have sent one of eight elements
+	Overlap                       bool     // rounds overlap: units begin from their own progress, which is sent meanwhile
+	Moments                       bool     // the moments of the inner optimizer are handed on, too
+	Fragments                     uint32   // of which rounds that overlap send one; 0: all
+	Sizes                         []uint32 // segments of every unit; nil: all are whole
 }
 
 // NewJob makes a language model of some thousand parameters and a text for it to read.
@@ -117,7 +118,7 @@ func NewJob(z Size) (*Job, error) {
 		Version: 1, Numerics: kernel.Version, Name: "sim", Seed: seed, Program: step.Digest(), Data: corpus.Manifest(engine.ShardTokens).Digest(),
 		Genesis: genesis.Root(), Rounds: z.Rounds, Steps: z.Steps, Segment: z.Segment, Units: z.Units, Batch: batch, Length: length,
 		Rate: train.Rate{Kind: train.Cosine, Peak: cmp.Or(z.Rate, 1e-2), Warmup: 2, Floor: 0.1}, Beta1: 0.9, Beta2: 0.95,
-		Exchange: exchange,
+		Exchange: exchange, Sizes: z.Sizes,
 	}
 	if err := spec.Check(); err != nil {
 		return nil, err
@@ -146,7 +147,7 @@ func (j *Job) terms(c Config) run.Terms {
 	}
 	return run.Terms{
 		Job: j.ID(), Spec: s.Digest(), Rounds: s.Rounds, Units: s.Units, Segments: s.Segments(),
-		UnitFlops: j.Task.Step.Flops() * uint64(s.Steps), AuditPPM: c.AuditPPM, Window: run.Window(s.Units, s.Exchange.Carry), Carry: s.Exchange.Carry, Overlap: s.Exchange.Overlap > 0, Slices: c.Slices, Screen: look, Tolerance: c.Tolerance, Drawn: c.Drawn,
+		UnitFlops: j.Task.Step.Flops() * uint64(s.Steps), AuditPPM: c.AuditPPM, Window: run.Window(s.Units, s.Exchange.Carry), Carry: s.Exchange.Carry, Overlap: s.Exchange.Overlap > 0, Sizes: s.Sizes, Slices: c.Slices, Screen: look, Tolerance: c.Tolerance, Drawn: c.Drawn,
 		Deadlines: run.Deadlines{Train: c.Deadline, Audit: c.Deadline, Attest: c.Deadline, Challenge: 30},
 	}
 }

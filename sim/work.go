@@ -45,8 +45,11 @@ func (s slow) work(ctx context.Context, base run.Checkpoint, unit, segment uint3
 	done, begin := p.draft.done, clock.now
 	spec := p.job.Task.Spec
 	whole, step := p.unit, p.unit/time.Duration(spec.Steps)
-	if segment > 0 {
-		whole = whole * time.Duration(spec.StepsTo(segment)) / time.Duration(spec.Steps)
+	if steps := spec.StepsOf(unit); segment > 0 || steps != spec.Steps {
+		if segment > 0 {
+			steps = spec.StepsTo(unit, segment)
+		}
+		whole = whole * time.Duration(steps) / time.Duration(spec.Steps)
 	}
 	for left := whole - done; left > 0; left -= step {
 		if err := clock.sleep(min(step, left)); err != nil {

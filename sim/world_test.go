@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"fmt"
 	"testing"
 	"time"
 )
@@ -41,18 +42,19 @@ func played(t *testing.T, c Config, checks ...Checker) Outcome {
 func sized(t testing.TB, z Size) Config {
 	t.Helper()
 	c := small(t)
-	if sharedSized[z] == nil {
+	key := fmt.Sprint(z)
+	if sharedSized[key] == nil {
 		j, err := NewJob(z)
 		if err != nil {
 			t.Fatal(err)
 		}
-		sharedSized[z] = j
+		sharedSized[key] = j
 	}
-	c.Job = sharedSized[z]
+	c.Job = sharedSized[key]
 	return c
 }
 
-var sharedSized = map[Size]*Job{}
+var sharedSized = map[string]*Job{}
 
 // Jobs of five rounds, of which the first three and the last two hand on a state.
 var (

@@ -173,7 +173,7 @@ func (r *Referee) binding(c dispute.Claim, payload []byte) (dispute.Ruling, erro
 // input answers for operators that read what is given to a step.
 func (r *Referee) input(c dispute.Claim, name string, payload []byte) (dispute.Ruling, error) {
 	what := fmt.Sprintf("input %q of step %d", name, c.Step+1)
-	lr, c1, c2 := r.spec.Scalars(c.Round, c.Step)
+	lr, c1, c2 := r.spec.Scalars(c.Round, c.Unit, c.Step)
 	switch name {
 	case "tokens":
 		return r.tokens(c, what, payload)

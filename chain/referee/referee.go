@@ -103,7 +103,7 @@ func (r *Referee) Config(job string, d run.Duty, challenger string, blocks int64
 	if n := uint32(r.spec.Exchange.HandsOn() * len(r.names)); n != c.Parameters {
 		c.HandsOn = n
 	}
-	for k := range r.spec.Segments() {
+	for k := range r.spec.SegmentsOf(d.Index) {
 		c.Steps = append(c.Steps, r.spec.SegmentSteps(k+1))
 	}
 	return c, nil

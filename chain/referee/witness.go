@@ -221,7 +221,7 @@ func (w *Witness) Result(k dispute.Kind) (*canon.Tree, error) {
 func (w *Witness) finish() error {
 	payloads, left := make([]canon.Digest, len(w.base.Params)), make([]canon.Digest, len(w.base.Params))
 	for i := range payloads {
-		payload, rest, err := w.handsOn(dispute.Claim{Round: w.base.Round, Step: w.task.Spec.Steps, Index: uint32(i)})
+		payload, rest, err := w.handsOn(dispute.Claim{Round: w.base.Round, Step: w.task.Spec.StepsOf(w.unit), Index: uint32(i)})
 		switch {
 		case err == nil:
 			payloads[i], left[i] = codec.PayloadTree(payload).Root(), rest.Root()

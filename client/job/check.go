@@ -3,6 +3,7 @@ package job
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/starling-network/starling/exchange/aggregate"
@@ -200,11 +201,30 @@ func (c *checker) workers() {
 		c.report(at, CodeBadValue, fmt.Sprintf("%s has min %d, target %d and max %d", at, w.Min, w.Target, w.Max),
 			"they must rise: min <= target <= max", "correct them, or give a single number")
 	}
+	c.paces()
 	const trim = "strategy.aggregation.trim"
 	switch {
 	case c.bad(trim, "strategy.aggregation.rule"):
 	case s.Aggregation.Rule != "trimmed_mean" && s.Aggregation.Trim != 0:
 		c.report(trim, CodeBadValue, trim+" is given and the rule is "+s.Aggregation.Rule, "only a trimmed mean trims", "use rule: trimmed_mean, or remove trim")
+	}
+}
+
+// paces checks that there is a unit for every pace, and that units of different sizes make sense.
+func (c *checker) paces() {
+	const at = "strategy.workers.paces"
+	w, o := c.Strategy.Workers, c.Strategy.OuterOptimizer
+	if w.Paces == nil || c.bad(at, "strategy.workers.target", "strategy.method", "strategy.outer_optimizer.name") {
+		return
+	}
+	switch {
+	case len(w.Paces) != w.Target:
+		c.report(at, CodeBadValue, fmt.Sprintf("%s has %d numbers for %d workers", at, len(w.Paces), w.Target),
+			"a round has one unit for each of target workers, made for a machine of that pace", fmt.Sprintf("give %d numbers, or set target: %d", w.Target, len(w.Paces)))
+	case slices.Max(w.Paces) != 1:
+		c.report(at, CodeBadValue, fmt.Sprintf("the largest of %s is %g", at, slices.Max(w.Paces)), "paces are beside the fastest machine, whose unit has sync_steps", "divide them by the largest")
+	case o.Gradients() || o.Name == "pairs":
+		c.report(at, CodeBadValue, at+" is given and the outer optimizer is "+o.Name, "units that are gradients, or replicas in pairs, count the same each", "remove paces, or use method: diloco")
 	}
 }
 
@@ -240,8 +260,7 @@ func (c *checker) outer() {
 // compression checks that what is sent can be sent so.
 func (c *checker) compression() {
 	const ratio, quantize, feedback = "strategy.compression.topk_ratio", "strategy.compression.quantize", "strategy.compression.error_feedback"
-	const transform = "strategy.compression.transform"
-	if c.bad(ratio, quantize, transform, "strategy.method") {
+	if c.bad(ratio, quantize, "strategy.method") {
 		return
 	}
 	_, bits, sparse := c.Strategy.Compression.TopK()
@@ -256,17 +275,10 @@ func (c *checker) compression() {
 		c.report(feedback, CodeBadValue, feedback+" is given and nothing is left out of an update", "quantize is none, and all elements are sent",
 			"set error_feedback: false, or compress")
 	}
-	switch r := c.Strategy.Replicas; {
-	case c.Strategy.Compression.Transform == "none":
-	case !sparse:
-		c.report(transform, CodeBadValue, transform+" is given and every element is sent", "it is there to have what counts in few elements", "give topk_ratio: 0.0156, or use transform: none")
-	case r.On() && !c.bad("strategy.replicas"):
-		c.report(transform, CodeUnsupported, transform+" is given beside strategy.replicas", "where a replica goes on from is no frequencies", "use transform: none, or method: demo")
-	}
 	switch {
 	case sparse && bits == 0:
 		c.report(quantize, CodeUnsupported, fmt.Sprintf("%s is %s and %s is given", quantize, c.Strategy.Compression.Quantize, ratio),
-			"what is sent of chunks of 4096 elements has values of 1, 2, 8, 16 or 32 bits", "use quantize: sign, int2, int8, bf16 or none, or topk_ratio: null")
+			"what is sent of chunks of 4096 elements has values of 2, 8, 16 or 32 bits", "use quantize: int2, int8, bf16 or none, or topk_ratio: null")
 	case !sparse && c.Strategy.Compression.Quantize == "int2":
 		c.report(quantize, CodeBadValue, quantize+" is int2 and every element is sent", "two bits are for the largest elements of an update, which are far from zero",
 			"give topk_ratio: 0.0156, or use quantize: fp4")
@@ -431,6 +443,8 @@ func (c *checker) notes() {
 			"what an update leaves out counts as a vote for zero; contributor_mean does not count it"},
 		{c.Strategy.Workers.Target >= SlicesFrom && a.Slices == 0 && !aggregate.ByCoordinate(a.Rule), "strategy.aggregation",
 			"this rule looks at whole updates: every member fetches all of them, and a round cannot be reduced in slices"},
+		{c.Strategy.Method == "async_diloco" && c.Strategy.Workers.Paces == nil, "strategy.workers",
+			"all units have the same number of steps, and slower machines are waited for; paces: [1, 0.5, ...] gives them fewer"},
 		{len(c.Secrets) > 0, "secrets", "no secret is read"},
 		{c.Strategy.Verification.Redundancy > 1, "strategy.verification.redundancy", "one verifier re-executes an audited unit"},
 		{c.Given("strategy.round_timeout"), "strategy.round_timeout", "deadlines follow the observed times of the workers"},

@@ -32,7 +32,7 @@ func defaults() Spec {
 		Strategy: Strategy{
 			Method:       "diloco",
 			MomentRounds: 1,
-			Compression:  Compression{Transform: "none", FeedbackRounds: 8},
+			Compression:  Compression{FeedbackRounds: 8},
 			Replicas:     Replicas{Rounds: 8, Topology: "none"},
 			Aggregation:  Aggregation{Rule: "mean"},
 			Workers:      Workers{Target: 4},
@@ -139,6 +139,7 @@ var recipes = map[string]struct {
 	"sparta_diloco":    {"nesterov", 0.7, "int8"},
 	"streaming_diloco": {"nesterov", 0.7, "fp4"},
 	"gossip":           {"pairs", 0.7, "none"},
+	"async_diloco":     {"nesterov", 0.7, "int8"},
 }
 
 // Methods are the strategies that strategy.method stands for, in order of their names, with every key that a method sets.
@@ -186,6 +187,10 @@ func (s *Strategy) derive(given func(path string) bool) {
 	case "sparta", "sparta_diloco":
 		if !given("strategy.replicas.sample") {
 			s.Replicas.Sample = 32
+		}
+	case "async_diloco":
+		if !given("strategy.replicas.overlap") {
+			s.Replicas.Overlap = 1
 		}
 	case "gossip":
 		if !given("strategy.replicas.topology") {

@@ -96,10 +96,10 @@ type Optimizer struct {
 
 // Strategy is the distributed part: how the work of many workers becomes one checkpoint.
 type Strategy struct {
-	Method         string         `job:"method" one:"diloco fedavg fedprox fedadam fedyogi sparseloco allreduce demo sparta sparta_diloco streaming_diloco gossip" later:"async_diloco"` // what the keys below are if they are not given
-	SyncSteps      int            `job:"sync_steps" in:"[1,65536]"`                                                                                                                      // inner steps of one round
-	ProximalMu     float64        `job:"proximal_mu" in:"[0,1000]"`                                                                                                                      // pulls a unit back to where it began (FedProx, section 3)
-	MomentRounds   int            `job:"moment_rounds" in:"[1,32]"`                                                                                                                       // in how many rounds in a row the moments of the inner optimizer last; 1: they begin with zero in every unit
+	Method         string         `job:"method" one:"diloco fedavg fedprox fedadam fedyogi sparseloco allreduce demo sparta sparta_diloco streaming_diloco gossip async_diloco"` // what the keys below are if they are not given
+	SyncSteps      int            `job:"sync_steps" in:"[1,65536]"`                                                                                                              // inner steps of one round
+	ProximalMu     float64        `job:"proximal_mu" in:"[0,1000]"`                                                                                                              // pulls a unit back to where it began (FedProx, section 3)
+	MomentRounds   int            `job:"moment_rounds" in:"[1,32]"`                                                                                                              // in how many rounds in a row the moments of the inner optimizer last; 1: they begin with zero in every unit
 	OuterOptimizer OuterOptimizer `job:"outer_optimizer"`
 	Compression    Compression    `job:"compression"`
 	Replicas       Replicas       `job:"replicas"`
@@ -129,7 +129,6 @@ func (o OuterOptimizer) Gradients() bool { return o.Name == "adamw" || o.Name ==
 type Compression struct {
 	TopKRatio     float64 `job:"topk_ratio,null" in:"[0,1]"`                       // fraction of every 4096 elements that is sent, the largest; 0: all
 	Quantize      string  `job:"quantize" one:"none fp16 bf16 int8 fp4 int2 sign"` // of what is sent
-	Transform     string  `job:"transform" one:"none dct"`                         // what the elements become before that: dct is the frequencies of 64 x 64 of them
 	ErrorFeedback bool    `job:"error_feedback,null"`                              // what is left out of the update of a unit is added to its next
 
 	// FeedbackRounds is in how many rounds in a row that goes on, beginning with nothing. Who takes a unit over, or audits
@@ -143,7 +142,7 @@ type Compression struct {
 type Replicas struct {
 	Sample    int `job:"sample" in:"[0,4096]"`  // the part is one of so many elements of every parameter, drawn from the seed; a power of two; 0: all of them
 	Fragments int `job:"fragments" in:"[0,64]"` // the part is one of so many fragments of the layers, in turn; 0: all of them
-	Rounds    int `job:"rounds" in:"[2,32]"`     // in a row
+	Rounds    int `job:"rounds" in:"[2,32]"`    // in a row
 
 	// Overlap is the share of what it has sent that a unit goes on with before the others have it: 1 is all, 0: rounds do not overlap.
 	Overlap float64 `job:"overlap" in:"[0,1]"`
@@ -174,7 +173,7 @@ func (s Strategy) Group() uint32 {
 }
 
 // sparseWidths are the widths of the values of an update of which only the largest elements are sent, by their words.
-var sparseWidths = map[string]int{"none": 32, "bf16": 16, "int8": 8, "int2": 2, "sign": 1}
+var sparseWidths = map[string]int{"none": 32, "bf16": 16, "int8": 8, "int2": 2}
 
 // TopK returns how many of 4096 elements of an update are sent, in how many bits; ok is false if all of them are.
 func (c Compression) TopK() (k, bits int, ok bool) {
@@ -197,6 +196,10 @@ type Workers struct {
 	Min    int `job:"min" in:"[1,1024]"`
 	Target int `job:"target" in:"[1,1024]"`
 	Max    int `job:"max" in:"[1,1024]"`
+
+	// Paces are how fast the machines are that the units of a round are made for, beside the fastest: one number for each of target
+	// units, the largest 1. A unit for half the pace has half the steps. None: all units have sync_steps.
+	Paces []float64 `job:"paces" in:"(0,1]" size:"[1,1024]"`
 }
 
 // Verification says how much work is done a second time by somebody else.

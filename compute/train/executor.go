@@ -28,7 +28,7 @@ func (t *Task) RunOn(x Executor, base *Checkpoint, unit uint32, observe func(ste
 		return nil, s.failed("start", err)
 	}
 	r := &Result{Segments: []canon.Digest{s.Root()}}
-	if err := s.continueTo(t.Spec.Steps, r, each(observe)); err != nil {
+	if err := s.continueTo(t.Spec.StepsOf(unit), r, each(observe)); err != nil {
 		return nil, err
 	}
 	r.conclude(base.Params, base, unit)

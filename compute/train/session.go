@@ -92,7 +92,7 @@ func (s *Session) Inputs() (map[string]*tensor.Tensor, error) {
 	if err := s.task.Corpus.Batch(s.tokens.I32(), sp.Address(s.round, s.unit, s.step), int(sp.Length)); err != nil {
 		return nil, s.failed("batch", err)
 	}
-	lr, c1, c2 := sp.Scalars(s.round, s.step)
+	lr, c1, c2 := sp.Scalars(s.round, s.unit, s.step)
 	s.in["tokens"] = s.tokens
 	s.in["lr"].F32()[0], s.in["c1"].F32()[0], s.in["c2"].F32()[0] = lr, c1, c2
 	return s.in, nil
@@ -127,7 +127,7 @@ func (s *Session) Advance() (loss float32, err error) {
 // skip makes a session that begins at a root stand where it stood after some progress.
 func (s *Session) skip(p *Progress, start canon.Digest) error {
 	state, spec := s.Tensors(), s.task.Spec
-	whole := p.Step < spec.Steps && len(p.Losses) == int(p.Step) && len(p.Norms) == int(p.Step) && len(p.Segments) == 1+int(p.Step/spec.Segment) && len(p.State) == len(state)
+	whole := p.Step < spec.StepsOf(s.unit) && len(p.Losses) == int(p.Step) && len(p.Norms) == int(p.Step) && len(p.Segments) == 1+int(p.Step/spec.Segment) && len(p.State) == len(state)
 	if !whole || p.Segments[0] != start {
 		return s.failed("resuming", ErrProgress)
 	}
@@ -249,7 +249,7 @@ var ErrProgress = errors.New("not the progress of this unit")
 // Resume is Run from the progress that was made before, which the caller vouches for; nil: from the start. observe gets
 // the progress after every step.
 func (t *Task) Resume(base *Checkpoint, unit uint32, from []*tensor.Tensor, p *Progress, observe func(Progress) error) (*Result, error) {
-	r, err := t.execute(base, unit, t.Spec.Segments(), from, p, observe)
+	r, err := t.execute(base, unit, t.Spec.SegmentsOf(unit), from, p, observe)
 	if err != nil {
 		return nil, err
 	}
@@ -285,7 +285,7 @@ func (t *Task) execute(base *Checkpoint, unit, segment uint32, from []*tensor.Te
 		}
 		r.Segments, r.Losses, r.Norms = slices.Clone(p.Segments), slices.Clone(p.Losses), slices.Clone(p.Norms)
 	}
-	if err := s.continueTo(t.Spec.StepsTo(segment), r, observe); err != nil {
+	if err := s.continueTo(t.Spec.StepsTo(unit, segment), r, observe); err != nil {
 		return nil, err
 	}
 	return r, nil
@@ -302,7 +302,7 @@ func (s *Session) continueTo(end uint32, r *Result, observe func(Progress) error
 		if s.on == nil {
 			r.Norms = append(r.Norms, s.out["grad_norm"].F32()[0])
 		}
-		if s.step%s.task.Spec.Segment == 0 || s.step == s.task.Spec.Steps {
+		if spec := s.task.Spec; s.step%spec.Segment == 0 || s.step == spec.StepsOf(s.unit) {
 			if err := s.fetch(); err != nil {
 				return err
 			}

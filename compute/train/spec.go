@@ -9,6 +9,7 @@ package train
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/compute/data"
@@ -27,7 +28,7 @@ type Spec struct {
 	Program  canon.Digest `cbor:"5,keyasint"` // of the training step
 	Data     canon.Digest `cbor:"6,keyasint"` // of the corpus manifest
 	Rounds   uint32       `cbor:"7,keyasint"`
-	Steps    uint32       `cbor:"8,keyasint"` // inner steps of a round (H of DiLoCo)
+	Steps    uint32       `cbor:"8,keyasint"` // inner steps of a whole unit (H of DiLoCo)
 	Segment  uint32       `cbor:"9,keyasint"` // inner steps between two committed state roots
 	Units    uint32       `cbor:"10,keyasint"`
 	Batch    uint32       `cbor:"11,keyasint"` // sequences of one unit in one inner step
@@ -38,6 +39,10 @@ type Spec struct {
 	Exchange Exchange     `cbor:"16,keyasint"`
 	Genesis  canon.Digest `cbor:"17,keyasint"` // state root of the checkpoint that round 0 starts from
 	Frozen   canon.Digest `cbor:"18,keyasint"` // FrozenRoot of the tensors that are read and not trained; zero for none
+
+	// Sizes are in how many segments every unit of a round ends, where they differ: made for machines of different speeds. The
+	// largest has all segments, and all segments have the same number of steps. nil: every unit is whole.
+	Sizes []uint32 `cbor:"19,keyasint,omitempty"`
 }
 
 // Exchange says how the updates of a round become one checkpoint. It is carried out by exchange/.
@@ -69,10 +74,6 @@ type Exchange struct {
 
 	// The moments of the inner optimizer are handed on, and so is the count of steps that corrects their bias.
 	Moments bool `cbor:"19,keyasint,omitempty"`
-
-	// What the elements of a parameter are transformed to before they are compressed: a name of exchange/codec. Error feedback and the
-	// rule are about that; what the rule makes is transformed back. Not of replicas.
-	Transform string `cbor:"20,keyasint,omitempty"`
 
 	// Of a job whose rounds overlap, see Applied: the share of its own progress in a round that a unit goes on with in the next,
 	// above 0 and up to 1. It begins below the checkpoint by that, sends what it adds, and hands that share of it on. Of fragments that is
@@ -194,7 +195,7 @@ func (s *Spec) Check() error {
 		unit("beta1", s.Beta1, 0, 1), unit("beta2", s.Beta2, 0, 1),
 		unit("outer learning rate", s.Exchange.Rate, 0, 1e3), unit("outer momentum", s.Exchange.Momentum, 0, 1),
 		unit("outer decay", s.Exchange.Decay, 0, 1), unit("outer tau", s.Exchange.Tau, 0, 1e3),
-		unit("trim", s.Exchange.Trim, 0, 0.5), unit("overlap", s.Exchange.Overlap, 0, 1), unit("feedback", s.Exchange.Feedback, 0, 1), s.checkCarry(),
+		unit("trim", s.Exchange.Trim, 0, 0.5), unit("overlap", s.Exchange.Overlap, 0, 1), unit("feedback", s.Exchange.Feedback, 0, 1), s.checkCarry(), s.checkSizes(),
 		unit("outer weight decay", s.Exchange.Shrink, 0, 1), unit("outer clip", s.Exchange.Clip, 0, 1e9), s.checkGradients(),
 	)
 }
@@ -203,6 +204,21 @@ func (s *Spec) Check() error {
 func (s *Spec) checkGradients() error {
 	if x := s.Exchange; x.Gradients && (s.Steps != 1 || s.Beta1 != 0 || s.Beta2 != 0) {
 		return fmt.Errorf("%w: a round of %d steps with betas %v and %v, where units are gradients: it has one, and no moments", ErrSpec, s.Steps, s.Beta1, s.Beta2)
+	}
+	return nil
+}
+
+// checkSizes refuses units of different sizes that are not counted in equal segments, or whose steps are not what is exchanged.
+func (s *Spec) checkSizes() error {
+	switch x := s.Exchange; {
+	case s.Sizes == nil:
+		return nil
+	case len(s.Sizes) == 0 || len(s.Sizes) != int(s.Units) || slices.Max(s.Sizes) != s.Segments() || slices.Min(s.Sizes) < 1:
+		return fmt.Errorf("%w: sizes %v of %d units, wanted one for each, from 1 to all %d segments of the largest", ErrSpec, s.Sizes, s.Units, s.Segments())
+	case s.Steps%max(1, s.Segment) != 0:
+		return fmt.Errorf("%w: %d steps in segments of %d, where units have different sizes: wanted equal segments", ErrSpec, s.Steps, s.Segment)
+	case x.Gradients || x.Pairs > 0:
+		return fmt.Errorf("%w: units of different sizes that are gradients, or replicas in pairs: of both each counts the same", ErrSpec)
 	}
 	return nil
 }
@@ -227,9 +243,6 @@ func (s *Spec) checkCarry() error {
 	}
 	if x.Pairs > 0 && (x.Pairs != s.Units || x.Pairs > maxPairs || x.Carry > 0 || x.Gradients) || x.Pairs == 0 && x.Topology != "" {
 		return fmt.Errorf("%w: %d replicas in pairs of %d units, wanted one a unit, at most %d, that hand on nothing and are no gradients", ErrSpec, x.Pairs, s.Units, maxPairs)
-	}
-	if x.Transform != "" && x.Replicas() {
-		return fmt.Errorf("%w: replicas whose updates are transformed by %q: where they go on from is no frequencies", ErrSpec, x.Transform)
 	}
 	if !x.drifts() {
 		return nil
@@ -267,7 +280,7 @@ func (s *Spec) Applied(round uint32) (rounds []uint32) {
 	return rounds
 }
 
-// Segments is the number of segments of a unit; the last may be shorter than Segment.
+// Segments is the number of segments of a whole unit; the last may be shorter than Segment.
 func (s *Spec) Segments() uint32 {
 	if s.Segment == 0 {
 		return 0
@@ -278,29 +291,56 @@ func (s *Spec) Segments() uint32 {
 // SegmentSteps is the number of inner steps of segment k, from 1 to Segments.
 func (s *Spec) SegmentSteps(k uint32) uint32 { return min(s.Segment, s.Steps-(k-1)*s.Segment) }
 
-// StepsTo is the number of inner steps from the start of a unit to the end of segment k, counted from 1.
-func (s *Spec) StepsTo(k uint32) uint32 {
-	if k >= s.Segments() {
-		return s.Steps
+// SegmentsOf is the number of segments of a unit.
+func (s *Spec) SegmentsOf(unit uint32) uint32 {
+	if uint64(unit) >= uint64(len(s.Sizes)) {
+		return s.Segments()
 	}
-	return k * s.Segment
+	return s.Sizes[unit]
 }
 
-// Address is where the batch of an inner step (from 0) of a unit lies in the corpus.
+// StepsOf is the number of inner steps of a unit.
+func (s *Spec) StepsOf(unit uint32) uint32 { return min(s.SegmentsOf(unit)*s.Segment, s.Steps) }
+
+// StepsTo is the number of inner steps from the start of a unit to the end of its segment k, counted from 1.
+func (s *Spec) StepsTo(unit, k uint32) uint32 { return min(k*s.Segment, s.StepsOf(unit)) }
+
+// StepsBefore is the number of inner steps of all units of a round that come before a unit: of all, before number Units.
+func (s *Spec) StepsBefore(unit uint32) (steps uint64) {
+	for u := range unit {
+		steps += uint64(s.StepsOf(u))
+	}
+	return steps
+}
+
+// Weight is what the update of a unit counts in the mean of a round: its share of the tokens that they are computed from.
+func (s *Spec) Weight(unit uint32) float64 {
+	if s.Sizes == nil {
+		return 1
+	}
+	return float64(s.SegmentsOf(unit))
+}
+
+// Address is where the batch of an inner step (from 0) of a unit lies in the corpus. Where units have different sizes, those of a
+// round lie one after the other, so that none of it is left out.
 func (s *Spec) Address(round, unit, step uint32) data.Address {
+	if s.Sizes != nil {
+		at, all := s.StepsBefore(unit), s.StepsBefore(s.Units)
+		return data.Address{Seed: s.Seed, Round: round, Step: uint32(at) + step, Units: 1, StepsPerRound: uint32(all), Batch: s.Batch}
+	}
 	return data.Address{Seed: s.Seed, Round: round, Unit: unit, Step: step, Units: s.Units, StepsPerRound: s.Steps, Batch: s.Batch}
 }
 
-// Scalars are the scalar inputs of an inner step: the learning rate, and the bias corrections 1/(1-beta^t) of AdamW
+// Scalars are the scalar inputs of an inner step of a unit: the learning rate, and the bias corrections 1/(1-beta^t) of AdamW
 // (Kingma and Ba 2015, section 2), t counted from 1 where the moments begin with zero: in the unit, or in the first of a group.
-func (s *Spec) Scalars(round, step uint32) (lr, c1, c2 float32) {
+func (s *Spec) Scalars(round, unit, step uint32) (lr, c1, c2 float32) {
 	lr = GradientScale
 	if !s.Exchange.Gradients {
 		lr = s.Rate.At(round*s.Steps+step, s.Rounds*s.Steps)
 	}
 	t := step + 1
 	if s.Exchange.Moments {
-		t += round % s.Exchange.Carry * s.Steps
+		t += round % s.Exchange.Carry * s.StepsOf(unit)
 	}
 	return lr, correction(s.Beta1, t), correction(s.Beta2, t)
 }

@@ -127,7 +127,7 @@ func TestRunTo(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		steps := task.Spec.StepsTo(k)
+		steps := task.Spec.StepsTo(1, k)
 		if !slices.Equal(part.Segments, whole.Segments[:k+1]) || !slices.Equal(part.Losses, whole.Losses[:steps]) || !slices.Equal(part.Norms, whole.Norms[:steps]) || part.Delta != nil {
 			t.Errorf("to segment %d: %d steps, %d roots", k, len(part.Losses), len(part.Segments))
 		}
@@ -135,6 +135,61 @@ func TestRunTo(t *testing.T) {
 			t.Errorf("the state after segment %d is not the one of its root", k)
 		}
 	}
+}
+
+// A unit of fewer segments is the beginning of a whole one, on data of its own: those of a round lie one after the other. It goes on from
+// where it stood like any other.
+func TestSizes(t *testing.T) {
+	task, base := newTask(t, tiny, 1)
+	task.Spec.Segment, task.Spec.Sizes = 1, []uint32{5, 2}
+	if err := task.Spec.Check(); err != nil {
+		t.Fatal(err)
+	}
+	seen := map[int64]bool{}
+	for round := range task.Spec.Rounds {
+		for unit := range task.Spec.Units {
+			for step := range task.Spec.StepsOf(unit) {
+				a := task.Spec.Address(round, unit, step)
+				at := int64(a.Round)*int64(a.StepsPerRound) + int64(a.Step)
+				if seen[at] || a.Units != 1 || a.StepsPerRound != 7 || at >= 14 {
+					t.Errorf("round %d, unit %d, step %d: %+v", round, unit, step, a)
+				}
+				seen[at] = true
+			}
+		}
+	}
+	var half train.Progress
+	got, err := task.Resume(base, 1, nil, nil, func(p train.Progress) error {
+		if p.Step == 1 {
+			half = p
+			half.Segments, half.Losses, half.Norms, half.State = slices.Clone(p.Segments), slices.Clone(p.Losses), slices.Clone(p.Norms), slices.Clone(p.State)
+			for i, x := range p.State {
+				half.State[i] = x.Clone()
+			}
+		}
+		return nil
+	})
+	if err != nil || len(got.Segments) != 3 || len(got.Losses) != 2 {
+		t.Fatalf("%v: %d roots and %d losses of a unit of 2 segments", err, len(got.Segments), len(got.Losses))
+	}
+	if part, err := task.RunTo(base, 1, 1, nil, nil); err != nil || !slices.Equal(part.Segments, got.Segments[:2]) {
+		t.Errorf("to its first segment: %v, %v", part, err)
+	}
+	again, err := task.Resume(base, 1, nil, &half, func(train.Progress) error { return nil })
+	if err != nil || !slices.Equal(again.Segments, got.Segments) || !slices.Equal(train.Roots(again.Delta), train.Roots(got.Delta)) {
+		t.Errorf("from its first step on: another result, %v", err)
+	}
+	whole, err := task.Run(base, 0, nil, nil)
+	if err != nil || len(whole.Segments) != 6 {
+		t.Fatalf("%v: %d roots of a unit of 5 segments", err, len(whole.Segments))
+	}
+	before := *task.Spec // of one unit, so that the same data lie first
+	task.Spec.Sizes, task.Spec.Units = nil, 1
+	alone, err := task.Run(base, 0, nil, nil)
+	if err != nil || !slices.Equal(alone.Segments, whole.Segments) {
+		t.Errorf("a whole unit has the roots %v, one of a job of equal units %v, %v", whole.Segments, alone.Segments, err)
+	}
+	task.Spec = &before
 }
 
 // The loss of a checkpoint on the first batch of a unit is that of the unit's first step.
@@ -360,6 +415,14 @@ func TestSpecIsChecked(t *testing.T) {
 		"segment": func(s *train.Spec) { s.Segment = 0 }, "long segment": func(s *train.Spec) { s.Segment = s.Steps + 1 },
 		"segments": func(s *train.Spec) { s.Steps, s.Segment = 1000, 1 }, "batch": func(s *train.Spec) { s.Batch = 0 },
 		"rate": func(s *train.Spec) { s.Rate.Peak = math.NaN() }, "kind": func(s *train.Spec) { s.Rate.Kind = "x" },
+		"sizes of fewer units": func(s *train.Spec) { s.Segment, s.Sizes = 1, []uint32{5} },
+		"sizes of none":        func(s *train.Spec) { s.Segment, s.Sizes, s.Units = 1, []uint32{}, 0 },
+		"a unit of no segment": func(s *train.Spec) { s.Segment, s.Sizes = 1, []uint32{5, 0} },
+		"no whole unit":        func(s *train.Spec) { s.Segment, s.Sizes = 1, []uint32{4, 2} },
+		"unequal segments":     func(s *train.Spec) { s.Sizes = []uint32{3, 1} },
+		"sizes of gradients": func(s *train.Spec) {
+			s.Exchange.Gradients, s.Beta1, s.Beta2, s.Steps, s.Segment, s.Sizes = true, 0, 0, 1, 1, []uint32{1, 1}
+		},
 		"beta": func(s *train.Spec) { s.Beta1 = 2 }, "trim": func(s *train.Spec) { s.Exchange.Trim = math.Inf(1) },
 	} {
 		s := *task.Spec
@@ -410,6 +473,8 @@ func FuzzDecodeLog(f *testing.F) {
 
 func FuzzDecodeSpec(f *testing.F) {
 	task, _ := newTask(f, tiny, 1)
+	f.Add(task.Spec.Encode())
+	task.Spec.Segment, task.Spec.Sizes = 1, []uint32{5, 2}
 	f.Add(task.Spec.Encode())
 	f.Fuzz(func(t *testing.T, b []byte) {
 		if s, err := train.DecodeSpec(b); err == nil && string(s.Encode()) != string(b) {

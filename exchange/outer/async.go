@@ -1,6 +1,9 @@
 package outer
 
-import "math"
+import (
+	"math"
+	"math/bits"
+)
 
 // DelayedNesterov applies updates as they arrive, one worker at a time (Liu et al. 2024): each moves the
 // parameters at once, and momentum takes a step after every Workers arrivals only, or it would be applied many times
@@ -43,7 +46,39 @@ func LocalSteps(h int, speed, fastest uint64) int {
 	if speed >= fastest {
 		return h
 	}
-	return max(1, int(float64(h)*(float64(speed)/float64(fastest))))
+	high, low := bits.Mul64(uint64(h), speed)
+	steps, _ := bits.Div64(high, low, fastest) // less than h
+	return max(1, int(steps))
+}
+
+// Into how many segments units are cut for machines of different speeds: each ends in a state root. Of what fits alike the first counts
+// that has at least usualSizes.
+const (
+	mostSizes  = 20
+	usualSizes = 4
+)
+
+// Sizes cuts units of so many steps for machines of these paces, each above 0 and up to that of the fastest, which is 1: into so many
+// segments that, with LocalSteps of them for each, the machines work the largest share of the time. It returns the segments of each,
+// and that share.
+func Sizes(steps uint32, paces []float64) (sizes []uint32, share float64) {
+	const scale = 1 << 20
+	for n := uint32(1); n <= min(mostSizes, steps); n++ {
+		if steps%n != 0 {
+			continue
+		}
+		list, all, longest, together := make([]uint32, len(paces)), 0., 0., 0.
+		for i, pace := range paces {
+			list[i] = uint32(LocalSteps(int(n), uint64(math.Round(pace*scale)), scale))
+			all += float64(list[i])
+			longest = max(longest, float64(list[i])/pace)
+			together += pace
+		}
+		if s := all / (longest * together); s > share+1e-9 || s > share-1e-9 && n <= usualSizes {
+			sizes, share = list, s
+		}
+	}
+	return sizes, share
 }
 
 // StaleWeight is the weight of an update that began s outer steps before the one it is applied in (FedBuff, Nguyen et al.

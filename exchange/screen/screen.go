@@ -39,6 +39,10 @@ type Limits struct {
 	Largest int     // number of the largest coordinates that are compared
 	Loss    float64 // largest relative rise of the held-out loss, and largest lead of its fall over that of the assigned one
 	Few     int     // with fewer updates that are finite, none is compared with the others
+
+	// Steps are how many inner steps each update is made of, where that differs. What more steps lead to is longer, and lets the loss
+	// fall further, by a power of their number between a half and one: here it is taken over the root. nil: as many each.
+	Steps []uint32
 }
 
 // Default limits. Pseudo-gradients that start from one checkpoint have cosines well above zero and norms within a factor
@@ -50,7 +54,7 @@ var Default = Limits{Norm: 4, Cosine: -0.2, Overlap: 0.9, Match: 0.98, Largest: 
 // Report is what was seen of one update.
 type Report struct {
 	Norm    float64 // Euclidean, over all tensors
-	Ratio   float64 // of it to the median of all finite updates
+	Ratio   float64 // of it, beside what Limits.Steps lets expect, to the median of all finite updates
 	Cosine  float64 // with the sum of the other finite updates
 	Overlap float64 // largest part of the largest coordinates that is shared with one other update
 	Twin    int     // that other update; -1 if there is none
@@ -90,10 +94,18 @@ func Updates(updates [][]*tensor.Tensor, l Limits) []Report {
 	return reports
 }
 
+// expected is how long an update is expected to be beside that of the most steps.
+func (l Limits) expected(i int) float64 {
+	if l.Steps == nil {
+		return 1
+	}
+	return math.Sqrt(float64(l.Steps[i]) / float64(slices.Max(l.Steps)))
+}
+
 func norms(reports []Report, finite []int, l Limits) {
 	sorted := make([]float64, len(finite))
 	for k, i := range finite {
-		sorted[k] = reports[i].Norm
+		sorted[k] = reports[i].Norm / l.expected(i)
 	}
 	slices.Sort(sorted)
 	median := sorted[len(sorted)/2]
@@ -103,7 +115,7 @@ func norms(reports []Report, finite []int, l Limits) {
 		case median == 0:
 			r.Ratio = 1
 		default:
-			r.Ratio = r.Norm / median
+			r.Ratio = r.Norm / l.expected(i) / median
 		}
 		switch {
 		case median == 0 && r.Norm > 0, r.Ratio > l.Norm:
@@ -375,6 +387,7 @@ func Progress(list []Losses, l Limits) [][]Flag {
 		if falls[i] = fall(x.Held); x.Held == [2]float64{} {
 			falls[i] = fall(x.Assigned)
 		}
+		falls[i] /= l.expected(i)
 	}
 	sorted := slices.Sorted(slices.Values(falls))
 	if len(list) < l.Few || !(sorted[len(sorted)/2] > l.Loss) {

@@ -32,6 +32,8 @@ type contender struct {
 	bar      float64 // of the gap; 0: none is claimed
 	exchange train.Exchange
 	pupils   pupils
+	paces    []float64 // of the machines that units are made for; nil: all are whole
+	beside   string    // the row that its bar is held against; "": data-parallel training
 }
 
 func diloco(codec string) train.Exchange {
@@ -42,41 +44,32 @@ func sparse(k, bits int) train.Exchange {
 	return train.Exchange{Codec: codec.TopKName(k, bits), Rule: aggregate.Contributors, Outer: outer.SGD, Rate: 1, Feedback: 0.95, Carry: 8}
 }
 
-// demo is an exchange of gradients, of which k of 4096 elements or frequencies are sent with so many bits a value.
-func demo(k, bits int, transform string) train.Exchange {
-	return train.Exchange{
-		Codec: codec.TopKName(k, bits), Transform: transform, Rule: aggregate.Contributors, Outer: outer.Signs, Rate: 1, Feedback: 0.999, Carry: 8,
-		Gradients: true, Shrink: decay, Clip: clip,
-	}
-}
-
 // compared are the contenders, in the order in which they are trained: first what everything is held against, then what tells most.
 var compared = []contender{
-	{"data parallel", 20, tuned, 0, diloco(codec.Float32), parallel},
-	{"diloco int8", 20, gentle, 0.01, diloco(codec.Int8), inUnits},
-	{"diloco int8, moments that last", 20, gentle, 0, diloco(codec.Int8), lasting},
-	{"sparseloco 48 of 4096, int2, rate 4e-3", 20, tuned, 0, sparse(48, 2), inUnits},
-	{"diloco int8, rate 4e-3", 20, tuned, 0, diloco(codec.Int8), inUnits},
-	{"sparseloco 192 of 4096, int2, rate 4e-3", 20, tuned, 0, sparse(192, 2), inUnits},
-	{"sparseloco 64 of 4096, int2", 20, gentle, 0.04, sparse(64, 2), inUnits},
-	{"diloco fp4", 20, gentle, 0.015, diloco(codec.E3M0), inUnits},
-	{"diloco int8, rounds of 50", 50, gentle, 0, diloco(codec.Int8), inUnits},
-	{"streaming_diloco fp4, 2 fragments", 20, gentle, 0, withReplicas(diloco(codec.E3M0), 0, 2), inUnits},
-	{"diloco int8, overlap 1", 20, gentle, 0, overlapping(withReplicas(diloco(codec.Int8), 0, 0)), inUnits},
-	{"streaming_diloco fp4, 2 fragments, overlap 1", 20, gentle, 0, overlapping(withReplicas(diloco(codec.E3M0), 0, 2)), inUnits},
-	{"sparta_diloco, 1 of 32", 20, gentle, 0, withReplicas(diloco(codec.Int8), 32, 0), inUnits},
-	{"sparseloco 256 of 4096, int8", 20, gentle, 0.02, sparse(256, 8), inUnits},
-	{"diloco float32", 20, gentle, 0.01, diloco(codec.Float32), inUnits},
-	{"data parallel, rate 2e-3", 20, gentle, 0, diloco(codec.Float32), parallel},
-	{"diloco int8, rounds of 10", 10, gentle, 0, diloco(codec.Int8), inUnits},
-	{"diloco int8, rounds of 100", 100, gentle, 0, diloco(codec.Int8), inUnits},
-	{"sparta, 1 of 32", 20, gentle, 0, withReplicas(train.Exchange{Codec: codec.Int8, Rule: aggregate.Mean, Outer: outer.SGD, Rate: 1}, 32, 0), inUnits},
-	{"gossip", 20, gentle, 0, train.Exchange{Codec: codec.Float32, Rule: aggregate.Mean, Outer: outer.Pairs, Rate: 0.7, Momentum: 0.5, Pairs: workers, Topology: "complete"}, inUnits},
-	{"fedavg", 20, gentle, 0, train.Exchange{Codec: codec.Float32, Rule: aggregate.Mean, Outer: outer.SGD, Rate: 1}, inUnits},
-	{"allreduce", 1, tuned, 0, train.Exchange{Codec: codec.Float32, Rule: aggregate.Mean, Outer: outer.DecoupledAdam, Rate: 1, Momentum: 0.9, Decay: 0.95, Tau: 1e-8, Gradients: true, Shrink: decay, Clip: clip}, inUnits},
-	{"demo, rate 1e-3", 1, 1e-3, 0, demo(64, 16, codec.Plain), inUnits},
-	{"demo of dct, 32 of 4096, rate 1e-3", 1, 1e-3, 0, demo(32, 16, codec.Waves), inUnits},
-	{"distro of dct, 32 of 4096 signs, rate 1e-3", 1, 1e-3, 0, demo(32, 1, codec.Waves), inUnits},
+	{name: "data parallel", steps: 20, rate: tuned, exchange: diloco(codec.Float32), pupils: parallel},
+	{name: "diloco int8", steps: 20, rate: gentle, bar: 0.01, exchange: diloco(codec.Int8)},
+	{name: "diloco int8, moments that last", steps: 20, rate: gentle, exchange: diloco(codec.Int8), pupils: lasting},
+	{name: "sparseloco 48 of 4096, int2, rate 4e-3", steps: 20, rate: tuned, exchange: sparse(48, 2)},
+	{name: "diloco int8, rate 4e-3", steps: 20, rate: tuned, exchange: diloco(codec.Int8)},
+	{name: "sparseloco 192 of 4096, int2, rate 4e-3", steps: 20, rate: tuned, exchange: sparse(192, 2)},
+	{name: "sparseloco 64 of 4096, int2", steps: 20, rate: gentle, bar: 0.04, exchange: sparse(64, 2)},
+	{name: "diloco fp4", steps: 20, rate: gentle, bar: 0.015, exchange: diloco(codec.E3M0)},
+	{name: "diloco int8, rounds of 50", steps: 50, rate: gentle, exchange: diloco(codec.Int8)},
+	{name: "streaming_diloco fp4, 2 fragments", steps: 20, rate: gentle, exchange: withReplicas(diloco(codec.E3M0), 0, 2)},
+	{name: "diloco int8, overlap 1", steps: 20, rate: gentle, exchange: overlapping(withReplicas(diloco(codec.Int8), 0, 0))},
+	{name: "async_diloco, paces 1, 0.77, 0.38 and 0.17", steps: 20, rate: gentle, bar: 0.02, exchange: overlapping(withReplicas(diloco(codec.Int8), 0, 0)), paces: []float64{1, 0.77, 0.38, 0.17}, beside: "diloco int8"},
+	{name: "streaming_diloco fp4, 2 fragments, overlap 1", steps: 20, rate: gentle, exchange: overlapping(withReplicas(diloco(codec.E3M0), 0, 2))},
+	{name: "sparta_diloco, 1 of 32", steps: 20, rate: gentle, exchange: withReplicas(diloco(codec.Int8), 32, 0)},
+	{name: "sparseloco 256 of 4096, int8", steps: 20, rate: gentle, bar: 0.02, exchange: sparse(256, 8)},
+	{name: "diloco float32", steps: 20, rate: gentle, bar: 0.01, exchange: diloco(codec.Float32)},
+	{name: "data parallel, rate 2e-3", steps: 20, rate: gentle, exchange: diloco(codec.Float32), pupils: parallel},
+	{name: "diloco int8, rounds of 10", steps: 10, rate: gentle, exchange: diloco(codec.Int8)},
+	{name: "diloco int8, rounds of 100", steps: 100, rate: gentle, exchange: diloco(codec.Int8)},
+	{name: "sparta, 1 of 32", steps: 20, rate: gentle, exchange: withReplicas(train.Exchange{Codec: codec.Int8, Rule: aggregate.Mean, Outer: outer.SGD, Rate: 1}, 32, 0)},
+	{name: "gossip", steps: 20, rate: gentle, exchange: train.Exchange{Codec: codec.Float32, Rule: aggregate.Mean, Outer: outer.Pairs, Rate: 0.7, Momentum: 0.5, Pairs: workers, Topology: "complete"}},
+	{name: "fedavg", steps: 20, rate: gentle, exchange: train.Exchange{Codec: codec.Float32, Rule: aggregate.Mean, Outer: outer.SGD, Rate: 1}},
+	{name: "allreduce", steps: 1, rate: tuned, exchange: train.Exchange{Codec: codec.Float32, Rule: aggregate.Mean, Outer: outer.DecoupledAdam, Rate: 1, Momentum: 0.9, Decay: 0.95, Tau: 1e-8, Gradients: true, Shrink: decay, Clip: clip}},
+	{name: "demo, rate 1e-3", steps: 1, rate: 1e-3, exchange: train.Exchange{Codec: codec.TopKName(64, 16), Rule: aggregate.Contributors, Outer: outer.Signs, Rate: 1, Feedback: 0.999, Carry: 8, Gradients: true, Shrink: decay, Clip: clip}},
 }
 
 // withReplicas is an exchange of groups of 8 rounds, of random elements or of fragments.
@@ -116,7 +109,7 @@ func newContest(s *school, o StrategiesOptions) *contest {
 // teach trains all contenders with a seed, until it is too late to begin.
 func (c *contest) teach(ctx context.Context, seed uint64) error {
 	for i, x := range c.of {
-		l := lesson{name: x.name, exchange: x.exchange, rate: x.rate, pupils: x.pupils, units: workers, steps: x.steps, rounds: c.steps / x.steps, seed: seed}
+		l := lesson{name: x.name, exchange: x.exchange, rate: x.rate, pupils: x.pupils, units: workers, steps: x.steps, paces: x.paces, rounds: c.steps / x.steps, seed: seed}
 		loss, sent, err := c.school.learn(ctx, l)
 		if errors.Is(err, errLater) {
 			continue // a later one may be kept
@@ -153,8 +146,8 @@ func (r *StrategiesResult) report(c *contest, o StrategiesOptions) {
 		if !o.Losses || len(row.Loss) < o.Seeds || len(base.Loss) < o.Seeds || c.of[i].pupils != inUnits {
 			continue
 		}
-		if c.of[i].bar > 0 {
-			r.Bars = append(r.Bars, Below(row.Name+": gap of the loss to data-parallel training on as many tokens", row.Gap, c.of[i].bar))
+		if bar, held := c.bar(i, o); held {
+			r.Bars = append(r.Bars, bar)
 		}
 		for k, aim := range aims {
 			if row.Less >= aim.less && (best[k] == nil || row.Gap < best[k].Gap) {
@@ -174,6 +167,26 @@ func (r *StrategiesResult) report(c *contest, o StrategiesOptions) {
 	if !o.Losses {
 		r.Note += "; too short to say anything of the price in loss: no bar is claimed"
 	}
+}
+
+// bar is what a row is held to, once all seeds of what it is held against are done.
+func (c *contest) bar(i int, o StrategiesOptions) (Bar, bool) {
+	x, row := c.of[i], c.rows[i]
+	if x.bar == 0 {
+		return Bar{}, false
+	}
+	if x.beside == "" {
+		return Below(row.Name+": gap of the loss to data-parallel training on as many tokens", row.Gap, x.bar), true
+	}
+	k := slices.IndexFunc(c.rows, func(r LossRow) bool { return r.Name == x.beside })
+	if k < 0 || len(c.rows[k].Loss) < o.Seeds {
+		return Bar{}, false
+	}
+	other := c.rows[k]
+	if other.Mean == 0 { // it comes later
+		other.measure(c.rows[0])
+	}
+	return Below(row.Name+": gap of the loss to "+x.beside+" on as many tokens", rounded(row.Mean/other.Mean-1, 5), x.bar), true
 }
 
 // measure fills in the mean, the spread and the gap.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/compute/data"
@@ -59,7 +60,8 @@ type lesson struct {
 	rate          float64 // at its peak, of inner steps
 	pupils        pupils
 	units         int
-	steps, rounds int
+	steps, rounds int       // steps of a whole unit
+	paces         []float64 // of the machines that units are made for; nil: all are whole
 	seed          uint64
 	flipped       int     // of the last units read turned text
 	attack        *attack // of the last units on the others; nil: nobody
@@ -82,7 +84,7 @@ func (l lesson) optimizer() model.AdamW {
 	return adamW(decay, clip)
 }
 
-// task of a lesson.
+// task of a lesson. Where units have different sizes there are as many more rounds as make up for the tokens.
 func (s *school) task(l lesson) (*train.Task, *train.Checkpoint, error) {
 	optimizer := l.optimizer()
 	step, err := model.TrainStep(s.config, optimizer, s.batch, s.length)
@@ -105,6 +107,11 @@ func (s *school) task(l lesson) (*train.Task, *train.Checkpoint, error) {
 	}
 	if l.exchange.Gradients {
 		spec.Beta1, spec.Beta2 = 0, 0
+	}
+	if l.paces != nil {
+		spec.Sizes, _ = outer.Sizes(spec.Steps, l.paces)
+		spec.Segment = spec.Steps / slices.Max(spec.Sizes)
+		spec.Rounds = uint32(uint64(spec.Rounds) * uint64(spec.Units*spec.Steps) / spec.StepsBefore(spec.Units))
 	}
 	return &train.Task{Spec: spec, Step: step, Exec: exec, Corpus: s.corpus}, genesis, errors.Join(spec.Check(), outer.Check(l.exchange))
 }
@@ -141,7 +148,7 @@ func (s *school) train(ctx context.Context, l lesson, task *train.Task, base *tr
 	if err != nil {
 		return 0, 0, err
 	}
-	for round := range uint32(l.rounds) {
+	for round := range task.Spec.Rounds {
 		deltas := make([][]*tensor.Tensor, l.units)
 		for u := range uint32(l.units) {
 			if err := ctx.Err(); err != nil {

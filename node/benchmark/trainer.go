@@ -64,7 +64,7 @@ func (t *trainer) tokens() []int32 { return t.in["tokens"].I32() }
 
 // step trains on tokens and returns the loss before the update, in nats a token.
 func (t *trainer) step() (float32, error) {
-	lr, c1, c2 := t.spec.Scalars(0, t.done)
+	lr, c1, c2 := t.spec.Scalars(0, 0, t.done)
 	t.in["lr"].F32()[0], t.in["c1"].F32()[0], t.in["c2"].F32()[0] = lr, c1, c2
 	if err := t.exec.RunInto(t.in, t.out); err != nil {
 		return 0, err

@@ -48,9 +48,8 @@ func RoundCost(s run.State) uint64 {
 // not begun.
 func Exposure(s run.State) uint64 {
 	_, checked := highest(s)
-	again, _ := Cost(s.Terms.UnitFlops, checked)
 	if s.Terms.AuditPPM == 0 {
-		again = 0
+		checked = 0
 	}
 	total := RoundCost(s)
 	for _, l := range append(slices.Clip(s.Open), s.Void...) {
@@ -59,9 +58,11 @@ func Exposure(s run.State) uint64 {
 				continue
 			}
 			m, _ := s.Member(u.Worker)
-			work, _ := Cost(s.Terms.UnitFlops, m.Price)
+			flops := s.Terms.FlopsOf(u.Index)
+			work, _ := Cost(flops, m.Price)
 			total = add(total, work)
 			if !u.Passed {
+				again, _ := Cost(flops, checked)
 				total = add(total, again)
 			}
 		}
@@ -83,13 +84,25 @@ func highest(s run.State) (work, checked uint64) {
 }
 
 func roundCost(t run.Terms, work, checked uint64) uint64 {
-	// Cost saturates on error, which is what a bound wants.
-	unit, _ := Cost(t.UnitFlops, work)
+	all := unitsCost(t, work)
 	if t.AuditPPM > 0 {
-		again, _ := Cost(t.UnitFlops, checked)
-		unit = add(unit, again)
+		all = add(all, unitsCost(t, checked))
 	}
-	return multiply(unit, uint64(t.Units))
+	return all
+}
+
+// unitsCost is what all units of a round cost at a price, each by itself, as they are paid. Cost saturates on error, which is what
+// a bound wants.
+func unitsCost(t run.Terms, price uint64) (all uint64) {
+	if t.Sizes == nil {
+		unit, _ := Cost(t.UnitFlops, price)
+		return multiply(unit, uint64(t.Units))
+	}
+	for u := range t.Units {
+		unit, _ := Cost(t.FlopsOf(u), price)
+		all = add(all, unit)
+	}
+	return all
 }
 
 // add saturates.

@@ -72,12 +72,10 @@ func (w *wish) passed(l *lot, otherRole bool) Misfit {
 
 // likely is the price of all units, and of the share of them that is audited in the long run.
 func (o *Order) likely(work, checked uint64) uint64 {
-	units := multiply(uint64(o.Terms.Units), uint64(o.Terms.Rounds))
-	unit, _ := Cost(o.Terms.UnitFlops, work)
-	again, _ := Cost(o.Terms.UnitFlops, checked)
-	high, low := bits.Mul64(multiply(again, units), uint64(o.Terms.AuditPPM))
+	rounds := uint64(o.Terms.Rounds)
+	high, low := bits.Mul64(multiply(unitsCost(o.Terms, checked), rounds), uint64(o.Terms.AuditPPM))
 	audits, _ := bits.Div64(high, low, million) // AuditPPM is at most a million
-	return add(multiply(unit, units), audits)
+	return add(multiply(unitsCost(o.Terms, work), rounds), audits)
 }
 
 const million = 1_000_000
@@ -95,8 +93,7 @@ func (b *Book) seconds(o Order, lease Lease) uint64 {
 		}
 		rate = add(rate, l.Rate)
 	}
-	units := multiply(uint64(o.Terms.Units), uint64(o.Terms.Rounds))
-	high, low := bits.Mul64(units, o.Terms.UnitFlops)
+	high, low := bits.Mul64(uint64(o.Terms.Rounds), o.Terms.RoundFlops())
 	if high >= rate {
 		return ^uint64(0)
 	}

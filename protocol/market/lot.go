@@ -155,8 +155,13 @@ func (b *Book) wish(o *Order) *wish {
 
 // Value is the price of the work that one member is leased in a role: all of it, over the fewest who share it.
 func (o *Order) Value(role run.Role, price uint64) uint64 {
-	unit, _ := Cost(o.Terms.UnitFlops, price)
-	all := multiply(multiply(unit, uint64(o.Terms.Units)), uint64(o.Terms.Rounds))
+	var all uint64
+	if o.Terms.Sizes == nil {
+		all = unitsCost(o.Terms, price)
+	} else { // one product for all of them: this is done for every lot
+		all, _ = Cost(o.Terms.RoundFlops(), price)
+	}
+	all = multiply(all, uint64(o.Terms.Rounds))
 	if role == run.Verifier {
 		return all / max(1, uint64(o.Verifiers))
 	}

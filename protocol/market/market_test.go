@@ -236,3 +236,30 @@ func TestRoundCostCountsTheActive(t *testing.T) {
 		t.Errorf("RoundCost = %d", got)
 	}
 }
+
+// What units of different sizes cost is what each of them does, by itself.
+func TestCostOfSizes(t *testing.T) {
+	o := order()
+	o.Terms.Segments, o.Terms.UnitFlops, o.Terms.Sizes = 4, Flops/3, []uint32{4, 3, 2, 1}
+	o.Terms.UnitFlops -= o.Terms.UnitFlops % 4
+	var want uint64
+	for u := range o.Terms.Units {
+		unit, _ := Cost(o.Terms.FlopsOf(u), 1001)
+		want += unit
+	}
+	round, whole := Quote(o.Terms, 1001, 1)
+	if round != 2*want || whole != 3*2*want {
+		t.Errorf("a round of %d: %d, and three %d", want, round, whole)
+	}
+	s := run.State{Terms: o.Terms, Members: []run.Member{{ID: "v", Role: run.Verifier, Price: 600, Active: true}, {ID: "w", Role: run.Worker, Price: 300, Active: true}}}
+	next := RoundCost(s)
+	work, _ := Cost(o.Terms.FlopsOf(3), 300)
+	again, _ := Cost(o.Terms.FlopsOf(3), 600)
+	s.Open = []run.Lap{{Units: run.Units{{Index: 3, Worker: "w"}}}}
+	if got := Exposure(s); got != next+work+again {
+		t.Errorf("with the smallest unit open %d, want %d", got, next+work+again)
+	}
+	if got, least := o.Value(run.Verifier, 1001), 3*want; got < least || got > least+12 {
+		t.Errorf("a verifier is leased %d, the units cost %d", got, least)
+	}
+}

@@ -376,7 +376,7 @@ func (w *world) right(l run.Lap, unit uint32) run.Commitment {
 	at := place{l.Base.Root, l.Round, unit}
 	c, known := w.results[at]
 	if !known {
-		c = right(at.base, at.round, at.unit, w.s.Terms.Segments)
+		c = right(at.base, at.round, at.unit, w.s.Terms.SegmentsOf(at.unit))
 		w.results[at] = c
 	}
 	c.Segments = slices.Clone(c.Segments)

@@ -149,7 +149,7 @@ func honestRoot(t run.Terms) (base [32]byte) {
 	for round := range t.Rounds {
 		var updates []string
 		for unit := range t.Units {
-			updates = append(updates, right(at, round, unit, t.Segments).UpdateCID)
+			updates = append(updates, right(at, round, unit, t.SegmentsOf(unit)).UpdateCID)
 		}
 		at = root(at, updates)
 	}
@@ -343,5 +343,41 @@ func TestReceiptsOfADispute(t *testing.T) {
 	}
 	if (Receipt{Kind: Work, Reason: Verified}).OfDispute() || !(Receipt{Kind: Bounty, Reason: WrongWork}).OfDispute() {
 		t.Error("verified work, or a bounty")
+	}
+}
+
+// Units of different sizes are paid by what is computed of them: of a run without a fault, in which every unit is audited once, that is
+// what its order was quoted, to the last uzen, also where prices do not divide.
+func TestUnitsOfDifferentSizesArePaidAsQuoted(t *testing.T) {
+	o := job("paces", 4, 3, 1, 1_000_000)
+	o.Terms.Segments, o.Terms.UnitFlops, o.Terms.Sizes = 7, 7*(market.Flops/11), []uint32{3, 7, 1, 5}
+	w := enact(t, o, []party{
+		worker("w0", party{}), worker("w1", party{pace: 3}), worker("w2", party{pace: 5}), worker("w3", party{pace: 8}), verifier("v0", party{}),
+	})
+	if w.s.Phase != run.Done {
+		t.Fatalf("phase %d: %s", w.s.Phase, w.s.Why)
+	}
+	_, work := market.Quote(o.Terms, 1001, 0)
+	_, audits := market.Quote(o.Terms, 999, 0)
+	if got, want := w.escrow.Paid+w.escrow.Fee, work+audits; got != want {
+		t.Errorf("paid %d, quoted %d", got, want)
+	}
+	for _, r := range w.receipts {
+		if (r.Kind == Work || r.Kind == Audit) && r.Flops != o.Terms.FlopsOf(r.Unit) {
+			t.Errorf("unit %d of %d operations: %+v", r.Unit, o.Terms.FlopsOf(r.Unit), r)
+		}
+	}
+}
+
+// An audit to a drawn segment is paid by the share of the unit that it executes, whatever its size.
+func TestPartOfAnAuditOfASize(t *testing.T) {
+	terms := run.Terms{Units: 2, Segments: 4, UnitFlops: 4000, Sizes: []uint32{4, 3}}
+	for _, c := range []struct {
+		unit, segment uint32
+		want          uint64
+	}{{0, 0, 4000}, {0, 3, 3000}, {1, 0, 3000}, {1, 1, 1000}, {1, 2, 2000}, {1, 3, 3000}} {
+		if got := audited(terms, c.unit, c.segment); got != c.want {
+			t.Errorf("unit %d to segment %d: %d operations, want %d", c.unit, c.segment, got, c.want)
+		}
 	}
 }

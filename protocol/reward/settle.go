@@ -59,9 +59,9 @@ func (l *ledger) settle(e run.Event) {
 	case run.UnitReassigned:
 		l.unpaid(Work, e.Round, e.Unit, e.Who, lostUnit(e.Why))
 	case run.AuditPassed:
-		l.pay(Audit, e.Round, e.Unit, e.Who, audited(l.state.Terms, e.Segment), Verified)
+		l.pay(Audit, e.Round, e.Unit, e.Who, audited(l.state.Terms, e.Unit, e.Segment), Verified)
 	case run.AuditOutside:
-		l.pay(Audit, e.Round, e.Unit, e.Who, l.state.Terms.UnitFlops, FoundOutside)
+		l.pay(Audit, e.Round, e.Unit, e.Who, l.state.Terms.FlopsOf(e.Unit), FoundOutside)
 	case run.AuditMissed:
 		l.unpaid(Audit, e.Round, e.Unit, e.Who, lostAudit(e.Why))
 	case run.AuditBroken:
@@ -71,7 +71,7 @@ func (l *ledger) settle(e run.Event) {
 	case run.DisputeEnded:
 		switch e.Why {
 		case run.WhyWrongWork, run.WhySilent:
-			l.pay(Audit, e.Round, e.Unit, e.Who, l.state.Terms.UnitFlops, FaultFound)
+			l.pay(Audit, e.Round, e.Unit, e.Who, l.state.Terms.FlopsOf(e.Unit), FaultFound)
 			winner := e.Who
 			if e.Why == run.WhySilent {
 				winner = "" // nothing was shown: to accuse who is away must not pay
@@ -106,7 +106,7 @@ func (l *ledger) payUnit(round uint32, u *run.Unit, reason string) {
 		l.unpaid(Work, round, u.Index, u.Worker, Forfeited)
 		return
 	}
-	l.pay(Work, round, u.Index, u.Worker, l.state.Terms.UnitFlops, reason)
+	l.pay(Work, round, u.Index, u.Worker, l.state.Terms.FlopsOf(u.Index), reason)
 }
 
 // drop closes the books of a round that was rolled back. What it was built on was wrong, which is not the fault of who
@@ -121,10 +121,10 @@ func (l *ledger) drop(lap run.Lap) {
 	}
 }
 
-// audited is how many operations an audit executes that goes to the end of a segment; 0: all of them.
-func audited(t run.Terms, segment uint32) uint64 {
-	if segment == 0 || segment >= t.Segments {
-		return t.UnitFlops
+// audited is how many operations an audit of a unit executes that goes to the end of a segment; 0: all of them.
+func audited(t run.Terms, unit, segment uint32) uint64 {
+	if segment == 0 || segment >= t.SegmentsOf(unit) {
+		return t.FlopsOf(unit)
 	}
 	high, low := bits.Mul64(t.UnitFlops, uint64(segment))
 	flops, _ := bits.Div64(high, low, uint64(t.Segments)) // less than UnitFlops
@@ -153,7 +153,7 @@ func (l *ledger) pay(kind Kind, round, unit uint32, who string, flops uint64, re
 func (l *ledger) unpaid(kind Kind, round, unit uint32, who, reason string) {
 	m, _ := l.state.Member(who)
 	l.receipt(Receipt{Round: round, Unit: unit, Who: who, Role: m.Role, Kind: kind,
-		Flops: l.state.Terms.UnitFlops, Price: m.Price, FeePPM: l.book.FeePPM, Reason: reason})
+		Flops: l.state.Terms.FlopsOf(unit), Price: m.Price, FeePPM: l.book.FeePPM, Reason: reason})
 }
 
 // slash takes from the stake of the loser of a dispute, or of a verifier that did not look. A part goes to the winner, if there is

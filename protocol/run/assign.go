@@ -33,23 +33,41 @@ func (d *draft) deal() {
 		d.halt(WhyNoWorkers)
 		return
 	}
-	shares := d.shares(workers)
-	owners := d.owners(workers, shares)
-	for turn := 0; len(d.Units) < int(d.Terms.Units); {
-		worker := owners[len(d.Units)]
-		if worker == "" {
-			for shares[turn] == 0 {
-				turn = (turn + 1) % len(workers)
-			}
-			shares[turn]--
-			worker, turn = workers[turn], (turn+1)%len(workers)
-		}
-		u := &Unit{Index: uint32(len(d.Units)), Status: Assigned, Worker: worker, Attempt: d.First, AssignedAt: d.env.Height}
-		u.Deadline = d.owed(u.Worker, d.env.Height)
+	owners := d.equal
+	if d.Terms.Sizes != nil {
+		owners = d.fitted
+	}
+	for i, worker := range owners(workers) {
+		u := &Unit{Index: uint32(i), Status: Assigned, Worker: worker, Attempt: d.First, AssignedAt: d.env.Height}
+		u.Deadline = d.owed(u.Worker, u.Index, d.env.Height)
 		d.Units = append(d.Units, u)
 		d.emit(Event{Kind: UnitAssigned, Round: d.Round, Unit: u.Index, Who: u.Worker})
 	}
 	d.enter(Train)
+}
+
+// equal deals units of one size: to each worker as many as its share, of which those come first that it did in the round before.
+func (d *draft) equal(workers []string) []string {
+	shares := d.measured(workers, func(blocks []uint32) []uint32 { return Shares(d.Terms.Units, blocks) })
+	owners := make([]string, d.Terms.Units)
+	for i, k := range d.had(workers) {
+		if k >= 0 && shares[k] > 0 {
+			shares[k]--
+			owners[i] = workers[k]
+		}
+	}
+	turn := 0
+	for i := range owners {
+		if owners[i] != "" {
+			continue
+		}
+		for shares[turn] == 0 {
+			turn = (turn + 1) % len(workers)
+		}
+		shares[turn]--
+		owners[i], turn = workers[turn], (turn+1)%len(workers)
+	}
+	return owners
 }
 
 // shuffled orders members by a digest of the beacon.
@@ -73,10 +91,10 @@ func (d *draft) shuffled(ids []string) []string {
 	return order
 }
 
-// shares splits the units over workers by Shares. Who is not yet measured counts as the mean of those who are, and before all
+// measured splits the units over workers by how fast they are, and returns how many each gets. Who is not yet measured counts as the mean of those who are, and before all
 // others if that leaves nothing for it: its first unit measures it. A worker that gets nothing is held to be half as slow the next
 // time, so that it is measured again one day.
-func (d *draft) shares(workers []string) []uint32 {
+func (d *draft) measured(workers []string, split func(blocks []uint32) (shares []uint32)) []uint32 {
 	blocks := make([]uint32, len(workers))
 	usual := d.usualSpeed(workers)
 	var novices []int
@@ -86,13 +104,13 @@ func (d *draft) shares(workers []string) []uint32 {
 			blocks[i], novices = usual, append(novices, i)
 		}
 	}
-	shares := Shares(d.Terms.Units, blocks)
+	shares := split(blocks)
 	if slices.ContainsFunc(novices, func(i int) bool { return shares[i] == 0 }) {
 		first := max(1, slices.Min(blocks)-1)
 		for _, i := range novices {
 			blocks[i] = first
 		}
-		shares = Shares(d.Terms.Units, blocks)
+		shares = split(blocks)
 	}
 	for i, id := range workers {
 		if shares[i] == 0 {

@@ -67,21 +67,15 @@ func (s State) Before(l Lap) (Lap, bool) {
 	return before, ok && before.Round+1 == l.Round
 }
 
-// owners names who did each unit in the round before, if it handed on a state and its worker has a share of this one: it has
-// that state. It takes their shares.
-func (d *draft) owners(workers []string, shares []uint32) []string {
-	owners := make([]string, d.Terms.Units)
-	before, ok := d.Before(d.Lap)
-	if !ok {
-		return owners
-	}
-	for i, u := range before.Units {
-		if k := slices.Index(workers, u.Worker); k >= 0 && shares[k] > 0 {
-			shares[k]--
-			owners[i] = u.Worker
+// had returns which of the workers did each unit in the round before, if that handed on a state: it has that state. -1 is none.
+func (d *draft) had(workers []string) []int {
+	had := slices.Repeat([]int{-1}, int(d.Terms.Units))
+	if before, ok := d.Before(d.Lap); ok {
+		for i, u := range before.Units {
+			had[i] = slices.Index(workers, u.Worker)
 		}
 	}
-	return owners
+	return had
 }
 
 // questionOrigin audits what handed on the state that a unit starts from, once the unit is taken from its worker. Whoever has

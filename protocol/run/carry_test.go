@@ -83,7 +83,7 @@ func TestCommitmentsToCarriedState(t *testing.T) {
 	} {
 		commit := commitment(Lap{}, 0)
 		commit.Carried = c.given
-		if err := c.terms.fits(commit, c.round); (err == nil) != c.fits {
+		if err := c.terms.fits(commit, c.round, 0); (err == nil) != c.fits {
 			t.Errorf("%d rounds in a row, round %d, %v: %v", c.terms.Carry, c.round, c.given, err)
 		}
 	}

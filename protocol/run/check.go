@@ -39,7 +39,7 @@ func (d *draft) draw() {
 
 // segment draws to the end of which segment an audit executes a unit. Of the last one it looks at the update too.
 func (d *draft) segment(round uint32, u Unit) uint32 {
-	if n := d.Terms.Segments; d.Terms.Drawn && !d.Tolerant(u) {
+	if n := d.Terms.SegmentsOf(u.Index); d.Terms.Drawn && !d.Tolerant(u) {
 		return uint32(d.pick("segment", round, u, int(n))+1) % n
 	}
 	return 0

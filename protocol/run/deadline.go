@@ -15,7 +15,7 @@ const (
 	floor      = 5 // blocks
 )
 
-// TrainDeadline is the number of blocks in which a worker owes its next commitment. From the first observation on it
+// TrainDeadline is the number of blocks in which a worker owes its next commitment, to a whole unit. From the first observation on it
 // follows what others need: of n observations, fewer than are trusted, it takes trusted/n times what they say, up to the
 // terms' own deadline. That is for work of which the worst of being late is that it counts less; audits and disputes wait for
 // enough observations.
@@ -40,13 +40,13 @@ func (d *draft) due(id string, blocks int64) int64 {
 }
 
 // owed is the height by which a worker owes the commitment of a unit that it begins at a height.
-func (d *draft) owed(id string, begun int64) int64 {
+func (d *draft) owed(id string, unit uint32, begun int64) int64 {
 	m, _ := d.Member(id)
 	blocks := d.TrainDeadline()
 	if m.Speed == 0 {
 		blocks = d.patience(novice)
 	}
-	return begun + blocks<<min(m.Missed, 4)
+	return begun + d.Terms.share(unit, blocks)<<min(m.Missed, 4)
 }
 
 // hurry shortens what workers that are not measured have for their units, as the pace of others becomes known.
@@ -54,8 +54,9 @@ func (d *draft) hurry() {
 	if !slices.ContainsFunc(d.Members, func(m Member) bool { return m.Role == Worker && m.Speed == 0 }) {
 		return
 	}
-	blocks := d.patience(novice) // of all of them: this is done with every commitment
+	whole := d.patience(novice) // of all of them: this is done with every commitment
 	for i, u := range d.Units {
+		blocks := d.Terms.share(u.Index, whole)
 		if u.Status != Assigned || u.Deadline <= max(u.AssignedAt+blocks, d.env.Height+floor) {
 			continue
 		}

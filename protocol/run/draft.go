@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -257,7 +258,7 @@ func (d *draft) reassign(i int, why string) {
 	now := d.unit(&d.Lap, i)
 	*now = next // nobody's while open units are counted
 	next.Worker = d.substitute(old, next)
-	next.Deadline = d.owed(next.Worker, d.env.Height)
+	next.Deadline = d.owed(next.Worker, next.Index, d.env.Height)
 	if next.Worker == old.Worker && old.Status == Assigned { // nobody else has less to do: it has more time
 		old.Deadline = next.Deadline
 		*now = old
@@ -272,20 +273,21 @@ func (d *draft) reassign(i int, why string) {
 }
 
 // substitute draws who gets a unit: of those who have not failed it, or else of all, one with the fewest open units, those that
-// it is late with among them. Who is late keeps the unit unless another has less to do: it is at work, and the other is not.
+// it is late with among them; where units have different sizes, one that is done first. Who is late keeps the unit unless another
+// has less to do: it is at work, and the other is not.
 func (d *draft) substitute(old, u Unit) string {
-	all, open := d.Active(Worker), d.load()
+	all, ending := d.Active(Worker), d.ending(u.Index)
 	fresh := slices.DeleteFunc(slices.Clone(all), func(id string) bool { return slices.Contains(u.Refused, id) })
 	keeps := old.Status == Assigned && d.active(old.Worker)
 	for _, pool := range [][]string{fresh, all} {
 		if len(pool) == 0 {
 			continue
 		}
-		fewest := open[slices.MinFunc(pool, func(a, b string) int { return open[a] - open[b] })]
-		if keeps && fewest >= open[old.Worker] {
+		first := ending(slices.MinFunc(pool, func(a, b string) int { return cmp.Compare(ending(a), ending(b)) }))
+		if keeps && first >= ending(old.Worker) {
 			continue
 		}
-		pool = slices.DeleteFunc(pool, func(id string) bool { return open[id] > fewest })
+		pool = slices.DeleteFunc(pool, func(id string) bool { return ending(id) > first })
 		return pool[d.pick("substitute", d.Round, u, len(pool))]
 	}
 	if keeps {
@@ -294,16 +296,17 @@ func (d *draft) substitute(old, u Unit) string {
 	return ""
 }
 
-// load counts the open units of the round that workers have or are late with.
-func (d *draft) load() map[string]int {
-	open := make(map[string]int)
+// load counts the segments of open units of the round that workers have or are late with.
+func (d *draft) load() map[string]uint64 {
+	open := make(map[string]uint64)
 	for _, u := range d.Units {
 		if u.Status != Assigned {
 			continue
 		}
-		open[u.Worker]++
+		size := uint64(d.Terms.SegmentsOf(u.Index))
+		open[u.Worker] += size
 		for _, h := range u.Former {
-			open[h.Worker]++
+			open[h.Worker] += size
 		}
 	}
 	return open

@@ -32,6 +32,9 @@ func FuzzRun(f *testing.F) {
 		}
 		overlapping[0] = 0x40
 		f.Add(overlapping)
+		different := slices.Clone(overlapping) // of units of different sizes
+		different[0] = 0x60
+		f.Add(different)
 	}
 	f.Fuzz(func(t *testing.T, script []byte) {
 		s := play(t, script)
@@ -49,6 +52,9 @@ func play(t *testing.T, script []byte) State {
 		all.Slices = 2
 	} else if len(script) > 0 && script[0]&0x40 != 0 {
 		all.Overlap, all.Carry, all.Rounds, all.Window = true, 3, 5, 4
+	}
+	if len(script) > 0 && script[0]&0x20 != 0 {
+		all.Sizes, all.Drawn = []uint32{4, 1, 3, 1}, true
 	}
 	s, err := New(all, crew(4, 2), 0)
 	if err != nil {
@@ -106,7 +112,7 @@ func move(s State, env Env, op, who, what byte) (State, []Event, error) {
 		if s.Terms.Carries(s.Round) && !c.Diverged() {
 			c.Carried = Carried{Root: canon.Sum("test/carried", c.Update[:]), CID: "bafycarried"}
 		}
-		return s.Commit(env, u.Worker, unit, s.Round, u.Attempt, c)
+		return s.Commit(env, u.Worker, unit, s.Round, u.Attempt, c.cut(s.Terms, s.Lap, unit))
 	case 5: // anybody
 		c := commitment(s.Lap, unit)
 		if liar(member) {

@@ -64,7 +64,7 @@ func unmask(s State, env Env, l Lap, unit uint32) (State, []Event, error) {
 	if int(unit) < len(l.Units) {
 		u = *l.Units[unit]
 	}
-	return s.Unmask(env, u.Worker, l.Round, unit, u.Attempt, nonce(l.Round, unit), commitment(l, unit).Segments)
+	return s.Unmask(env, u.Worker, l.Round, unit, u.Attempt, nonce(l.Round, unit), commitment(l, unit).cut(s.Terms, l, unit).Segments)
 }
 
 // plant brings a fresh round to its audits, in which the worker of unit 1 has planted a fault.

@@ -39,8 +39,8 @@ type Terms struct {
 	Genesis   Checkpoint   `cbor:"4,keyasint"`            // the state that round 0 starts from
 	Rounds    uint32       `cbor:"5,keyasint"`            // outer steps of the whole job
 	Units     uint32       `cbor:"6,keyasint"`            // work units of one round, whatever the number of workers
-	Segments  uint32       `cbor:"7,keyasint"`            // state roots of one commitment after the first
-	UnitFlops uint64       `cbor:"8,keyasint"`            // floating-point operations of one unit
+	Segments  uint32       `cbor:"7,keyasint"`            // state roots of one commitment to a whole unit after the first
+	UnitFlops uint64       `cbor:"8,keyasint"`            // floating-point operations of one whole unit
 	AuditPPM  uint32       `cbor:"9,keyasint"`            // floor of the audit rate, parts per million; 0: no audits
 	Deadlines Deadlines    `cbor:"10,keyasint"`           // in blocks
 	Window    uint32       `cbor:"11,keyasint"`           // rounds that may be attested and not final before the run waits
@@ -50,6 +50,7 @@ type Terms struct {
 	Drawn     bool         `cbor:"15,keyasint"`           // an audit by chance executes a unit to the end of a drawn segment; false: all of it
 	Carry     uint32       `cbor:"16,keyasint,omitempty"` // in how many rounds in a row units hand on a state, see Carried; 0: in none
 	Overlap   bool         `cbor:"17,keyasint,omitempty"` // the updates of a round travel while the next one is trained, see Applied
+	Sizes     []uint32     `cbor:"18,keyasint,omitempty"` // segments of every unit of a round, see SegmentsOf; nil: all units are whole
 }
 
 // Screen is how far members look at the updates of a round before they attest.
@@ -106,7 +107,7 @@ type Member struct {
 	Why     string `cbor:"5,keyasint"`  // reason for being inactive
 	Passed  uint32 `cbor:"6,keyasint"`  // audits passed since the last failure; lowers the audit rate
 	Missed  uint32 `cbor:"7,keyasint"`  // deadlines of units or audits missed in a row
-	Speed   uint32 `cbor:"8,keyasint"`  // smoothed blocks from assignment to commitment, in 1/256 block; 0: not yet measured
+	Speed   uint32 `cbor:"8,keyasint"`  // smoothed blocks from assignment to commitment of a whole unit, in 1/256 block; 0: not yet measured
 	Silent  uint32 `cbor:"9,keyasint"`  // deadlines to attest missed in a row
 	Commits uint32 `cbor:"10,keyasint"` // commitments made
 	Planted uint32 `cbor:"11,keyasint"` // planted faults shown
@@ -263,7 +264,7 @@ type State struct {
 	Open   []Lap   `cbor:"6,keyasint,omitempty"`  // the rounds before it that are attested and not final, oldest first
 	Votes  []Vote  `cbor:"7,keyasint,omitempty"`  // of the current round
 	First  uint32  `cbor:"8,keyasint"`            // attempt that the units of a round begin with: above all of rounds that were rolled back
-	Waits  []int64 `cbor:"9,keyasint,omitempty"`  // the latest observed blocks from assignment to commitment, for the deadline
+	Waits  []int64 `cbor:"9,keyasint,omitempty"`  // the latest observed blocks from assignment to commitment of a whole unit, for the deadline
 	Checks []int64 `cbor:"10,keyasint,omitempty"` // the latest observed blocks from draw to audit answer
 	Slices []Slice `cbor:"11,keyasint,omitempty"` // of the current round, once every unit of it is committed
 	Merges []int64 `cbor:"12,keyasint,omitempty"` // the latest observed blocks from draw to seal of a slice

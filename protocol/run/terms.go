@@ -36,6 +36,8 @@ func (t Terms) Validate() error {
 		return bad("%d segments, wanted 1 to %d", t.Segments, MaxSegments)
 	case t.UnitFlops == 0:
 		return bad("a unit needs a number of operations")
+	case t.Sizes != nil && !t.sized():
+		return bad("sizes %v of %d units of %d operations, wanted one for each, from 1 to all %d segments of the largest, of equal operations", t.Sizes, t.Units, t.UnitFlops, t.Segments)
 	case t.AuditPPM > 1_000_000:
 		return bad("audit rate of %d parts per million, at most 1000000", t.AuditPPM)
 	}

@@ -201,17 +201,17 @@ func (d *draft) excuse(void func(Exam) bool) {
 	}
 }
 
-// Examined is the segment to the end of which an exam executes a unit, counted from 1; 0: all of it, and its update.
-func (s State) Examined() uint32 {
+// Examined is the segment to the end of which an exam executes its unit, counted from 1; 0: all of it, and its update.
+func (s State) Examined(x Exam) uint32 {
 	if s.Terms.Carry > 0 {
-		return s.Terms.Segments
+		return s.Terms.SegmentsOf(x.Unit)
 	}
 	return 0
 }
 
 // TrialSubject is what the seal of a member on trial answers: its exam.
 func (s State) TrialSubject(t Trial) audit.Subject {
-	return audit.Subject{Verifier: t.Member, Job: s.Terms.Job, Round: t.Exam.Round, Unit: t.Exam.Unit, Attempt: t.Exam.Attempt, Segment: s.Examined()}
+	return audit.Subject{Verifier: t.Member, Job: s.Terms.Job, Round: t.Exam.Round, Unit: t.Exam.Unit, Attempt: t.Exam.Attempt, Segment: s.Examined(t.Exam)}
 }
 
 // prove ends a trial: the member held the state that others committed to.

@@ -10,7 +10,7 @@ import (
 func (s State) Commit(env Env, from string, unit uint32, round uint32, attempt uint32, c Commitment) (State, []Event, error) {
 	mine, err := s.held(from, round, unit, attempt)
 	if err == nil {
-		err = s.Terms.fits(c, round)
+		err = s.Terms.fits(c, round, unit)
 	}
 	if err != nil {
 		return s, nil, err
@@ -24,8 +24,9 @@ func (s State) Commit(env Env, from string, unit uint32, round uint32, attempt u
 		d.takeBack(int(unit), mine)
 	}
 	if m, _ := s.Member(from); !late || m.Speed == 0 { // a fault of a machine of known pace does not make it slow
-		d.Waits = remember(d.Waits, d.waited(mine.AssignedAt))
-		d.change(from, func(m *Member) { m.measure(d.waited(mine.AssignedAt)) })
+		blocks := d.waited(mine.AssignedAt)
+		d.Waits = remember(d.Waits, min(MaxBlocks, d.Terms.whole(unit, blocks)))
+		d.change(from, func(m *Member) { m.measure(d.Terms.whole(unit, blocks<<8), d.Terms.Sizes != nil) })
 	}
 	d.change(from, func(m *Member) { m.Commits++ })
 	c.Segments = slices.Clone(c.Segments)
@@ -43,19 +44,19 @@ func (d *draft) turn(worker string) {
 	for i, u := range d.Units {
 		if u.Status == Assigned && u.Worker == worker {
 			u = d.unit(&d.Lap, i)
-			u.AssignedAt, u.Deadline = d.env.Height, d.owed(worker, d.env.Height)
+			u.AssignedAt, u.Deadline = d.env.Height, d.owed(worker, u.Index, d.env.Height)
 		}
 	}
 }
 
 // fits checks the shape of a commitment to a unit of a round.
-func (t Terms) fits(c Commitment, round uint32) error {
+func (t Terms) fits(c Commitment, round, unit uint32) error {
 	if err := t.carries(c, round); err != nil {
 		return err
 	}
 	switch {
-	case len(c.Segments) != int(t.Segments)+1:
-		return fmt.Errorf("%w: %d state roots, wanted %d", ErrBadCommitment, len(c.Segments), t.Segments+1)
+	case len(c.Segments) != int(t.SegmentsOf(unit))+1:
+		return fmt.Errorf("%w: %d state roots, wanted %d", ErrBadCommitment, len(c.Segments), t.SegmentsOf(unit)+1)
 	case c.Hidden.IsZero():
 		return fmt.Errorf("%w: no digest of hidden state roots", ErrBadCommitment)
 	case len(c.Log) > MaxCID:
@@ -72,10 +73,11 @@ func (t Terms) fits(c Commitment, round uint32) error {
 	return nil
 }
 
-// measure smooths the blocks that a worker takes for a unit.
-func (m *Member) measure(blocks int64) {
-	now := uint32(blocks) << 8
-	if m.Speed == 0 {
+// measure smooths what a worker takes for a whole unit, in 1/256 block. Where units have different sizes it counts at once that one took
+// less: what goes by beside the steps counts several times in what a small one says of a whole one.
+func (m *Member) measure(parts int64, sized bool) {
+	now := uint32(min(parts, MaxBlocks<<8))
+	if m.Speed == 0 || sized && now < m.Speed {
 		m.Speed = now
 		return
 	}

@@ -135,13 +135,14 @@ func (d deviant) Train(_ context.Context, name run.Checkpoint, unit uint32) (*en
 func (d deviant) run(base *train.Checkpoint, unit uint32, from []*tensor.Tensor) (*train.Result, error) {
 	x := &execution{deviant: d, base: base, unit: unit, from: from}
 	spec := d.Task().Spec
-	r := &train.Result{Losses: make([]float32, spec.Steps)}
-	for done := uint32(0); ; done = min(done+spec.Segment, spec.Steps) {
+	steps := spec.StepsOf(unit)
+	r := &train.Result{Losses: make([]float32, steps)}
+	for done := uint32(0); ; done = min(done+spec.Segment, steps) {
 		if err := x.at(done); err != nil {
 			return nil, err
 		}
 		r.Segments = append(r.Segments, x.session.Root())
-		if done == spec.Steps {
+		if done == steps {
 			break
 		}
 	}

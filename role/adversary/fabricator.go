@@ -42,8 +42,8 @@ func (f Fabricator) Train(_ context.Context, name run.Checkpoint, unit uint32) (
 		return nil, err
 	}
 	spec := f.Task().Spec
-	r := &train.Result{Segments: []canon.Digest{s.Root()}, Losses: make([]float32, spec.Steps), End: s.Tensors()}
-	for k := range spec.Segments() {
+	r := &train.Result{Segments: []canon.Digest{s.Root()}, Losses: make([]float32, spec.StepsOf(unit)), End: s.Tensors()}
+	for k := range spec.SegmentsOf(unit) {
 		r.Segments = append(r.Segments, invented(name, unit, k))
 	}
 	for i, p := range base.Params {

@@ -161,9 +161,9 @@ func (e *Engine) Answer(mine *Work, s audit.Subject, question canon.Digest) (aud
 }
 
 func (e *Engine) sealed(w *Work, s audit.Subject) *referee.Sealed {
-	steps := e.task.Spec.Steps
+	steps := e.task.Spec.StepsOf(s.Unit)
 	if s.Segment > 0 {
-		steps = e.task.Spec.StepsTo(s.Segment)
+		steps = e.task.Spec.StepsTo(s.Unit, s.Segment)
 	}
 	return referee.NewSealed(steps, w.End)
 }

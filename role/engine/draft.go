@@ -121,7 +121,7 @@ func (e *Engine) run(ctx context.Context, base *train.Checkpoint, unit uint32, f
 		return err
 	})
 	observe := func(p train.Progress) error {
-		if p.Step < e.task.Spec.Steps {
+		if p.Step < e.task.Spec.StepsOf(unit) {
 			e.drafts.Save(func(w io.Writer) error { return d.write(w, p) })
 		}
 		return ctx.Err()

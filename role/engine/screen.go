@@ -20,13 +20,19 @@ func (e *Engine) screened(ctx context.Context, base *train.Checkpoint, round uin
 	if e.terms.Screen == run.ScreenOff {
 		return nil, nil
 	}
-	reports := screen.Updates(deltas, screen.Default)
+	limits := screen.Default
+	if spec := e.task.Spec; spec.Sizes != nil {
+		for _, u := range units {
+			limits.Steps = append(limits.Steps, spec.StepsOf(u.Index))
+		}
+	}
+	reports := screen.Updates(deltas, limits)
 	if e.terms.Screen >= run.ScreenLosses {
 		losses, err := e.losses(ctx, base, round, units, deltas)
 		if err != nil {
 			return nil, err
 		}
-		for i, flags := range screen.Progress(losses, screen.Default) {
+		for i, flags := range screen.Progress(losses, limits) {
 			reports[i].Flags = append(reports[i].Flags, flags...)
 		}
 	}
@@ -56,7 +62,6 @@ func (e *Engine) losses(ctx context.Context, base *train.Checkpoint, round uint3
 	}
 	drawn := canon.Hash("starling/screen-batch/1", committed)
 	spec, corpus := e.task.Spec, e.task.Corpus
-	step := uint32(binary.BigEndian.Uint64(drawn[:8]) % uint64(spec.Steps))
 	held := corpus.ValBatches(int(spec.Batch), int(spec.Length), heldBatches)
 	loss := func(params []*tensor.Tensor, tokens []int32) (float64, error) {
 		l, err := e.meter.Loss(params, tokens)
@@ -81,7 +86,7 @@ func (e *Engine) losses(ctx context.Context, base *train.Checkpoint, round uint3
 		for k, p := range base.Params {
 			after[k] = train.Difference(p, deltas[i][k])
 		}
-		if err := corpus.Batch(assigned, spec.Address(round, u.Index, step), int(spec.Length)); err != nil {
+		if err := corpus.Batch(assigned, spec.Address(round, u.Index, uint32(binary.BigEndian.Uint64(drawn[:8])%uint64(spec.StepsOf(u.Index)))), int(spec.Length)); err != nil {
 			return nil, err
 		}
 		c := &changes[i]

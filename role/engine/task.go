@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/compute/data"
@@ -132,6 +133,8 @@ func (j *Job) decode(step, manifest []byte) (err error) {
 		return fmt.Errorf("%w: rounds overlap: %t, the chain says %t", ErrTerms, !j.terms.Overlap, j.terms.Overlap)
 	case j.terms.Carry != j.Spec.Exchange.Carry:
 		return fmt.Errorf("%w: units hand on a state through %d rounds, the chain says %d", ErrTerms, j.Spec.Exchange.Carry, j.terms.Carry)
+	case !slices.Equal(j.terms.Sizes, j.Spec.Sizes):
+		return fmt.Errorf("%w: units of %v segments, the chain says %v", ErrTerms, j.Spec.Sizes, j.terms.Sizes)
 	case j.terms.UnitFlops != j.Step.Flops()*uint64(j.Spec.Steps):
 		return fmt.Errorf("%w: a unit has %d operations, the chain pays for %d", ErrTerms, j.Step.Flops()*uint64(j.Spec.Steps), j.terms.UnitFlops)
 	case j.Spec.Genesis != j.terms.Genesis.Root:

@@ -45,7 +45,7 @@ func (m *Membership) Finishing() bool { return m.draining && !m.finished }
 func (m *Membership) Duties(b role.Block, busy func(run.State) bool) []role.Action {
 	s := b.Run
 	if t, ok := s.Trial(m.id); ok && !m.draining {
-		return m.trial(t, s.Examined())
+		return m.trial(t, s.Examined(t.Exam))
 	}
 	clear(m.checked)
 	member, known := s.Member(m.id)

@@ -41,7 +41,7 @@ func (t Terms) Rule() (run.Terms, error) {
 		Window:    t.Window, Slices: t.Slices,
 		Screen:    run.Screen(min(t.Screen, math.MaxUint8)),
 		Tolerance: run.Tolerance{DistancePPM: t.Tolerance.DistancePPM, CosinePPM: t.Tolerance.CosinePPM},
-		Drawn:     t.Drawn, Carry: t.Carry, Overlap: t.Overlap,
+		Drawn:     t.Drawn, Carry: t.Carry, Overlap: t.Overlap, Sizes: t.Sizes,
 	}, nil
 }
 
@@ -55,7 +55,7 @@ func FromTerms(t run.Terms) Terms {
 		Window:    t.Window, Slices: t.Slices,
 		Screen:    uint32(t.Screen),
 		Tolerance: Tolerance{DistancePPM: t.Tolerance.DistancePPM, CosinePPM: t.Tolerance.CosinePPM},
-		Drawn:     t.Drawn, Carry: t.Carry, Overlap: t.Overlap,
+		Drawn:     t.Drawn, Carry: t.Carry, Overlap: t.Overlap, Sizes: t.Sizes,
 	}
 }
 

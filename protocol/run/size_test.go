@@ -1,0 +1,195 @@
+package run
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/starling-network/starling/protocol/audit"
+)
+
+// sized are terms of five rounds whose units have 4, 3, 2 and 1 segments.
+func sized() Terms {
+	t := long()
+	t.Sizes = []uint32{4, 3, 2, 1}
+	return t
+}
+
+// cut makes a commitment one to a unit of its size.
+func (c Commitment) cut(t Terms, l Lap, unit uint32) Commitment {
+	right, n := commitment(l, unit).Segments, nonce(l.Round, unit)
+	is := slices.Equal(c.Segments, audit.Plant(n, right))
+	right = right[:t.SegmentsOf(unit)+1]
+	if c.Segments, c.Hidden = right, audit.Hide(n, right); is {
+		c.Segments = audit.Plant(n, right)
+	}
+	return c
+}
+
+// A size is for a unit each, in segments of equal operations, and the largest is whole.
+func TestSizesAreRefused(t *testing.T) {
+	for name, spoil := range map[string]func(*Terms){
+		"too few":       func(t *Terms) { t.Sizes = t.Sizes[1:] },
+		"none":          func(t *Terms) { t.Sizes = []uint32{} },
+		"no segment":    func(t *Terms) { t.Sizes[1] = 0 },
+		"nobody whole":  func(t *Terms) { t.Sizes[0] = 3 },
+		"more than all": func(t *Terms) { t.Sizes[0] = 5 },
+		"parts of one":  func(t *Terms) { t.UnitFlops = 1001 },
+	} {
+		terms := sized()
+		if err := terms.Validate(); err != nil {
+			t.Fatal(err)
+		}
+		if spoil(&terms); !errors.Is(terms.Validate(), ErrTerms) {
+			t.Errorf("%s: taken", name)
+		}
+	}
+	terms := sized()
+	for unit := range terms.Units {
+		if want := terms.UnitFlops / 4 * uint64(4-unit); terms.FlopsOf(unit) != want {
+			t.Errorf("unit %d has %d operations, want %d", unit, terms.FlopsOf(unit), want)
+		}
+	}
+	if got, want := terms.RoundFlops(), terms.UnitFlops*10/4; got != want {
+		t.Errorf("a round has %d operations, want %d", got, want)
+	}
+	if terms.UnitFlops = 1 << 63; terms.RoundFlops() != 1<<64-1 {
+		t.Error("more operations than can be counted")
+	}
+}
+
+// take brings a unit to its commitment after so many blocks.
+func (g *stage) take(unit uint32, blocks int64) {
+	g.t.Helper()
+	u := g.s.Units[unit]
+	g.height = u.AssignedAt + blocks
+	g.must(func(s State) (State, []Event, error) {
+		return s.Commit(g.env(), u.Worker, unit, s.Round, u.Attempt, commitment(s.Lap, unit).cut(s.Terms, s.Lap, unit))
+	})
+}
+
+// Who is measured on a unit of any size is dealt the one that it is as fast as, and has as long as that takes.
+func TestUnitsOfDifferentSizesAreDealtBySpeed(t *testing.T) {
+	g := begin(t, sized(), crew(4, 1))
+	g.deal(0)
+	pace := map[string]int64{"w0": 10, "w1": 40, "w2": 20, "w3": 13} // blocks for a whole unit
+	order := []int{0, 1, 2, 3}
+	slices.SortFunc(order, func(a, b int) int { // in the order in which they are done
+		blocks := func(i int) int64 { return pace[g.s.Units[i].Worker] * int64(g.s.Terms.SegmentsOf(uint32(i))) }
+		return int(blocks(a) - blocks(b))
+	})
+	wrong := g.s.Units[order[0]]
+	if err := g.do(func(s State) (State, []Event, error) {
+		c := commitment(s.Lap, wrong.Index).cut(s.Terms, s.Lap, (wrong.Index+1)%4)
+		return s.Commit(g.env(), wrong.Worker, wrong.Index, 0, wrong.Attempt, c)
+	}); !errors.Is(err, ErrBadCommitment) {
+		t.Errorf("a commitment to a unit of another size: %v", err)
+	}
+	for _, i := range order {
+		u := g.s.Units[i]
+		g.take(u.Index, (pace[u.Worker]*int64(g.s.Terms.SegmentsOf(u.Index))+3)/4)
+		m, _ := g.s.Member(u.Worker)
+		if got := int64(m.Speed+255) >> 8; got < pace[u.Worker] || got > pace[u.Worker]+4 {
+			t.Errorf("%s takes %d blocks for a whole unit, measured on %d segments: %d/256", u.Worker, pace[u.Worker], g.s.Terms.SegmentsOf(u.Index), m.Speed)
+		}
+	}
+	g.height++
+	g.attestAll()
+	g.deal(1)
+	for i, want := range []string{"w0", "w3", "w2", "w1"} {
+		if u := g.s.Units[i]; u.Worker != want {
+			t.Errorf("unit %d of %d segments goes to %s, want %s", i, g.s.Terms.SegmentsOf(u.Index), u.Worker, want)
+		}
+	}
+	whole, part := g.s.Units[0].Deadline, g.s.Units[3].Deadline
+	if whole-g.s.Since != g.s.TrainDeadline() || part-g.s.Since != (g.s.TrainDeadline()+3)/4+floor {
+		t.Errorf("of %d blocks a whole unit has %d and a quarter %d", g.s.TrainDeadline(), whole-g.s.Since, part-g.s.Since)
+	}
+}
+
+// A unit that is taken from its worker goes to who is done with it first, beside what it has.
+func TestLateUnitsGoToWhoIsDoneFirst(t *testing.T) {
+	g := begin(t, sized(), crew(4, 1))
+	for i, blocks := range []uint32{10, 13, 20, 40} {
+		g.s.Members[slices.IndexFunc(g.s.Members, func(m Member) bool { return m.ID == fmt.Sprintf("w%d", i) })].Speed = blocks << 8
+	}
+	g.deal(0)
+	if u := g.s.Units[0]; u.Worker != "w0" {
+		t.Fatalf("the whole unit goes to %s", u.Worker)
+	}
+	g.take(3, 10) // w3 has nothing left to do, and is slow: w1 with 3 and 4 segments is done after 91 quarters, w3 with 4 after 160
+	g.must(func(s State) (State, []Event, error) { return s.Leave(g.env(), "w0") })
+	if u := g.s.Units[0]; u.Worker != "w1" {
+		t.Errorf("the whole unit of who left goes to %s", u.Worker)
+	}
+}
+
+// Fit deals every unit, the same way whatever is asked before. No order of the workers of a round makes it much longer than it must
+// be: their work over their speeds, and no more than twice that or the largest unit on the fastest. Who had a unit loses it only where
+// that would cost an eighth.
+func TestFit(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 5))
+	for range 2000 {
+		workers, units := 1+r.IntN(8), 1+r.IntN(12)
+		sizes, blocks, had, none := make([]uint32, units), make([]uint32, workers), make([]int, units), slices.Repeat([]int{-1}, units)
+		for i := range sizes {
+			sizes[i], had[i] = uint32(1+r.IntN(20)), r.IntN(workers+1)-1
+		}
+		for i := range blocks {
+			blocks[i] = uint32(1 + r.IntN(1<<(1+r.IntN(20))))
+		}
+		span := func(holders []int) (longest float64) {
+			load := make([]float64, workers)
+			for unit, w := range holders {
+				load[w] += float64(sizes[unit]) * float64(blocks[w])
+				longest = max(longest, load[w])
+			}
+			return longest
+		}
+		plain := Fit(sizes, blocks, none)
+		if len(plain) != units || !slices.Equal(plain, Fit(sizes, blocks, none)) {
+			t.Fatalf("%v over %v: %v, and again %v", sizes, blocks, plain, Fit(sizes, blocks, none))
+		}
+		var speed, work float64
+		for _, b := range blocks {
+			speed += 1 / float64(b)
+		}
+		for _, s := range sizes {
+			work += float64(s)
+		}
+		least := max(work/speed, float64(slices.Max(sizes))*float64(slices.Min(blocks)))
+		if span(plain) > 2*least+1e-6 {
+			t.Fatalf("%v over %v: %v takes %g, no dealing less than %g", sizes, blocks, plain, span(plain), least)
+		}
+		kept := Fit(sizes, blocks, had)
+		if span(kept) > span(plain)*9/8+1e-6 {
+			t.Fatalf("%v over %v, had by %v: %v takes %g, and %v takes %g", sizes, blocks, had, kept, span(kept), plain, span(plain))
+		}
+		if again := Fit(sizes, blocks, kept); !slices.Equal(again, kept) && span(again) > span(kept)*9/8+1e-6 {
+			t.Fatalf("%v over %v: %v is dealt as %v", sizes, blocks, kept, again)
+		}
+		if again := Fit(sizes, blocks, plain); !slices.Equal(again, plain) {
+			t.Fatalf("%v over %v: who has %v gets %v", sizes, blocks, plain, again)
+		}
+	}
+}
+
+// What units take is known of machines of any speed, each on its own unit.
+func TestFitOfPaces(t *testing.T) {
+	for _, c := range []struct {
+		sizes, blocks []uint32
+		want          []int
+	}{
+		{[]uint32{20, 15, 7, 3}, []uint32{333, 58, 151, 75}, []int{1, 3, 2, 0}},
+		{[]uint32{3, 20, 7, 15}, []uint32{58, 75, 151, 333}, []int{3, 0, 2, 1}},
+		{[]uint32{20, 15, 7, 3}, []uint32{100, 100, 100, 100}, []int{0, 1, 2, 3}},
+		{[]uint32{4, 4, 4, 4}, []uint32{10, 10}, []int{0, 1, 0, 1}},
+		{[]uint32{4, 2, 2}, []uint32{10, 20}, []int{0, 1, 0}},
+	} {
+		if got := Fit(c.sizes, c.blocks, slices.Repeat([]int{-1}, len(c.sizes))); !slices.Equal(got, c.want) {
+			t.Errorf("%v over %v: %v, want %v", c.sizes, c.blocks, got, c.want)
+		}
+	}
+}

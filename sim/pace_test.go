@@ -1,0 +1,76 @@
+package sim
+
+import (
+	"maps"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/role/adversary"
+)
+
+// deals is a checker that only looks: at who has the units of the last round that was dealt.
+type deals struct{ workers []string }
+
+func (d *deals) Block(w *World) error {
+	state, err := w.State()
+	if err != nil || state.Phase != run.Train {
+		return nil // it has not begun, or nobody trains
+	}
+	d.workers = d.workers[:0]
+	for _, u := range state.Units {
+		d.workers = append(d.workers, w.Name(u.Worker))
+	}
+	return nil
+}
+
+func (*deals) End(*World) error { return nil }
+
+// paced is small with a job of overlapping rounds whose units are made for machines of the speeds of Liu et al. (2024): 0.58, 0.75, 1.51
+// and 3.33 s a step.
+func paced(t testing.TB) Config {
+	t.Helper()
+	c := sized(t, Size{Rounds: 5, Units: 4, Steps: 40, Segment: 2, Carry: 3, Overlap: true, Sizes: []uint32{20, 15, 7, 3}})
+	c.MaxBlocks, c.Deadline, c.Machines = 1500, 100, map[string]Machine{}
+	for i, name := range []string{"worker-0", "worker-1", "worker-2", "worker-3"} {
+		step := []time.Duration{1510, 580, 3330, 750}[i] * time.Millisecond
+		c.Machines[name] = Machine{Link: c.Link, Unit: 40 * step}
+	}
+	return c
+}
+
+// Units that are made for machines of different speeds lead to the state root that the job determines, whoever lies in the smallest
+// of them, or is lost with the largest; and who is honest is dealt the unit that fits.
+func TestPaces(t *testing.T) {
+	const slowest, fastest = "worker-2", "worker-1"
+	for _, s := range []struct {
+		name    string
+		acts    map[string]adversary.Act
+		faults  []Fault
+		drawn   bool
+		slashed []string
+	}{
+		{name: "everybody is honest"},
+		{name: "the slowest lies in a unit of three segments", acts: one(slowest, adversary.Patient{Round: 2, Then: adversary.FlipsBit{Step: 5}}), slashed: []string{slowest}},
+		{name: "the slowest makes its update up", acts: one(slowest, adversary.Patient{Round: 1, Then: adversary.Poisons{Factor: -10}}), slashed: []string{slowest}},
+		{name: "the slowest makes all up, and segments are drawn", acts: one(slowest, adversary.Skips{}), drawn: true, slashed: []string{slowest}},
+		{name: "the fastest is lost for a while", faults: []Fault{{At: 150e9, For: 60e9, Who: fastest}}},
+	} {
+		t.Run(s.name, func(t *testing.T) {
+			c := paced(t)
+			c.Acts, c.Faults, c.Drawn = s.acts, s.faults, s.drawn
+			look := &deals{}
+			o := played(t, c, look, Money{}, &Pay{Guilty: s.slashed, Away: away(c)}, Justice{Guilty: s.slashed, Away: away(c)}, &Lineage{Honest: true})
+			if o.Phase != run.Done || !o.Honest || o.Rounds != c.Job.Task.Spec.Rounds {
+				t.Errorf("the run ends in phase %d after %d rounds: %s, honest: %v", o.Phase, o.Rounds, o.Why, o.Honest)
+			}
+			if got := slices.Sorted(maps.Keys(o.Slashed)); !slices.Equal(got, s.slashed) {
+				t.Errorf("slashed: %v, want %v", got, s.slashed)
+			}
+			if want := []string{"worker-1", "worker-3", "worker-0", slowest}; s.slashed == nil && s.faults == nil && !slices.Equal(look.workers, want) {
+				t.Errorf("the last units go to %v, want %v", look.workers, want)
+			}
+		})
+	}
+}
