@@ -51,7 +51,10 @@ func arguments(cmd *cobra.Command) completion {
 		kinds = append(kinds, name)
 	}
 	return func(cmd *cobra.Command, args []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
-		kind := ""
+		kind, kinds := "", kinds
+		if len(kinds) > 0 && kinds[0] == "HOME" && cmd.Flags().Changed("home") {
+			kinds = kinds[1:]
+		}
 		switch last := len(kinds) - 1; {
 		case len(args) <= last:
 			kind = kinds[len(args)]

@@ -43,6 +43,8 @@ func TestComplete(t *testing.T) {
 		{[]string{"worker", "up", "--role", ""}, []string{"worker", "verifier"}, true},
 		{[]string{"bench", "train", "--preset", "gpt2-10"}, []string{"gpt2-10m"}, true},
 		{[]string{"job", "pause", ""}, nil, true},
+		{[]string{"validator", "import", "net/validator-0", ""}, []string{"json"}, true},
+		{[]string{"validator", "import", "--home", "net/validator-0", ""}, []string{"json"}, true},
 	} {
 		got := completed(t, c.line...)
 		for _, w := range c.want {
