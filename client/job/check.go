@@ -351,7 +351,7 @@ func (c *checker) group() {
 func (c *checker) moments() {
 	const at = "strategy.moment_rounds"
 	s := c.Strategy
-	if s.MomentRounds == 1 || c.bad(at, "strategy.replicas.rounds", "strategy.compression.feedback_rounds", "strategy.outer_optimizer.name", "training.numerics") {
+	if s.MomentRounds == 1 || !c.Given(at) || c.bad(at, "strategy.replicas.rounds", "strategy.compression.feedback_rounds", "strategy.outer_optimizer.name", "training.numerics") {
 		return
 	}
 	switch {

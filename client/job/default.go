@@ -207,6 +207,9 @@ func (s *Strategy) derive(given func(path string) bool) {
 	if s.Compression.Quantize == "" {
 		s.Compression.Quantize = r.quantize
 	}
+	if group := s.Group(); group > 0 && !o.Gradients() && !given("strategy.moment_rounds") {
+		s.MomentRounds = int(group)
+	}
 }
 
 // sparse is what else SparseLoCo (Sarfi et al. 2025) and DeMo (Peng et al. 2024) set.

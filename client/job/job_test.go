@@ -194,6 +194,11 @@ func TestMomentRounds(t *testing.T) {
 	if s := parse(t, minimal).Strategy; s.MomentRounds != 1 || s.Group() != 0 {
 		t.Errorf("%d rounds of moments in groups of %d", s.MomentRounds, s.Group())
 	}
+	for method, rounds := range map[string]int{"diloco": 1, "sparseloco": 8, "sparta": 8, "gossip": 1} { // as long as what else is handed on
+		if s := parse(t, minimal, "strategy.method="+method).Strategy; s.MomentRounds != rounds {
+			t.Errorf("%s: moments last for %d rounds, want %d", method, s.MomentRounds, rounds)
+		}
+	}
 	for _, with := range []string{"strategy.method=diloco", "strategy.method=sparseloco", "strategy.method=sparta", "strategy.replicas.overlap=1"} {
 		if s := parse(t, minimal, "strategy.moment_rounds=12", with).Strategy; s.Group() != 12 {
 			t.Errorf("%s: groups of %d rounds", with, s.Group())
