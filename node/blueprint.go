@@ -254,6 +254,9 @@ func (b *Blueprint) exchange() train.Exchange {
 	if st.Compression.ErrorFeedback {
 		x.Feedback = feedbackDecay
 	}
+	if st.Compression.Transform == codec.Waves {
+		x.Transform = codec.Waves
+	}
 	if st.Replicas.Paired() {
 		x.Pairs, x.Topology = uint32(st.Workers.Target), st.Replicas.Topology
 	}

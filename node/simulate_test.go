@@ -58,7 +58,7 @@ func testSimulated(t *testing.T, j *job.Job, trained *Summary) {
 
 // Every method and every compression that a job can name trains, and a liar changes nothing.
 func TestMethods(t *testing.T) {
-	for method, quantize := range map[string]string{"diloco": "fp4", "fedavg": "none", "fedprox": "int8", "fedadam": "bf16", "fedyogi": "fp16", "sparseloco": "int2", "sparta": "int8", "sparta_diloco": "int8", "streaming_diloco": "fp4", "gossip": "none", "async_diloco": "int8", "allreduce": "none", "demo": "bf16"} {
+	for method, quantize := range map[string]string{"diloco": "fp4", "fedavg": "none", "fedprox": "int8", "fedadam": "bf16", "fedyogi": "fp16", "sparseloco": "int2", "sparta": "int8", "sparta_diloco": "int8", "streaming_diloco": "fp4", "gossip": "none", "async_diloco": "int8", "allreduce": "none", "demo": "sign"} {
 		t.Run(method, func(t *testing.T) {
 			set := []string{"strategy.method=" + method, "strategy.compression.quantize=" + quantize, "training.max_steps=8"}
 			if method == "allreduce" || method == "demo" {
@@ -66,6 +66,9 @@ func TestMethods(t *testing.T) {
 			}
 			if method == "async_diloco" {
 				set = append(set, "strategy.workers={target: 3, paces: [0.5, 1, 0.5]}")
+			}
+			if method == "demo" {
+				set = append(set, "strategy.compression.transform=dct")
 			}
 			j, err := job.Load(smallJob(t).Path, set...)
 			if err != nil {

@@ -73,7 +73,7 @@ func (r *Referee) carry(c dispute.Claim, payload []byte) (dispute.Ruling, error)
 		return dispute.Ruling{}, err
 	}
 	lo, hi := x.handsOnRange(c.Part)
-	left, err := r.toSend(c, shape, p.Sources, lo, hi)
+	left, err := r.toSend(c, x, p.Sources, lo, hi)
 	if err != nil {
 		return dispute.Ruling{}, err
 	}
@@ -188,7 +188,7 @@ func (w *Witness) carry(c dispute.Claim) (p carryPayload, err error) {
 		p.Sources.Before.Done = x.frontier(left.Tree(), c.Part)
 	}
 	if w.task.Spec.Exchange.Overlap > 0 {
-		return p, w.sources(c, shape, &p.Sources, lo, hi)
+		return p, w.sources(c, x, &p.Sources, lo, hi)
 	}
 	update, err := w.Result(dispute.Update)
 	if err != nil {
@@ -198,5 +198,5 @@ func (w *Witness) carry(c dispute.Claim) (p carryPayload, err error) {
 	if p.Sent, err = codec.ExcerptOf(x.codec, shape, lo, hi, payload, codec.PayloadTree(payload)); err != nil {
 		return p, err
 	}
-	return p, w.sources(c, shape, &p.Sources, lo, hi)
+	return p, w.sources(c, x, &p.Sources, lo, hi)
 }

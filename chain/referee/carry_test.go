@@ -29,8 +29,20 @@ func (w twister) Result(k dispute.Kind) (*canon.Tree, error) {
 		return t, err
 	}
 	list := leaves(t)
-	list[w.index] = canon.Leaf([]byte("twisted"))
+	list[w.index] = twisted
 	return canon.NewTree(list), nil
+}
+
+var twisted = canon.Leaf([]byte("twisted"))
+
+func (w twister) Partial(c dispute.Claim, after []uint64) ([]canon.Digest, error) {
+	out, err := w.Witness.Partial(c, after)
+	for i, n := range after {
+		if err == nil && c.Kind == w.kind && int(c.Index) == w.index && n == w.Parts(c) {
+			out[i] = twisted
+		}
+	}
+	return out, err
 }
 
 func roots(t *testing.T, w *Witness, o dispute.Oracle) run.Commitment {
@@ -58,12 +70,21 @@ func roots(t *testing.T, w *Witness, o dispute.Oracle) run.Commitment {
 // Where units hand on what their updates leave out, who lies about an update or about what is handed on loses, whatever the
 // codec and whichever tensor, and who does not wins; a challenger that started from something else cannot even ask.
 func TestWhatAUnitHandsOn(t *testing.T) {
-	plain, start := job(t, tiny)
-	for _, name := range []string{codec.TopKName(82, 2), codec.TopKName(300, 16), codec.Int8, codec.E3M0, codec.Sign} {
+	wide := tiny
+	wide.width, wide.batch, wide.steps, wide.segment = 272, 1, 1, 1 // whose embeddings are sent in two parts, and transformed across them
+	for name, x := range map[string]struct {
+		size
+		codec, transform string
+	}{
+		"sparse, 2 bits": {tiny, codec.TopKName(82, 2), ""}, "sparse, 16 bits": {tiny, codec.TopKName(300, 16), ""},
+		"int8": {tiny, codec.Int8, ""}, "fp4": {tiny, codec.E3M0, ""}, "sign": {tiny, codec.Sign, ""},
+		"frequencies": {tiny, codec.TopKName(82, 16), codec.Waves}, "frequencies in parts": {wide, codec.TopKName(82, 2), codec.Waves},
+	} {
+		plain, start := job(t, x.size)
 		task := respecified(plain, func(s *train.Spec) {
-			s.Exchange = train.Exchange{Codec: name, Rule: aggregate.Mean, Outer: outer.SGD, Rate: 1, Feedback: 0.95, Carry: 4}
+			s.Exchange = train.Exchange{Codec: x.codec, Transform: x.transform, Rule: aggregate.Mean, Outer: outer.SGD, Rate: 1, Feedback: 0.95, Carry: 4}
 		})
-		if err := task.Spec.Check(); err != nil {
+		if err := errors.Join(task.Spec.Check(), updatesFit(task.Spec, task.Step)); err != nil {
 			t.Fatal(err)
 		}
 		base := *start
@@ -91,11 +112,12 @@ func TestWhatAUnitHandsOn(t *testing.T) {
 			d.From[unit].Root = train.CarriedRoot(train.Roots(from))
 			return playDuty(t, task, d, segment, asserter, challenger, spy)
 		}
-		last := uint32(len(right.Segments))
+		last, many := uint32(len(right.Segments)), false
 		for _, index := range []int{0, len(base.Names) - 1} {
 			for k, segment := range map[dispute.Kind]uint32{dispute.Update: last, dispute.Carry: last + 1} {
 				liar := twister{honest, k, index}
 				g := play(roots(t, honest, liar), segment, liar, NewWitness(task, &base, unit, from, shardTokens))
+				many = many || leaf.Part > 0
 				if !g.Verdict.AsserterLies || g.Verdict.Reason != dispute.Recomputed || g.Verdict.Leaf != string(k) {
 					t.Errorf("%s: a lie about %s of parameter %d: %+v", name, k, index, *g.Verdict)
 				}
@@ -113,6 +135,9 @@ func TestWhatAUnitHandsOn(t *testing.T) {
 					t.Errorf("%s: a challenger that starts from nothing, about %s: %+v", name, k, *g.Verdict)
 				}
 			}
+		}
+		if many != (x.size == wide) {
+			t.Errorf("%s: in many parts: %t", name, many)
 		}
 	}
 }

@@ -151,7 +151,8 @@ func TestSizeOfParts(t *testing.T) {
 		p := all[name]
 		begin := time.Now()
 		spec := &train.Spec{Exchange: train.Exchange{Codec: codec.Int8, Outer: outer.SGD}}
-		if err := errors.Join(p.Verify(limits), divisible(p), updatesFit(spec, p)); err != nil {
+		waves := &train.Spec{Rounds: 8, Exchange: train.Exchange{Codec: codec.TopKName(32, 16), Transform: codec.Waves, Outer: outer.SGD, Feedback: 0.999, Carry: 8}}
+		if err := errors.Join(p.Verify(limits), divisible(p), updatesFit(spec, p), updatesFit(waves, p)); err != nil {
 			t.Error(name, err)
 			continue
 		}

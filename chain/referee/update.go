@@ -51,8 +51,9 @@ func paramShape(p *program.Program, name string) tensor.Shape {
 // sent is what is sent of a parameter in a round: how its payload is made.
 type sent struct {
 	codec.Making
-	codec string
-	shape tensor.Shape
+	codec     string
+	transform string // of the elements, before
+	shape     tensor.Shape
 }
 
 func sentOf(s *train.Spec, p *program.Program, round, index uint32) (x sent, err error) {
@@ -64,7 +65,7 @@ func sentOf(s *train.Spec, p *program.Program, round, index uint32) (x sent, err
 	if err != nil {
 		return x, fmt.Errorf("%w: %w", ErrPayload, err)
 	}
-	x.codec, x.shape = turn.Codec, paramShape(p, names[index])
+	x.codec, x.transform, x.shape = turn.Codec, s.Exchange.Transform, paramShape(p, names[index])
 	if x.Making, err = codec.MakingOf(x.codec, x.shape); err != nil {
 		return x, fmt.Errorf("%w: %w", ErrPayload, err)
 	}
@@ -99,6 +100,9 @@ func updatesFit(s *train.Spec, p *program.Program) error {
 func (x sent) needs(carries bool) (n, limit int) {
 	lo, hi := x.Elements(x.Parts() / 2)
 	n = 2 * len(leavesOf(x.shape, lo, hi)) * tensor.LeafBytes
+	if x.transform != codec.Plain {
+		return x.reaches(carries), maxValues
+	}
 	if !carries {
 		return n, maxPart
 	}
@@ -106,6 +110,21 @@ func (x sent) needs(carries bool) (n, limit int) {
 		return 3*x.shape.Bytes() + codec.Size(c, x.shape), maxValues
 	}
 	return n / 2 * 3, maxValues
+}
+
+// reaches is how many bytes needs says of a parameter that is transformed: a part is made of whole rows of blocks.
+func (x sent) reaches(carries bool) (most int) {
+	c, _ := codec.ByName(x.codec)
+	for part := range min(x.Parts(), (x.shape.Elements()+codec.PartElements-1)/codec.PartElements) { // as in every pass
+		lo, hi := x.Elements(part)
+		from, to := codec.Reach(x.transform, x.shape, lo, hi)
+		n := 2 * len(leavesOf(x.shape, from, to)) * tensor.LeafBytes
+		if carries { // what was handed on, and what is sent, in up to three runs of leaves
+			n += len(leavesOf(x.shape, lo, hi))*tensor.LeafBytes + codec.Size(c, tensor.Make(tensor.Float32, hi-lo)) + 6*tensor.LeafBytes
+		}
+		most = max(most, n)
+	}
+	return most
 }
 
 // update makes a part of the payload of one parameter again.
@@ -126,7 +145,7 @@ func (r *Referee) update(c dispute.Claim, payload []byte) (dispute.Ruling, error
 	}
 	part := int(c.Part)
 	lo, hi := m.Elements(part)
-	delta, err := r.toSend(c, m.shape, p, lo, hi)
+	delta, err := r.toSend(c, m, p, lo, hi)
 	if err != nil {
 		return dispute.Ruling{}, err
 	}
@@ -149,17 +168,19 @@ func (r *Referee) update(c dispute.Claim, payload []byte) (dispute.Ruling, error
 }
 
 // toSend returns what elements lo up to hi of the update of a parameter are before they are compressed.
-func (r *Referee) toSend(c dispute.Claim, shape tensor.Shape, p updatePayload, lo, hi int) ([]float32, error) {
-	base, err := elements(shape, p.Base, lo, hi, p.Checkpoint[c.Index])
+func (r *Referee) toSend(c dispute.Claim, x sent, p updatePayload, lo, hi int) ([]float32, error) {
+	shape := x.shape
+	from, to := codec.Reach(x.transform, shape, lo, hi)
+	base, err := elements(shape, p.Base, from, to, p.Checkpoint[c.Index])
 	if err != nil {
 		return nil, err
 	}
-	end, err := elements(shape, p.End, lo, hi, p.State[c.Index])
+	end, err := elements(shape, p.End, from, to, p.State[c.Index])
 	if err != nil {
 		return nil, err
 	}
 	if c.From.IsZero() || !adds(r.spec, c.Round, r.names[c.Index]) {
-		return minus(base, end), nil
+		return x.toSend(r.spec, base, end, nil, lo, hi), nil
 	}
 	if err := r.isFrom(c, p.From); err != nil {
 		return nil, err
@@ -168,7 +189,7 @@ func (r *Referee) toSend(c dispute.Claim, shape tensor.Shape, p updatePayload, l
 	if err != nil {
 		return nil, err
 	}
-	return added(r.spec, base, end, left), nil
+	return x.toSend(r.spec, base, end, left, lo, hi), nil
 }
 
 // adds reports whether the update of a parameter is made from what was handed on to the unit, beside the checkpoint and the last state.
@@ -177,14 +198,17 @@ func adds(s *train.Spec, round uint32, name string) bool {
 	return s.Exchange.Feedback > 0 || s.UnderWay(round, name)
 }
 
-// added is what is sent of elements of a parameter, before it is compressed: what was left out is added; where rounds overlap, what
-// was handed on is sent already.
-func added(s *train.Spec, base, end, left []float32) []float32 {
-	if s.Exchange.Overlap > 0 {
+// toSend is elements lo up to hi of what is sent of a parameter, before it is compressed, from the elements of the checkpoint and of the
+// last state within their codec.Reach. What was left out is added, if it is not nil; where rounds overlap, what was handed on is sent already.
+func (x sent) toSend(s *train.Spec, base, end, left []float32, lo, hi int) []float32 {
+	if left != nil && s.Exchange.Overlap > 0 {
 		return minus(minus(base, left), end)
 	}
-	delta := minus(base, end)
-	feedback(s).Accumulate(delta, left)
+	from, _ := codec.Reach(x.transform, x.shape, lo, hi)
+	delta := codec.TransformPiece(x.transform, x.shape, minus(base, end))[lo-from : hi-from]
+	if left != nil {
+		feedback(s).Accumulate(delta, left)
+	}
 	return delta
 }
 
@@ -293,13 +317,14 @@ func (w *Witness) update(c dispute.Claim) (p updatePayload, err error) {
 		return p, err
 	}
 	lo, hi := m.Elements(int(c.Part))
-	return p, w.sources(c, m.shape, &p, lo, hi)
+	return p, w.sources(c, m, &p, lo, hi)
 }
 
 // sources brings what elements lo up to hi of the update of a parameter are made from.
-func (w *Witness) sources(c dispute.Claim, shape tensor.Shape, p *updatePayload, lo, hi int) (err error) {
+func (w *Witness) sources(c dispute.Claim, x sent, p *updatePayload, lo, hi int) (err error) {
 	end := w.session.Tensors()
 	p.Checkpoint, p.State = w.checkpoint(), train.Roots(end)
+	shape := x.shape
 	left := w.left(c)
 	if left != nil {
 		p.From = train.Roots(w.from)
@@ -308,12 +333,17 @@ func (w *Witness) sources(c dispute.Claim, shape tensor.Shape, p *updatePayload,
 		return nil
 	}
 	at := leavesOf(shape, lo, hi)
+	if left != nil {
+		if p.Left, _, err = excerptOf(left[c.Index], at); err != nil {
+			return err
+		}
+	}
+	from, to := codec.Reach(x.transform, shape, lo, hi)
+	at = leavesOf(shape, from, to)
 	if p.Base, _, err = excerptOf(w.base.Params[c.Index], at); err != nil {
 		return err
 	}
-	if p.End, _, err = excerptOf(end[c.Index], at); err == nil && left != nil {
-		p.Left, _, err = excerptOf(left[c.Index], at)
-	}
+	p.End, _, err = excerptOf(end[c.Index], at)
 	return err
 }
 
@@ -322,11 +352,15 @@ func (w *Witness) toSend(c dispute.Claim) ([]float32, error) {
 	if err := w.at(c.Step); err != nil {
 		return nil, err
 	}
+	x, err := sentOf(w.task.Spec, w.task.Step, c.Round, c.Index)
+	if err != nil {
+		return nil, err
+	}
 	base, end := w.base.Params[c.Index].F32(), w.session.Tensors()[c.Index].F32()
 	if left := w.left(c); left != nil {
-		return added(w.task.Spec, base, end, left[c.Index].F32()), nil
+		return x.toSend(w.task.Spec, base, end, left[c.Index].F32(), 0, len(base)), nil
 	}
-	return minus(base, end), nil
+	return x.toSend(w.task.Spec, base, end, nil, 0, len(base)), nil
 }
 
 // left is what was handed on to the unit if the update of the parameter of a claim is made from that.

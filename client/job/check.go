@@ -260,7 +260,8 @@ func (c *checker) outer() {
 // compression checks that what is sent can be sent so.
 func (c *checker) compression() {
 	const ratio, quantize, feedback = "strategy.compression.topk_ratio", "strategy.compression.quantize", "strategy.compression.error_feedback"
-	if c.bad(ratio, quantize, "strategy.method") {
+	const transform = "strategy.compression.transform"
+	if c.bad(ratio, quantize, transform, "strategy.method") {
 		return
 	}
 	_, bits, sparse := c.Strategy.Compression.TopK()
@@ -275,10 +276,17 @@ func (c *checker) compression() {
 		c.report(feedback, CodeBadValue, feedback+" is given and nothing is left out of an update", "quantize is none, and all elements are sent",
 			"set error_feedback: false, or compress")
 	}
+	switch r := c.Strategy.Replicas; {
+	case c.Strategy.Compression.Transform == "none":
+	case !sparse:
+		c.report(transform, CodeBadValue, transform+" is given and every element is sent", "it is there to have what counts in few elements", "give topk_ratio: 0.0156, or use transform: none")
+	case r.On() && !c.bad("strategy.replicas"):
+		c.report(transform, CodeUnsupported, transform+" is given beside strategy.replicas", "where a replica goes on from is no frequencies", "use transform: none, or method: demo")
+	}
 	switch {
 	case sparse && bits == 0:
 		c.report(quantize, CodeUnsupported, fmt.Sprintf("%s is %s and %s is given", quantize, c.Strategy.Compression.Quantize, ratio),
-			"what is sent of chunks of 4096 elements has values of 2, 8, 16 or 32 bits", "use quantize: int2, int8, bf16 or none, or topk_ratio: null")
+			"what is sent of chunks of 4096 elements has values of 1, 2, 8, 16 or 32 bits", "use quantize: sign, int2, int8, bf16 or none, or topk_ratio: null")
 	case !sparse && c.Strategy.Compression.Quantize == "int2":
 		c.report(quantize, CodeBadValue, quantize+" is int2 and every element is sent", "two bits are for the largest elements of an update, which are far from zero",
 			"give topk_ratio: 0.0156, or use quantize: fp4")

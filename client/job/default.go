@@ -32,7 +32,7 @@ func defaults() Spec {
 		Strategy: Strategy{
 			Method:       "diloco",
 			MomentRounds: 1,
-			Compression:  Compression{FeedbackRounds: 8},
+			Compression:  Compression{Transform: "none", FeedbackRounds: 8},
 			Replicas:     Replicas{Rounds: 8, Topology: "none"},
 			Aggregation:  Aggregation{Rule: "mean"},
 			Workers:      Workers{Target: 4},

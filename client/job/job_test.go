@@ -128,7 +128,7 @@ func TestContract(t *testing.T) {
 func TestCompression(t *testing.T) {
 	for set, want := range map[string][2]int{
 		"{topk_ratio: 0.02, quantize: int8}": {82, 8}, "{topk_ratio: 0.015625, quantize: int2}": {64, 2}, "{topk_ratio: 1.0e-9, quantize: none}": {1, 32},
-		"{topk_ratio: 1, quantize: bf16}": {4096, 16},
+		"{topk_ratio: 1, quantize: bf16}": {4096, 16}, "{topk_ratio: 0.0078, quantize: sign, transform: dct}": {32, 1},
 	} {
 		j, err := Parse([]byte(minimal), "tiny.yaml", "strategy.compression="+set)
 		if err != nil {
@@ -138,7 +138,7 @@ func TestCompression(t *testing.T) {
 			t.Errorf("%s is %d of 4096 in %d bits, %v", set, k, bits, ok)
 		}
 	}
-	for _, set := range []string{"{topk_ratio: 0.02, quantize: fp4}", "{topk_ratio: 0.02, quantize: sign}", "{quantize: int2}", "{topk_ratio: 2}"} {
+	for _, set := range []string{"{topk_ratio: 0.02, quantize: fp4}", "{transform: dct}", "{topk_ratio: 0.02, quantize: int8, transform: fft}", "{quantize: int2}", "{topk_ratio: 2}"} {
 		if _, err := Parse([]byte(minimal), "tiny.yaml", "strategy.compression="+set); err == nil {
 			t.Errorf("%s is taken", set)
 		}

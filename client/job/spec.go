@@ -129,6 +129,7 @@ func (o OuterOptimizer) Gradients() bool { return o.Name == "adamw" || o.Name ==
 type Compression struct {
 	TopKRatio     float64 `job:"topk_ratio,null" in:"[0,1]"`                       // fraction of every 4096 elements that is sent, the largest; 0: all
 	Quantize      string  `job:"quantize" one:"none fp16 bf16 int8 fp4 int2 sign"` // of what is sent
+	Transform     string  `job:"transform" one:"none dct"`                         // what the elements become before that: dct is the frequencies of 64 x 64 of them
 	ErrorFeedback bool    `job:"error_feedback,null"`                              // what is left out of the update of a unit is added to its next
 
 	// FeedbackRounds is in how many rounds in a row that goes on, beginning with nothing. Who takes a unit over, or audits
@@ -173,7 +174,7 @@ func (s Strategy) Group() uint32 {
 }
 
 // sparseWidths are the widths of the values of an update of which only the largest elements are sent, by their words.
-var sparseWidths = map[string]int{"none": 32, "bf16": 16, "int8": 8, "int2": 2}
+var sparseWidths = map[string]int{"none": 32, "bf16": 16, "int8": 8, "int2": 2, "sign": 1}
 
 // TopK returns how many of 4096 elements of an update are sent, in how many bits; ok is false if all of them are.
 func (c Compression) TopK() (k, bits int, ok bool) {

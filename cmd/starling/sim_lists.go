@@ -56,6 +56,9 @@ func methods() (all []method) {
 		if k, _, sparse := s.Compression.TopK(); sparse {
 			m.Compression = fmt.Sprintf("largest %d of 4096, %s", k, s.Compression.Quantize)
 		}
+		if s.Compression.Transform != "none" {
+			m.Compression += " of " + s.Compression.Transform
+		}
 		if s.Compression.ErrorFeedback {
 			m.Compression += ", error feedback"
 		}

@@ -75,6 +75,10 @@ type Exchange struct {
 	// The moments of the inner optimizer are handed on, and so is the count of steps that corrects their bias.
 	Moments bool `cbor:"19,keyasint,omitempty"`
 
+	// What the elements of a parameter are transformed to before they are compressed: a name of exchange/codec. Error feedback and the
+	// rule are about that; what the rule makes is transformed back. Not of replicas.
+	Transform string `cbor:"20,keyasint,omitempty"`
+
 	// Of a job whose rounds overlap, see Applied: the share of its own progress in a round that a unit goes on with in the next,
 	// above 0 and up to 1. It begins below the checkpoint by that, sends what it adds, and hands that share of it on. Of fragments that is
 	// one that was sent, see UnderWay; with Pick there is none. 0: rounds do not overlap.
@@ -243,6 +247,9 @@ func (s *Spec) checkCarry() error {
 	}
 	if x.Pairs > 0 && (x.Pairs != s.Units || x.Pairs > maxPairs || x.Carry > 0 || x.Gradients) || x.Pairs == 0 && x.Topology != "" {
 		return fmt.Errorf("%w: %d replicas in pairs of %d units, wanted one a unit, at most %d, that hand on nothing and are no gradients", ErrSpec, x.Pairs, s.Units, maxPairs)
+	}
+	if x.Transform != "" && x.Replicas() {
+		return fmt.Errorf("%w: replicas whose updates are transformed by %q: where they go on from is no frequencies", ErrSpec, x.Transform)
 	}
 	if !x.drifts() {
 		return nil

@@ -30,13 +30,16 @@ func (c DCT) Check() error {
 // grid is a matrix in blocks: rows x cols elements, blocks of r x c.
 type grid struct{ rows, cols, r, c int }
 
-func (c DCT) grid(s tensor.Shape) grid {
+func (c DCT) grid(s tensor.Shape) grid { return gridOf(s, c.Side, s.Elements()) }
+
+// gridOf cuts a tensor into blocks of up to side x side, of which a row has at most so many elements.
+func gridOf(s tensor.Shape, side, row int) grid {
 	g := grid{rows: 1, cols: 1}
 	if n := s.Rank(); n > 0 {
 		g.cols = s.Dims[n-1]
 		g.rows = s.Elements() / g.cols
 	}
-	g.r, g.c = divisor(g.rows, c.Side), divisor(g.cols, c.Side)
+	g.r, g.c = divisor(g.rows, min(side, max(1, row/g.cols))), divisor(g.cols, side)
 	return g
 }
 

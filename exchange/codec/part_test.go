@@ -40,7 +40,7 @@ func made(t testing.TB, m Making, x *tensor.Tensor) []byte {
 }
 
 // names are those of codecs with which a job may be made, and of Cosine, which is made in one part.
-var names = []string{Int8, Float32, Float16, BFloat16, E3M0, Sign, Sparse, Cosine, TopKName(82, 8), TopKName(1, 2), TopKName(41, 16), TopKName(7, 32),
+var names = []string{Int8, Float32, Float16, BFloat16, E3M0, Sign, Sparse, Cosine, TopKName(82, 8), TopKName(64, 1), TopKName(1, 2), TopKName(41, 16), TopKName(7, 32),
 	RandomName(RandomK{Every: 32, Bits: 16, Seed: 5, Stream: 3, Round: 7})}
 
 func TestPartsMakeThePayload(t *testing.T) {

@@ -1,7 +1,9 @@
 package codec
 
 import (
+	"encoding/binary"
 	"fmt"
+	"math"
 	"strings"
 
 	"github.com/starling-network/starling/compute/tensor"
@@ -10,7 +12,7 @@ import (
 // sparseChunk is the chunk of a top-k codec that is named: 12 bits a position.
 const sparseChunk = 4096
 
-// TopKName is the name of TopK{4096, k, bits} in a work specification, with 1 <= k <= 4096 and values of 2 to 8, 16 or 32
+// TopKName is the name of TopK{4096, k, bits} in a work specification, with 1 <= k <= 4096 and values of 1 to 8, 16 or 32
 // bits: "topk/64/2" is what Sparse is, too.
 func TopKName(k, bits int) string { return fmt.Sprintf("%s/%d/%d", Sparse, k, bits) }
 
@@ -23,17 +25,14 @@ func topKByName(name string) (Codec, bool) {
 	if _, err := fmt.Sscanf(name, Sparse+"/%d/%d", &c.K, &c.Bits); err != nil || name != TopKName(c.K, c.Bits) {
 		return nil, false
 	}
-	return c, c.K <= c.Chunk && c.Bits > 1 && c.Check() == nil
+	return c, c.K <= c.Chunk && c.Check() == nil
 }
 
 // parted reports whether a payload can be made in parts of PartElements: each of them begins and ends with a chunk and with a
-// byte, of the positions and of the values. A scale for all signs is a sum in an order of its own.
+// byte, of the positions and of the values.
 func (c TopK) parted() bool {
-	if PartElements%c.Chunk != 0 || c.Bits == 1 {
-		return false
-	}
 	kept := c.kept(PartElements)
-	return kept*c.width()%8 == 0 && kept*c.Bits%8 == 0
+	return PartElements%c.Chunk == 0 && kept*c.width()%8 == 0 && kept*c.Bits%8 == 0
 }
 
 // passes is how many passes over the elements come before the one that writes the values.
@@ -44,7 +43,7 @@ func (c TopK) passes() int {
 	return 1
 }
 
-func (c TopK) quantised() bool { return c.Bits <= 8 }
+func (c TopK) quantised() bool { return c.Bits > 1 && c.Bits <= 8 }
 
 // sparseBytes is how many bytes of the payload are written before a part.
 func (m Making) sparseBytes(c TopK, part int) int {
@@ -66,9 +65,12 @@ func (m Making) sparse(c TopK, part int, state []byte, x []float32) (written, ne
 		return nil, nil, fmt.Errorf("%w: %d bytes, with %d of a leaf", ErrState, len(state), tail)
 	}
 	statistics := state[:len(state)-tail]
+	var sum float64
 	switch {
 	case c.quantised():
 		err = q.load(pass, part == 0, statistics, book)
+	case c.Bits == 1:
+		sum, err = loadSum(part == 0, statistics)
 	case len(statistics) > 0:
 		err = fmt.Errorf("%w: %d bytes of statistics, wanted none", ErrState, len(statistics))
 	}
@@ -84,6 +86,15 @@ func (m Making) sparse(c TopK, part int, state []byte, x []float32) (written, ne
 	switch {
 	case pass < m.passes && c.quantised():
 		next = q.pass(pass, (part+1)%m.pass() == 0, kept, book)
+	case pass < m.passes && c.Bits == 1:
+		next = binary.LittleEndian.AppendUint64(nil, math.Float64bits(addMagnitudes(sum, kept)))
+	case pass == m.passes && c.Bits == 1:
+		values := make([]byte, valueSize(len(kept), 1))
+		putSigns(values, sum, q.n, kept)
+		if part > m.passes*m.pass() { // the scale comes before the first
+			values = values[valueSize(0, 1):]
+		}
+		written, next = append(written, values...), statistics
 	case pass == m.passes && c.quantised():
 		values := make([]byte, valueSize(len(kept), c.Bits))
 		codes := make([]byte, len(kept))
@@ -102,6 +113,21 @@ func (m Making) sparse(c TopK, part int, state []byte, x []float32) (written, ne
 		written = append(written, values...)
 	}
 	return written, next, nil
+}
+
+// loadSum reads what there is of the sum of magnitudes between two parts.
+func loadSum(first bool, state []byte) (float64, error) {
+	want := 8
+	if first {
+		want = 0
+	}
+	if len(state) != want {
+		return 0, fmt.Errorf("%w: %d bytes of a sum, wanted %d", ErrState, len(state), want)
+	}
+	if first {
+		return 0, nil
+	}
+	return math.Float64frombits(binary.LittleEndian.Uint64(state)), nil
 }
 
 // pass takes elements to a pass before the last, and returns what is kept of it: after its last elements, for the next pass.

@@ -8,7 +8,7 @@ import (
 
 // The values that a sparse codec keeps travel in one of these widths, in bits.
 //
-//	1      the sign, and one float32 scale: the mean magnitude
+//	1      the sign, and one float32 scale: the mean magnitude, summed in float64 in order
 //	2..8   codes of the quantiser of Int8 with 2^bits levels, and their codebook of float32
 //	16     bfloat16
 //	32     float32
@@ -28,10 +28,7 @@ func valueSize(n, bits int) int {
 func encodeValues(b []byte, v []float32, bits int) {
 	switch {
 	case bits == 1:
-		putFloats(b, []float32{meanMagnitude(v)})
-		for i, x := range v {
-			b[4+i/8] |= byte(math.Float32bits(x) >> 31 << (i % 8))
-		}
+		putSigns(b, addMagnitudes(0, v), len(v), v)
 	case bits <= 8:
 		codes := make([]byte, len(v))
 		putFloats(b, quantise(codes, v, 1<<bits))
@@ -42,6 +39,22 @@ func encodeValues(b []byte, v []float32, bits int) {
 		putBrain(b, v)
 	default:
 		putFloats(b, v)
+	}
+}
+
+// addMagnitudes adds those of values to a sum.
+func addMagnitudes(sum float64, v []float32) float64 {
+	for _, x := range v {
+		sum += math.Abs(float64(x))
+	}
+	return sum
+}
+
+// putSigns writes signs after the scale of n values whose magnitudes have this sum.
+func putSigns(b []byte, sum float64, n int, v []float32) {
+	putFloats(b, []float32{float32(sum / float64(n))})
+	for i, x := range v {
+		b[4+i/8] |= byte(math.Float32bits(x) >> 31 << (i % 8))
 	}
 }
 

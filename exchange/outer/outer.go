@@ -46,6 +46,9 @@ func Check(x train.Exchange) error {
 	case !aggregate.Known(x.Rule):
 		return fmt.Errorf("outer: aggregation rule %q is not known", x.Rule)
 	}
+	if err := codec.CheckTransform(x.Transform); err != nil {
+		return err
+	}
 	if x.Pairs > 0 {
 		return checkPairs(x)
 	}
@@ -88,6 +91,10 @@ func Genesis(x train.Exchange, names []string, params map[string]*tensor.Tensor)
 // cannot be made, because what was left out before makes it infinite, is an error that wraps codec.ErrPayload.
 func Commit(s *train.Spec, names []string, round, unit uint32, r *train.Result, from []*tensor.Tensor) (u *codec.Update, on []*tensor.Tensor, err error) {
 	x := s.Exchange
+	delta := make([]*tensor.Tensor, len(r.Delta))
+	for i, d := range r.Delta {
+		delta[i] = codec.Transform(x.Transform, d)
+	}
 	left, _ := train.Split(x, from)
 	if x.Replicas() { // the unit began with it
 		left = nil
@@ -97,9 +104,9 @@ func Commit(s *train.Spec, names []string, round, unit uint32, r *train.Result, 
 		return nil, nil, err
 	}
 	if !x.Leaves() && x.Pairs == 0 {
-		u, err = codec.Pack(x.Codec, round, unit, r.Delta)
+		u, err = codec.Pack(x.Codec, round, unit, delta)
 	} else {
-		u, on, err = p.Pack(round, unit, r.Delta, left)
+		u, on, err = p.Pack(round, unit, delta, left)
 	}
 	if err != nil || !s.Carries(round) {
 		return u, nil, err
@@ -143,7 +150,7 @@ func parcel(s *train.Spec, names []string, round uint32) (codec.Parcel, error) {
 }
 
 // Unpack restores the pseudo-gradient of a unit of a round from its update, which must have the given root; zero
-// skips that. base is any checkpoint of the job. Errors about the bytes wrap codec.ErrPayload.
+// skips that. Where updates are transformed it is what that makes of it, which has the same norms and angles. base is any checkpoint of the job. Errors about the bytes wrap codec.ErrPayload.
 func Unpack(s *train.Spec, base *train.Checkpoint, round, unit uint32, root canon.Digest, b []byte) ([]*tensor.Tensor, error) {
 	shapes := make([]tensor.Shape, len(base.Params))
 	for i, p := range base.Params {
@@ -154,11 +161,19 @@ func Unpack(s *train.Spec, base *train.Checkpoint, round, unit uint32, root cano
 		return nil, err
 	}
 	_, delta, err := codec.Unpack(b, codec.Expect{Round: round, Unit: unit, Parcel: p, Shapes: shapes, Root: root})
-	return delta, err
+	if err != nil {
+		return nil, err
+	}
+	for _, d := range delta {
+		if err := codec.CheckTransformed(s.Exchange.Transform, d); err != nil {
+			return nil, err
+		}
+	}
+	return delta, nil
 }
 
 // Combine returns what the rule of a specification makes of the updates of a round: one tensor for each parameter, which the
-// outer optimizer takes for a gradient. deltas holds the unpacked update of every unit, in unit order.
+// outer optimizer takes for a gradient, once it is transformed back where updates are transformed. deltas holds the unpacked update of every unit, in unit order.
 func Combine(s *train.Spec, deltas [][]*tensor.Tensor) ([]*tensor.Tensor, error) {
 	if len(deltas) != int(s.Units) {
 		return nil, fmt.Errorf("%w: %d of %d", ErrRound, len(deltas), s.Units)
@@ -208,6 +223,9 @@ func step(s *train.Spec, base *train.Checkpoint, round uint32, deltas [][]*tenso
 	combined, err := Combine(s, deltas)
 	if err != nil {
 		return nil, err
+	}
+	for i, c := range combined {
+		combined[i] = codec.Inverse(s.Exchange.Transform, c)
 	}
 	optimizer, err := Of(s.Exchange)
 	if err != nil {

@@ -45,6 +45,8 @@ func Check(x train.Exchange) error {
 		return fmt.Errorf("%w: rule %s", ErrRule, x.Rule)
 	case x.Replicas(): // what is exchanged is not the same in every round
 		return fmt.Errorf("%w: replicas exchange other parts of the parameters in every round", ErrRule)
+	case x.Transform != "": // of which a part is made of more than itself
+		return fmt.Errorf("%w: transform %s", ErrRule, x.Transform)
 	case x.Gradients: // their norm is clipped, and matrices decay
 		return fmt.Errorf("%w: outer optimizer %s", ErrRule, x.Outer)
 	}

@@ -44,6 +44,14 @@ func sparse(k, bits int) train.Exchange {
 	return train.Exchange{Codec: codec.TopKName(k, bits), Rule: aggregate.Contributors, Outer: outer.SGD, Rate: 1, Feedback: 0.95, Carry: 8}
 }
 
+// demo is an exchange of gradients, of which k of 4096 elements or frequencies are sent with so many bits a value.
+func demo(k, bits int, transform string) train.Exchange {
+	return train.Exchange{
+		Codec: codec.TopKName(k, bits), Transform: transform, Rule: aggregate.Contributors, Outer: outer.Signs, Rate: 1, Feedback: 0.999, Carry: 8,
+		Gradients: true, Shrink: decay, Clip: clip,
+	}
+}
+
 // compared are the contenders, in the order in which they are trained: first what everything is held against, then what tells most.
 var compared = []contender{
 	{name: "data parallel", steps: 20, rate: tuned, exchange: diloco(codec.Float32), pupils: parallel},
@@ -69,7 +77,9 @@ var compared = []contender{
 	{name: "gossip", steps: 20, rate: gentle, exchange: train.Exchange{Codec: codec.Float32, Rule: aggregate.Mean, Outer: outer.Pairs, Rate: 0.7, Momentum: 0.5, Pairs: workers, Topology: "complete"}},
 	{name: "fedavg", steps: 20, rate: gentle, exchange: train.Exchange{Codec: codec.Float32, Rule: aggregate.Mean, Outer: outer.SGD, Rate: 1}},
 	{name: "allreduce", steps: 1, rate: tuned, exchange: train.Exchange{Codec: codec.Float32, Rule: aggregate.Mean, Outer: outer.DecoupledAdam, Rate: 1, Momentum: 0.9, Decay: 0.95, Tau: 1e-8, Gradients: true, Shrink: decay, Clip: clip}},
-	{name: "demo, rate 1e-3", steps: 1, rate: 1e-3, exchange: train.Exchange{Codec: codec.TopKName(64, 16), Rule: aggregate.Contributors, Outer: outer.Signs, Rate: 1, Feedback: 0.999, Carry: 8, Gradients: true, Shrink: decay, Clip: clip}},
+	{name: "demo, rate 1e-3", steps: 1, rate: 1e-3, exchange: demo(64, 16, codec.Plain)},
+	{name: "demo of dct, 32 of 4096, rate 1e-3", steps: 1, rate: 1e-3, exchange: demo(32, 16, codec.Waves)},
+	{name: "distro of dct, 32 of 4096 signs, rate 1e-3", steps: 1, rate: 1e-3, exchange: demo(32, 1, codec.Waves)},
 }
 
 // withReplicas is an exchange of groups of 8 rounds, of random elements or of fragments.
