@@ -3,8 +3,10 @@ package outer
 import (
 	"errors"
 	"math"
+	"slices"
 	"testing"
 
+	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/exchange/aggregate"
@@ -73,4 +75,40 @@ func TestTransformedUpdates(t *testing.T) {
 	if bad := (train.Exchange{Codec: codec.Int8, Rule: aggregate.Mean, Outer: SGD, Transform: "fft"}); Check(bad) == nil {
 		t.Error("another transform is taken")
 	}
+}
+
+// Whatever bytes a stranger sends for frequencies, what is taken comes back finite.
+func FuzzFrequencies(f *testing.F) {
+	x := train.Exchange{Codec: codec.TopKName(40, 1), Transform: codec.Waves, Rule: aggregate.Contributors, Outer: SGD, Rate: 1}
+	s := &train.Spec{Rounds: 1, Units: 2, Exchange: x}
+	base := &train.Checkpoint{Names: []string{"w"}, Params: []*tensor.Tensor{noise(3, 40*70)}}
+	base.Params[0].Shape = tensor.Make(tensor.Float32, 40, 70)
+	u, _, err := Commit(s, base.Names, 0, 0, &train.Result{Delta: base.Params}, nil)
+	if err != nil {
+		f.Fatal(err)
+	}
+	honest := u.Payloads[0]
+	large := slices.Clone(honest)
+	large[60+3] = 0x7e // of the scale, after 40 positions of 12 bits
+	for _, seed := range [][]byte{honest, large, honest[1:], nil} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, payload []byte) {
+		sent, err := Unpack(s, base, 0, 0, canon.Digest{}, (&codec.Update{Codec: x.Codec, Payloads: [][]byte{payload}}).Encode())
+		if err != nil {
+			if !errors.Is(err, codec.ErrPayload) {
+				t.Fatal(err)
+			}
+			return
+		}
+		next, err := Advance(s, base, [][]*tensor.Tensor{sent, sent})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, v := range next.Params[0].F32() {
+			if v-v != 0 {
+				t.Fatalf("a weight is %v", v)
+			}
+		}
+	})
 }
