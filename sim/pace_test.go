@@ -74,3 +74,45 @@ func TestPaces(t *testing.T) {
 		})
 	}
 }
+
+// since is a checker that only looks: at when a round was dealt, and when the last was attested.
+type since struct {
+	round, rounds uint32
+	dealt, over   time.Duration
+}
+
+func (s *since) Block(w *World) error {
+	state, err := w.State()
+	if err != nil {
+		return nil // it has not begun
+	}
+	if s.dealt == 0 && state.Round == s.round && state.Phase == run.Train {
+		s.dealt = w.clock.now
+	}
+	if s.over == 0 && state.Round == s.rounds {
+		s.over = w.clock.now
+	}
+	return nil
+}
+
+func (*since) End(*World) error { return nil }
+
+// Machines of different speeds take nine tenths of the steps that they could take without waiting, once they are measured: of rounds
+// of 200 steps of the fastest.
+func TestPacesTakeNineTenthsOfAllSteps(t *testing.T) {
+	c := sized(t, Size{Rounds: 8, Units: 4, Steps: 40, Segment: 2, Carry: 8, Overlap: true, Sizes: []uint32{20, 15, 7, 3}})
+	c.AuditPPM, c.MaxBlocks, c.Deadline, c.Machines = 0, 3000, 1000, map[string]Machine{}
+	var together float64 // steps a second
+	for i, seconds := range []float64{1.51, 0.58, 3.33, 0.75} {
+		c.Machines["worker-"+string(rune('0'+i))] = Machine{Link: c.Link, Unit: time.Duration(200 * seconds * float64(time.Second))}
+		together += 1 / seconds
+	}
+	s := &since{round: 2, rounds: 8}
+	played(t, c, s, Money{}, &Pay{}, &Lineage{Honest: true})
+	done := 6 * 200 * (20 + 15 + 7 + 3) / 20.
+	share := done / (together * (s.over - s.dealt).Seconds())
+	t.Logf("%.0f steps in %v: %.3f of the speeds together", done, s.over-s.dealt, share)
+	if share < 0.9 || share > 1 {
+		t.Errorf("%.3f of the speeds together", share)
+	}
+}
