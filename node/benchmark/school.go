@@ -72,7 +72,6 @@ type pupils string
 
 const (
 	inUnits  pupils = ""         // as jobs do it
-	lasting  pupils = "lasting"  // the same with moments of the inner optimizer that last from unit to unit, which no job has
 	parallel pupils = "parallel" // data-parallel training in as many steps on the same tokens
 )
 
@@ -144,10 +143,6 @@ func (s *school) train(ctx context.Context, l lesson, task *train.Task, base *tr
 	other.Corpus = s.turned
 	from := make([][]*tensor.Tensor, l.units)
 	var waiting [][]*tensor.Tensor // updates that are in no checkpoint yet
-	minds, err := s.minds(l, task)
-	if err != nil {
-		return 0, 0, err
-	}
 	for round := range task.Spec.Rounds {
 		deltas := make([][]*tensor.Tensor, l.units)
 		for u := range uint32(l.units) {
@@ -158,12 +153,7 @@ func (s *school) train(ctx context.Context, l lesson, task *train.Task, base *tr
 			if int(u) >= l.units-l.flipped {
 				t = &other
 			}
-			var result *train.Result
-			if minds == nil {
-				result, err = t.Run(base, u, from[u], nil)
-			} else {
-				result, err = s.goOn(minds[u], task, base, u)
-			}
+			result, err := t.Run(base, u, from[u], nil)
 			var diverged *train.DivergedError
 			if errors.As(err, &diverged) {
 				return math.Inf(1), sent, nil
@@ -197,21 +187,6 @@ func (s *school) train(ctx context.Context, l lesson, task *train.Task, base *tr
 	return loss, sent, err
 }
 
-// minds are trainers whose moments last, one for each unit of a lesson that has such.
-func (s *school) minds(l lesson, task *train.Task) (minds []*trainer, err error) {
-	for range l.units {
-		if l.pupils != lasting {
-			break
-		}
-		t, err := s.trainer(l, task, s.batch)
-		if err != nil {
-			return nil, err
-		}
-		minds = append(minds, t)
-	}
-	return minds, nil
-}
-
 // trainer takes the steps of a lesson with moments that last, of so many sequences each.
 func (s *school) trainer(l lesson, task *train.Task, batch int) (*trainer, error) {
 	t, err := newTrainer(recipe{config: s.config, optimizer: adamW(decay, clip), rate: l.rate, batch: batch, length: s.length, threads: s.threads}, s.config.Init(l.seed))
@@ -220,26 +195,6 @@ func (s *school) trainer(l lesson, task *train.Task, batch int) (*trainer, error
 	}
 	t.spec.Rate, t.spec.Steps = task.Spec.Rate, task.Spec.Steps*task.Spec.Rounds
 	return t, nil
-}
-
-// goOn trains the unit of the round after base with the moments that the trainer has.
-func (s *school) goOn(t *trainer, task *train.Task, base *train.Checkpoint, unit uint32) (*train.Result, error) {
-	for i, n := range base.Names {
-		copy(t.in[train.Param+n].F32(), base.Params[i].F32())
-	}
-	for step := range task.Spec.Steps {
-		if err := s.corpus.Batch(t.tokens(), task.Spec.Address(base.Round, unit, step), s.length); err != nil {
-			return nil, err
-		}
-		if _, err := t.step(); err != nil {
-			return nil, err
-		}
-	}
-	r := &train.Result{}
-	for i, n := range base.Names {
-		r.Delta = append(r.Delta, train.Difference(base.Params[i], t.in[train.Param+n]))
-	}
-	return r, nil
 }
 
 // parallel is the loss of data-parallel training with moments that last, on the tokens of a lesson in as many steps.
