@@ -29,7 +29,7 @@ func TestMeanLogs(t *testing.T) {
 		return nil, errors.New("gone")
 	}
 	var missing []int
-	h := meanLogs(&train.Spec{Steps: 2}, entry, get, func(unit int, _ error) { missing = append(missing, unit) })
+	h := meanLogs(&train.Spec{Steps: 2, Segment: 2}, entry, get, func(unit int, _ error) { missing = append(missing, unit) })
 	if !slices.Equal(h.losses, []float64{3, 2}) || len(h.norms) != 2 || h.norms[0] != 2 || !math.IsNaN(h.norms[1]) || !slices.Equal(missing, []int{3, 4}) {
 		t.Errorf("%+v without %v", h, missing)
 	}
@@ -37,7 +37,7 @@ func TestMeanLogs(t *testing.T) {
 		t.Errorf("the mean of %v is %v", h.norms, m)
 	}
 	entry.Logs = entry.Logs[3:]
-	if h := meanLogs(&train.Spec{Steps: 2}, entry, get, func(int, error) {}); h.losses != nil || h.norms != nil {
+	if h := meanLogs(&train.Spec{Steps: 2, Segment: 2}, entry, get, func(int, error) {}); h.losses != nil || h.norms != nil {
 		t.Errorf("of no log: %+v", h)
 	}
 }
