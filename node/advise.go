@@ -75,7 +75,7 @@ var recipes = []recipe{
 	{name: "diloco int8", method: "diloco", outer: nesterov, compression: "{quantize: int8}", codec: "int8"},
 	{name: "diloco fp4", method: "diloco", outer: nesterov, compression: "{quantize: fp4}", codec: "fp4"},
 	{name: "diloco int8, overlapping", method: "diloco", outer: nesterov, compression: "{quantize: int8}", overlap: true},
-	{name: "async_diloco int8, paces of the machines", method: "async_diloco", outer: nesterov, compression: "{quantize: int8}", overlap: true},
+	{name: "async_diloco int8, paces of the machines", method: "async_diloco", outer: "{name: nesterov, lr: 0.4, momentum: 0.9}", compression: "{quantize: int8}", overlap: true},
 	{name: "diloco float32", method: "diloco", outer: nesterov, compression: "{quantize: none}", codec: "float32"},
 	{name: "diloco sign with feedback", method: "diloco", outer: nesterov, compression: "{quantize: sign, error_feedback: true}", codec: "sign"},
 	{name: "sparseloco 256 of 4096, int8", method: "sparseloco", outer: sgd, compression: "{topk_ratio: 0.0625, quantize: int8, error_feedback: true}", contributors: true, codec: "top256"},

@@ -139,7 +139,7 @@ var recipes = map[string]struct {
 	"sparta_diloco":    {"nesterov", 0.7, "int8"},
 	"streaming_diloco": {"nesterov", 0.7, "fp4"},
 	"gossip":           {"pairs", 0.7, "none"},
-	"async_diloco":     {"nesterov", 0.7, "int8"},
+	"async_diloco":     {"nesterov", 0.4, "int8"},
 }
 
 // Methods are the strategies that strategy.method stands for, in order of their names, with every key that a method sets.
