@@ -32,6 +32,54 @@ func (s starter) Steps(after []uint64) ([]canon.Digest, error) {
 	return out, err
 }
 
+// court plays disputes about lies of a unit, and sees that they end as they must.
+type court struct {
+	t       *testing.T
+	name    string // of the job
+	task    *train.Task
+	referee *Referee
+	duty    func(lie run.Commitment) run.Duty
+	leaf    dispute.Claim // the last question
+	payload []byte        // and what was brought to it
+}
+
+func newCourt(t *testing.T, name string, task *train.Task, duty func(lie run.Commitment) run.Duty) *court {
+	t.Helper()
+	r, err := Open(task.Spec.Digest(), Opening(task.Spec, task.Step))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &court{t: t, name: name, task: task, referee: r, duty: duty}
+}
+
+func (c *court) play(lie run.Commitment, segment uint32, asserter, challenger dispute.Oracle) dispute.Game {
+	c.t.Helper()
+	spy := judge{c.referee, func(leaf dispute.Claim, p []byte) { c.leaf, c.payload = leaf, p }}
+	return playDuty(c.t, c.task, c.duty(lie), segment, asserter, challenger, spy)
+}
+
+// caught reports a liar that was not caught by a question of this kind, and payloads with a changed byte that are taken.
+func (c *court) caught(what string, kind dispute.Kind, g dispute.Game) {
+	c.t.Helper()
+	if !g.Verdict.AsserterLies || g.Verdict.Reason != dispute.Recomputed || g.Verdict.Leaf != string(kind) {
+		c.t.Errorf("%s: %s: %+v", c.name, what, *g.Verdict)
+	}
+	for i := 0; i < len(c.payload); i += 1 + len(c.payload)/61 {
+		bad := slices.Clone(c.payload)
+		bad[i] ^= 0x10
+		if ruling, err := c.referee.Judge(c.leaf, bad); !errors.Is(err, ErrPayload) {
+			c.t.Errorf("%s: %s: byte %d of %d changed: %+v, %v", c.name, what, i, len(c.payload), ruling, err)
+		}
+	}
+}
+
+func (c *court) acquitted(what string, g dispute.Game) {
+	c.t.Helper()
+	if g.Verdict.AsserterLies {
+		c.t.Errorf("%s: an honest worker lost about %s: %+v", c.name, what, *g.Verdict)
+	}
+}
+
 // replicas are jobs whose units begin from what was handed on to them.
 func replicas(t *testing.T, plain *train.Task) map[string]*train.Task {
 	all := map[string]*train.Task{}
@@ -79,42 +127,16 @@ func TestReplicas(t *testing.T) {
 		if err != nil || u.Root() != right.Update || !paired && train.CarriedRoot(train.Roots(on)) != right.Carried.Root {
 			t.Fatalf("%s: a witness and a worker make other results: %v", name, err)
 		}
-		r, err := Open(task.Spec.Digest(), Opening(task.Spec, task.Step))
-		if err != nil {
-			t.Fatal(err)
-		}
-		var leaf dispute.Claim
-		var payload []byte
-		spy := judge{r, func(c dispute.Claim, p []byte) { leaf, payload = c, p }}
-		play := func(c run.Commitment, segment uint32, asserter, challenger dispute.Oracle) dispute.Game {
-			d := duty(&base, c)
+		c := newCourt(t, name, task, func(lie run.Commitment) run.Duty {
+			d := duty(&base, lie)
 			if paired {
 				d.Commit.Carried = run.Carried{}
 			} else {
 				d.From = make([]run.Carried, unit+1)
 				d.From[unit].Root = train.CarriedRoot(train.Roots(from))
 			}
-			return playDuty(t, task, d, segment, asserter, challenger, spy)
-		}
-		caught := func(what string, kind dispute.Kind, g dispute.Game) {
-			t.Helper()
-			if !g.Verdict.AsserterLies || g.Verdict.Reason != dispute.Recomputed || g.Verdict.Leaf != string(kind) {
-				t.Errorf("%s: %s: %+v", name, what, *g.Verdict)
-			}
-			for i := 0; i < len(payload); i += 1 + len(payload)/61 {
-				bad := slices.Clone(payload)
-				bad[i] ^= 0x10
-				if ruling, err := r.Judge(leaf, bad); !errors.Is(err, ErrPayload) {
-					t.Errorf("%s: %s: byte %d of %d changed: %+v, %v", name, what, i, len(payload), ruling, err)
-				}
-			}
-		}
-		acquitted := func(what string, g dispute.Game) {
-			t.Helper()
-			if g.Verdict.AsserterLies {
-				t.Errorf("%s: an honest worker lost about %s: %+v", name, what, *g.Verdict)
-			}
-		}
+			return d
+		})
 		last := uint32(len(right.Segments))
 		for index := range base.Names {
 			for k, segment := range map[dispute.Kind]uint32{dispute.Update: last, dispute.Carry: last + 1} {
@@ -122,23 +144,23 @@ func TestReplicas(t *testing.T) {
 					continue
 				}
 				liar := twister{honest, k, index}
-				caught(string(k), k, play(roots(t, honest, liar), segment, liar, witness(below)))
-				acquitted(string(k), play(right, segment, honest, twister{witness(below), k, index}))
+				c.caught(string(k), k, c.play(roots(t, honest, liar), segment, liar, witness(below)))
+				c.acquitted(string(k), c.play(right, segment, honest, twister{witness(below), k, index}))
 			}
 		}
 		other := slices.Clone(below)
 		other[0] = below[0].Clone()
 		other[0].F32()[1500] += 1
 		liar := witness(other)
-		caught("another beginning", dispute.Start, play(roots(t, liar, liar), 0, liar, witness(below)))
-		acquitted("its beginning", play(right, 0, honest, witness(other)))
+		c.caught("another beginning", dispute.Start, c.play(roots(t, liar, liar), 0, liar, witness(below)))
+		c.acquitted("its beginning", c.play(right, 0, honest, witness(other)))
 		hidden := starter{witness(other), right.Segments[0]}
 		lie := roots(t, hidden.Witness, hidden)
 		lie.Segments[0] = right.Segments[0]
-		caught("another beginning than it says", dispute.Tile, play(lie, 1, hidden, witness(below)))
-		if leaf.Step != 0 || leaf.Part != 1 {
-			t.Errorf("%s: the question is about step %d, part %d", name, leaf.Step, leaf.Part)
+		c.caught("another beginning than it says", dispute.Tile, c.play(lie, 1, hidden, witness(below)))
+		if c.leaf.Step != 0 || c.leaf.Part != 1 {
+			t.Errorf("%s: the question is about step %d, part %d", name, c.leaf.Step, c.leaf.Part)
 		}
-		acquitted("what it began with", play(right, 1, honest, starter{witness(other), right.Segments[0]}))
+		c.acquitted("what it began with", c.play(right, 1, honest, starter{witness(other), right.Segments[0]}))
 	}
 }
