@@ -10,28 +10,6 @@ import (
 	"github.com/starling-network/starling/role/adversary"
 )
 
-// span is a checker that only looks: at when the first round was dealt, and when the last was attested.
-type span struct {
-	rounds      uint32
-	dealt, over time.Duration
-}
-
-func (s *span) Block(w *World) error {
-	state, err := w.State()
-	if err != nil {
-		return nil // it has not begun
-	}
-	if s.dealt == 0 && state.Phase == run.Train {
-		s.dealt = w.clock.now
-	}
-	if s.over == 0 && state.Round == s.rounds {
-		s.over = w.clock.now
-	}
-	return nil
-}
-
-func (*span) End(*World) error { return nil }
-
 // Where rounds overlap, updates travel while workers train: of links that are nearly as slow as the machines much less is waited for.
 func TestUpdatesTravelWhileWorkersTrain(t *testing.T) {
 	jobs := map[string]Size{
@@ -40,17 +18,13 @@ func TestUpdatesTravelWhileWorkersTrain(t *testing.T) {
 	}
 	share := map[string]float64{}
 	for name, size := range jobs {
-		c := small(t)
-		var err error
-		if c.Job, err = NewJob(size); err != nil {
-			t.Fatal(err)
-		}
+		c := sized(t, size)
 		c.AuditPPM, c.Deadline, c.Machines = 0, 100, map[string]Machine{}
 		alike := Machine{Link: Link{Latency: 50 * time.Millisecond, Up: 3e3, Down: 1e6}, Unit: 20 * time.Second}
 		for _, name := range c.Names() {
 			c.Machines[name] = alike
 		}
-		s := &span{rounds: size.Rounds}
+		s := &since{rounds: size.Rounds}
 		if o := played(t, c, s, Money{}, &Pay{}, Justice{}, &Lineage{Honest: true}); o.Phase != run.Done || !o.Honest {
 			t.Errorf("%s: %+v", name, o)
 		}
