@@ -101,9 +101,9 @@ var compared = []contender{
 	{name: "distro of dct, 32 of 4096 signs, rate 1e-3", steps: 1, rate: 1e-3, exchange: demo(32, 1, codec.Waves)},
 }
 
-// withReplicas is an exchange of groups of 8 rounds, of random elements or of fragments.
+// withReplicas is an exchange of random elements, or of fragments.
 func withReplicas(x train.Exchange, pick, fragments uint32) train.Exchange {
-	x.Pick, x.Fragments, x.Carry = pick, fragments, 8
+	x.Pick, x.Fragments = pick, fragments
 	return x
 }
 
