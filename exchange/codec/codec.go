@@ -23,8 +23,8 @@ const (
 	BFloat16 = "bfloat16" // rounded to 8 bits of precision: 2 bytes
 	E3M0     = "e3m0"     // sign and power of two in 4 bits, a scale for 256 elements: 0.508 bytes
 	Sign     = "sign"     // the sign in 1 bit, a scale for 4096 elements: 0.126 bytes
-	Sparse   = "topk"     // 64 of every 4096 elements in 2 bits: TopK{4096, 64, 2} of SparseLoCo: 0.0273 bytes
-	Cosine   = "dct"      // 32 of every 64 x 64 frequencies in 16 bits: DCT{64, 32, 16} of DeMo: 0.0273 bytes
+	Sparse   = "topk"     // 64 of every 4096 elements in 2 bits: TopK{4096, 64, 2} of SparseLoCo: 0.0195 bytes
+	Cosine   = "dct"      // 32 of every 64 x 64 frequencies in 16 bits: DCT{64, 32, 16} of DeMo: 0.0244 bytes
 	Nothing  = "nothing"  // of a tensor that is not sent: no bytes, and zeros come back
 )
 

@@ -101,9 +101,10 @@ func TestSizes(t *testing.T) {
 		{named[Float16], []int{7}, 14}, {named[BFloat16], []int{3, 3}, 18},
 		{named[E3M0], []int{1024}, 4 * (2 + 128)}, {named[E3M0], []int{259}, 2 + 128 + 2 + 2},
 		{named[Sign], []int{8192}, 2 * (4 + 512)}, {named[Sign], []int{4105}, 4 + 512 + 4 + 2}, {named[Sign], []int{1}, 4},
-		{named[Sparse], []int{4096}, 96 + 16 + 16}, {named[Sparse], []int{10, 4096}, 16 + 10*112}, // 146 times smaller
-		{TopK{Chunk: 4096, K: 256, Bits: 8}, []int{40960}, 1024 + 10*(384+256)},
-		{named[Cosine], []int{128, 64}, 2 * (48 + 64)}, {DCT{64, 8, 1}, []int{64, 64}, 12 + 4 + 1}, {DCT{64, 32, 32}, []int{64}, 4*32 + 24},
+		{named[Sparse], []int{4096}, 64 + 16 + 16}, {named[Sparse], []int{40, 4096}, 40*510/8 + 16 + 40*16}, // 205 times smaller without the book
+		{named[Sparse], []int{4096 + 65}, 66 + 16 + 17}, // 2 of 65 in 13 bits
+		{TopK{Chunk: 4096, K: 256, Bits: 8}, []int{40960}, 1024 + 10*(188+256)},
+		{named[Cosine], []int{128, 64}, 2 * (36 + 64)}, {DCT{64, 8, 1}, []int{64, 64}, 11 + 4 + 1}, {DCT{64, 32, 32}, []int{64}, 4*32 + 8},
 		{LowRank{Rank: 4}, []int{100, 50}, 4 * 4 * 150}, {LowRank{Rank: 4}, []int{50}, 200}, {LowRank{Rank: 99}, []int{9, 9}, 4 * 81},
 		{RandomK{Every: 20, Bits: 16}, []int{1001}, 2 * 51},
 	} {

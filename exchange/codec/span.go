@@ -48,11 +48,10 @@ func Spans(name string, s tensor.Shape, lo, hi int) ([]Span, error) {
 	case codebook:
 		return []Span{{0, 4 * levels}, {4*levels + lo, 4*levels + hi}}, nil
 	case TopK:
-		from, to, all := c.kept(lo), c.kept(hi), c.kept(s.Elements())
-		head, values := valueSize(0, c.Bits), bytesOf(all, c.width())
+		head, values := valueSize(0, c.Bits), c.positionSize(s.Elements())
 		return []Span{
-			{bytesOf(from, c.width()), bytesOf(to, c.width())}, {values, values + head},
-			{values + valueSize(from, c.Bits), values + valueSize(to, c.Bits)},
+			{c.positionSize(lo), c.positionSize(hi)}, {values, values + head},
+			{values + valueSize(c.kept(lo), c.Bits), values + valueSize(c.kept(hi), c.Bits)},
 		}, nil
 	}
 	size := func(n int) int { return c.size(tensor.Make(tensor.Float32, n)) }

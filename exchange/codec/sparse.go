@@ -9,7 +9,7 @@ import (
 	"github.com/starling-network/starling/compute/tensor"
 )
 
-// sparseChunk is the chunk of a top-k codec that is named: 12 bits a position.
+// sparseChunk is the chunk of a top-k codec that is named.
 const sparseChunk = 4096
 
 // TopKName is the name of TopK{4096, k, bits} in a work specification, with 1 <= k <= 4096 and values of 1 to 8, 16 or 32
@@ -31,8 +31,7 @@ func topKByName(name string) (Codec, bool) {
 // parted reports whether a payload can be made in parts of PartElements: each of them begins and ends with a chunk and with a
 // byte, of the positions and of the values.
 func (c TopK) parted() bool {
-	kept := c.kept(PartElements)
-	return PartElements%c.Chunk == 0 && kept*c.width()%8 == 0 && kept*c.Bits%8 == 0
+	return PartElements%c.Chunk == 0 && c.positionBits(PartElements)%8 == 0 && c.kept(PartElements)*c.Bits%8 == 0
 }
 
 // passes is how many passes over the elements come before the one that writes the values.
@@ -47,10 +46,10 @@ func (c TopK) quantised() bool { return c.Bits > 1 && c.Bits <= 8 }
 
 // sparseBytes is how many bytes of the payload are written before a part.
 func (m Making) sparseBytes(c TopK, part int) int {
-	kept := func(parts int) int { return c.kept(min(max(parts, 0)*m.each, m.shape.Elements())) }
-	n := bytesOf(kept(part), c.width())
+	elements := func(parts int) int { return min(parts*m.each, m.shape.Elements()) }
+	n := c.positionSize(elements(part))
 	if last := part - m.passes*m.pass(); m.passes > 0 && last > 0 {
-		n += valueSize(kept(last), c.Bits)
+		n += valueSize(c.kept(elements(last)), c.Bits)
 	}
 	return n
 }
@@ -78,7 +77,7 @@ func (m Making) sparse(c TopK, part int, state []byte, x []float32) (written, ne
 		return nil, nil, err
 	}
 	written = append(written, state[len(statistics):]...)
-	positions := make([]byte, bytesOf(c.kept(len(x)), c.width()))
+	positions := make([]byte, c.positionSize(len(x)))
 	kept := c.choose(positions, x)
 	if pass == 0 {
 		written = append(written, positions...)

@@ -81,14 +81,15 @@ func TestKth(t *testing.T) {
 }
 
 func TestHostilePositions(t *testing.T) {
-	c := TopK{Chunk: 10, K: 2, Bits: 32} // positions in 4 bits
+	c := TopK{Chunk: 10, K: 2, Bits: 32} // low bits of 2 numbers up to 8, 2 each; then 2 ones and 2 zeros
 	s := tensor.Make(tensor.Float32, 20)
 	good, err := Compress(c, normal(1, 20))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for what, positions := range map[string][2]byte{
-		"out of range": {0xA1, 0x21}, "twice": {0x33, 0x21}, "descending": {0x34, 0x21}, "in the second chunk": {0x21, 0x22},
+		"out of range": {0b1100_0100, 0b0011_0000}, "descending": {0b0011_0001, 0b0011_0000}, "one": {0b0001_0000, 0b0011_0000},
+		"three": {0b0111_0000, 0b0011_0000}, "in the second chunk": {0b0011_0000, 0b1100_0100},
 	} {
 		p := bytes.Clone(good)
 		p[0], p[1] = positions[0], positions[1]
@@ -101,7 +102,7 @@ func TestHostilePositions(t *testing.T) {
 	if _, err := Restore(c, p, s); !errors.Is(err, ErrPayload) {
 		t.Errorf("infinity: %v", err)
 	}
-	odd := TopK{Chunk: 10, K: 1, Bits: 2} // 4 bits and 2 bits, both padded
+	odd := TopK{Chunk: 10, K: 1, Bits: 2} // 5 bits and 2 bits, both padded
 	p, err = Compress(odd, normal(1, 10))
 	if err != nil {
 		t.Fatal(err)

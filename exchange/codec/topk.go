@@ -3,7 +3,6 @@ package codec
 import (
 	"fmt"
 	"math"
-	"math/bits"
 
 	"github.com/starling-network/starling/compute/tensor"
 )
@@ -12,10 +11,10 @@ import (
 // of 4096 in 2 bits) and decodes the others as zeros. Of equal magnitudes those that come first are kept.
 // A chunk of its own for every few rows keeps rows that seldom move, such as rare tokens, from starving.
 //
-// The payload is the positions in their chunks, ascending, in just enough bits for Chunk; then the values.
+// The payload is the places of every chunk; then the values.
 type TopK struct {
 	Chunk int // elements, 1 to 65536; the last chunk may be shorter
-	K     int // kept of each chunk, at least 1; a chunk of fewer elements is kept whole
+	K     int // kept of each chunk, at least 1; of a shorter one the same share, rounded up
 	Bits  int // of a value: 1 to 8, 16 or 32
 }
 
@@ -27,16 +26,24 @@ func (c TopK) Check() error {
 	return nil
 }
 
-func (c TopK) kept(n int) int { return n/c.Chunk*min(c.K, c.Chunk) + min(c.K, n%c.Chunk) }
+// of returns how many are kept of a chunk of n elements.
+func (c TopK) of(n int) int { return (n*min(c.K, c.Chunk) + c.Chunk - 1) / c.Chunk }
 
-func (c TopK) width() int { return bits.Len(uint(c.Chunk - 1)) }
+// kept returns how many are kept of n elements from the start of a chunk on.
+func (c TopK) kept(n int) int { return n/c.Chunk*c.of(c.Chunk) + c.of(n%c.Chunk) }
+
+// positionBits is the size of the places of n elements from the start of a chunk on.
+func (c TopK) positionBits(n int) int {
+	tail := n % c.Chunk
+	return n/c.Chunk*placesOf(c.Chunk, c.of(c.Chunk)).bits() + placesOf(tail, c.of(tail)).bits()
+}
+
+// positionSize is positionBits in bytes.
+func (c TopK) positionSize(n int) int { return bytesOf(c.positionBits(n), 1) }
 
 func (c TopK) size(s tensor.Shape) int { return c.sizeOf(s.Elements()) }
 
-func (c TopK) sizeOf(n int) int {
-	k := c.kept(n)
-	return bytesOf(k, c.width()) + valueSize(k, c.Bits)
-}
+func (c TopK) sizeOf(n int) int { return c.positionSize(n) + valueSize(c.kept(n), c.Bits) }
 
 func (c TopK) encode(b []byte, x *tensor.Tensor) error {
 	c.pack(b, x.F32())
@@ -48,17 +55,19 @@ func (c TopK) decode(x *tensor.Tensor, b []byte) error { return c.unpack(x.F32()
 // pack fills b, sizeOf zero bytes.
 func (c TopK) pack(b []byte, x []float32) {
 	kept := c.choose(b, x)
-	encodeValues(b[bytesOf(len(kept), c.width()):], kept, c.Bits)
+	encodeValues(b[c.positionSize(len(x)):], kept, c.Bits)
 }
 
 // choose fills b, zero bytes, with the positions of what is kept of x, which it returns.
 func (c TopK) choose(b []byte, x []float32) []float32 {
 	kept := make([]float32, 0, c.kept(len(x)))
-	width, at := c.width(), 0
+	at := 0
 	for len(x) > 0 {
 		chunk := x[:min(c.Chunk, len(x))]
 		x = x[len(chunk):]
-		threshold, ties := kth(chunk, min(c.K, len(chunk)))
+		p := placesOf(len(chunk), c.of(len(chunk)))
+		threshold, ties := kth(chunk, p.k)
+		chosen := 0
 		for i, v := range chunk {
 			m := magnitude(v)
 			if m < threshold || m == threshold && ties == 0 {
@@ -67,35 +76,30 @@ func (c TopK) choose(b []byte, x []float32) []float32 {
 			if m == threshold {
 				ties--
 			}
-			putBits(b, at, uint32(i), width)
+			p.put(b, at, chosen, i)
 			kept = append(kept, v)
-			at += width
+			chosen++
 		}
+		at += p.bits()
 	}
 	return kept
 }
 
 // unpack fills x, zeros.
 func (c TopK) unpack(x []float32, b []byte) error {
-	width, at := c.width(), 0
-	kept := make([]float32, c.kept(len(x)))
-	positions := b[:bytesOf(len(kept), width)]
+	at, kept := 0, make([]float32, c.kept(len(x)))
+	positions := b[:c.positionSize(len(x))]
 	if err := decodeValues(kept, b[len(positions):], c.Bits); err != nil {
 		return err
 	}
 	for len(x) > 0 {
 		chunk := x[:min(c.Chunk, len(x))]
 		x = x[len(chunk):]
-		before := -1
-		for range min(c.K, len(chunk)) {
-			i := int(getBits(positions, at, width))
-			if i <= before || i >= len(chunk) {
-				return fmt.Errorf("%w: position %d after %d in a chunk of %d", ErrPayload, i, before, len(chunk))
-			}
-			chunk[i], kept = kept[0], kept[1:]
-			before = i
-			at += width
+		p := placesOf(len(chunk), c.of(len(chunk)))
+		if err := p.get(positions, at, func(i int) { chunk[i], kept = kept[0], kept[1:] }); err != nil {
+			return err
 		}
+		at += p.bits()
 	}
 	return padded(positions, at)
 }
