@@ -36,8 +36,7 @@ type Advice struct {
 	Line       string      `json:"line"` // the same, to paste
 }
 
-// Candidate is a strategy, and what the formulas say of it. Bytes are those of one worker in one round, without what verifiers
-// fetch of carried state when they audit.
+// Candidate is a strategy, and what the formulas say of it. Bytes are those of one worker in one round.
 type Candidate struct {
 	Name          string   `json:"name"`
 	SyncSteps     int      `json:"sync_steps"`
@@ -336,9 +335,8 @@ func (b *Blueprint) weigh(c *Candidate, j *job.Job, n SimulateOptions, shipped i
 		c.SentBytes, c.ReceivedBytes = round.Sliced, round.Sliced
 	}
 	f := course.Forecast()
-	if b.Spec.Exchange.Carry > 0 {
-		c.StateBytes += b.parameterBytes()
-	}
+	c.SentBytes += f.Fetched / int64(round.Workers*c.Rounds)
+	c.StateBytes += course.Handed
 	took := f.Inner + f.Exchange + f.Chain
 	c.RoundSeconds, c.InnerSeconds, c.StartSeconds, c.AuditSeconds = took.Seconds(), f.Inner.Seconds(), f.Start.Seconds(), f.Audits.Seconds()
 	c.Seconds, c.Utilisation = f.Total.Seconds(), f.Utilisation
@@ -386,6 +384,7 @@ func (b *Blueprint) course(n SimulateOptions, order market.Order, update int64) 
 		Round:  sim.Round{Workers: workers, Verifiers: int(order.Verifiers) + n.Verifiers, Update: update, Link: n.Links[0], Block: n.BlockTime},
 		Rounds: int(b.Spec.Rounds), AuditPPM: order.Terms.AuditPPM, Audited: 1, Window: int(order.Terms.Window),
 		Challenge: int(order.Terms.Deadlines.Challenge), Carry: int(order.Terms.Carry), Overlap: order.Terms.Overlap, Sizes: order.Terms.Sizes,
+		Handed: int64(b.Spec.Exchange.HandsOn()) * b.parameterBytes(),
 	}
 	if c.Overlap {
 		if c.Updates, err = outer.Sent(b.Spec, train.Params(b.Step), b.shapes()); err != nil {

@@ -48,11 +48,11 @@ func TestAdviceIsWhatASimulationShows(t *testing.T) {
 		if math.Abs(c.Utilisation-s.Utilisation) > 0.03 {
 			t.Errorf("%s: more than 3 points apart", name)
 		}
-		if c.Name != "diloco int8" {
-			continue // verifiers fetch what is carried, too
+		sent, apart := float64(s.BytesUp)/float64(c.Rounds*a.Workers), 0.03
+		if name != "diloco int8" {
+			apart = 0.15 // what was handed on goes to who audits, which is drawn
 		}
-		sent := float64(s.BytesUp) / float64(c.Rounds*a.Workers)
-		if ratio := sent / float64(c.SentBytes); ratio < 0.97 || ratio > 1.03 {
+		if ratio := sent / float64(c.SentBytes); math.Abs(ratio-1) > apart {
 			t.Errorf("%s: a worker sends %.0f bytes in a round, %d were advised", name, sent, c.SentBytes)
 		}
 	}

@@ -24,6 +24,7 @@ type Course struct {
 	Carry     int     // rounds that become final together; 0: each by itself
 	Overlap   bool    // updates of these rounds but the last travel while the next one is trained
 	Updates   []int64 // bytes of the update of a unit in each of these rounds; nil: as in the others
+	Handed    int64   // bytes that a unit hands on to the next of these rounds
 }
 
 // Forecast is how long the parts of a run take. Total is from the match to the last attestation.
@@ -33,6 +34,7 @@ type Forecast struct {
 	Audits                 time.Duration // that training waits for audits, in all
 	Total                  time.Duration
 	Utilisation            float64 // share of the time of all workers that goes into their units
+	Fetched                int64   // bytes of what was handed on to units that auditors fetch, in all
 }
 
 // Blocks that an audit takes beside executing the unit: until it is drawn, and until its seal is opened.
@@ -66,14 +68,16 @@ func (c Course) Forecast() Forecast {
 	if c.Overlap {
 		unaudited := c
 		unaudited.AuditPPM = 0
-		plain = unaudited.follow(f, dealt, nil)
+		plain, _ = unaudited.follow(f, dealt, nil)
 	}
 	f.Total = plain
 	if c.AuditPPM > 0 {
 		const draws = 4 // of which the mean counts
 		f.Total = 0
 		for seed := range uint64(draws) {
-			f.Total += c.follow(f, dealt, rand.New(rand.NewPCG(seed, 0))) / draws
+			took, fetches := c.follow(f, dealt, rand.New(rand.NewPCG(seed, 0)))
+			f.Total += took / draws
+			f.Fetched += int64(fetches) * c.Handed / draws
 		}
 	}
 	f.Audits = max(0, f.Total-plain)
@@ -99,21 +103,23 @@ func (c Course) dealt() [][]float64 {
 	return dealt
 }
 
-// follow lets the rounds pass, and returns when the last is attested.
-func (c Course) follow(f Forecast, dealt [][]float64, random *rand.Rand) time.Duration {
+// follow lets the rounds pass, and returns when the last is attested, and how many auditors fetch what was handed on to a unit.
+func (c Course) follow(f Forecast, dealt [][]float64, random *rand.Rand) (now time.Duration, fetches int) {
 	type verdict struct {
 		at     time.Duration
 		worker int
 	}
+	type unit struct{ round, worker, index int }
 	var (
-		rounds = min(c.Rounds, forecastRounds)
-		passed = make([]uint32, len(dealt))
-		free   = make([]time.Duration, max(1, c.Round.Verifiers)) // of verifiers
-		due    []verdict                                          // audits that are not over, by time
-		final  = make([]time.Duration, rounds)
-		ends   = make([]time.Duration, rounds)
-		now    = f.Start
+		rounds  = min(c.Rounds, forecastRounds)
+		passed  = make([]uint32, len(dealt))
+		free    = make([]time.Duration, max(1, c.Round.Verifiers)) // of verifiers
+		due     []verdict                                          // audits that are not over, by time
+		auditor = map[unit]int{}                                   // from 1 on
+		final   = make([]time.Duration, rounds)
+		ends    = make([]time.Duration, rounds)
 	)
+	now = f.Start
 	for r := range rounds {
 		now = max(now, c.room(r, final))
 		begun := now
@@ -125,11 +131,15 @@ func (c Course) follow(f Forecast, dealt [][]float64, random *rand.Rand) time.Du
 		}
 		last := drawn
 		for w, units := range dealt {
-			for _, size := range units {
+			for i, size := range units {
 				if c.AuditPPM == 0 || random.Float64()*audit.Certain >= float64(audit.Rate(c.AuditPPM, passed[w])) {
 					continue
 				}
 				v := random.IntN(len(free))
+				if before := (unit{r - 1, w, i}); c.Carry > 0 && r%c.Carry > 0 && auditor[before] != v+1 { // who executed that has it
+					fetches++
+				}
+				auditor[unit{r, w, i}] = v + 1
 				free[v] = max(free[v], drawn) + time.Duration(size*c.Audited*float64(c.Check))
 				at := free[v] + sealBlocks*c.Round.Block
 				due = append(due, verdict{at, w})
@@ -147,8 +157,9 @@ func (c Course) follow(f Forecast, dealt [][]float64, random *rand.Rand) time.Du
 	if rest := c.Rounds - rounds; rest > 0 {
 		half := rounds / 2
 		now += time.Duration(rest) * (ends[rounds-1] - ends[half-1]) / time.Duration(rounds-half)
+		fetches = fetches * c.Rounds / rounds
 	}
-	return now
+	return now, fetches
 }
 
 // attested is when a round ends that begins at a time and whose units are committed at another.
