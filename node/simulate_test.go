@@ -67,9 +67,6 @@ func TestMethods(t *testing.T) {
 			if method == "async_diloco" {
 				set = append(set, "strategy.workers={target: 3, paces: [0.5, 1, 0.5]}")
 			}
-			if method == "demo" {
-				set = append(set, "strategy.compression.transform=dct")
-			}
 			j, err := job.Load(smallJob(t).Path, set...)
 			if err != nil {
 				t.Fatal(err)

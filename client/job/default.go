@@ -174,8 +174,14 @@ func (s *Strategy) derive(given func(path string) bool) {
 	if o.Adaptive() && o.Eps == 0 {
 		o.Eps = 1e-3
 	}
-	if s.Method == "sparseloco" || s.Method == "demo" {
-		s.sparse(given)
+	switch s.Method {
+	case "sparseloco":
+		s.sparse(given, 64)
+	case "demo":
+		s.sparse(given, 32)
+		if s.Compression.TopKRatio > 0 && !given("strategy.compression.transform") && !given("strategy.aggregation.slices") {
+			s.Compression.Transform = "dct"
+		}
 	}
 	if s.MomentRounds > 1 && !given("strategy.compression.feedback_rounds") {
 		s.Compression.FeedbackRounds = s.MomentRounds
@@ -212,10 +218,10 @@ func (s *Strategy) derive(given func(path string) bool) {
 	}
 }
 
-// sparse is what else SparseLoCo (Sarfi et al. 2025) and DeMo (Peng et al. 2024) set.
-func (s *Strategy) sparse(given func(path string) bool) {
+// sparse is what else SparseLoCo (Sarfi et al. 2025) and DeMo (Peng et al. 2024) set, which send the k largest of 4096.
+func (s *Strategy) sparse(given func(path string) bool, k float64) {
 	if !given("strategy.compression.topk_ratio") {
-		s.Compression.TopKRatio = 64. / 4096
+		s.Compression.TopKRatio = k / 4096
 	}
 	if !given("strategy.compression.error_feedback") {
 		s.Compression.ErrorFeedback = true

@@ -307,9 +307,14 @@ func TestMethods(t *testing.T) {
 		t.Errorf("allreduce: %+v", j.Spec)
 	}
 	s := parse(t, minimal, "strategy.method=demo").Strategy
-	if k, bits, sparse := s.Compression.TopK(); s.OuterOptimizer.Name != "sign" || k != 64 || bits != 16 || !sparse || !s.Compression.ErrorFeedback ||
-		s.Aggregation.Rule != "contributor_mean" || s.SyncSteps != 1 {
+	if k, bits, sparse := s.Compression.TopK(); s.OuterOptimizer.Name != "sign" || k != 32 || bits != 16 || !sparse || !s.Compression.ErrorFeedback ||
+		s.Compression.Transform != "dct" || s.Aggregation.Rule != "contributor_mean" || s.SyncSteps != 1 {
 		t.Errorf("demo: %+v", s)
+	}
+	for _, set := range []string{"strategy.compression.topk_ratio=0", "strategy.compression.transform=none", "strategy.aggregation.slices=2"} {
+		if c := parse(t, minimal, "strategy.method=demo", set).Strategy.Compression; c.Transform != "none" {
+			t.Errorf("demo with %s: %+v", set, c)
+		}
 	}
 	if s := parse(t, minimal, "strategy.method=fedprox").Strategy; s.ProximalMu != 0.01 || s.OuterOptimizer.Name != "sgd" || s.SyncSteps != 48 {
 		t.Errorf("fedprox: %+v", s)

@@ -71,7 +71,7 @@ func printStrategies(out io.Writer, r *benchmark.StrategiesResult) error {
 		fmt.Fprintf(w, "%s\t%.4f\t%.4f\t%+.2f %%\t%.1f\n", l.Name, l.Mean, l.Spread, 100*l.Gap, l.Less)
 	}
 	fmt.Fprintln(w, r.Note)
-	if c := r.Crowd; c.Runs > 0 {
+	if c := r.Crowd; c != nil {
 		fmt.Fprintf(w, "\n%d modelled workers in %d runs, %d rounds: %.1f s, %.1f us of processor time for a worker and a round, %.2f GiB\n", c.Workers, c.Runs, c.Rounds, c.Seconds, c.Processor, c.GiB)
 	}
 	if len(r.Sieges) == 0 {

@@ -70,6 +70,9 @@ func methods() (all []method) {
 		case r.Fragments > 0:
 			m.Compression += fmt.Sprintf(", of 1 of %d fragments in %d of %d rounds", r.Fragments, r.Rounds-1, r.Rounds)
 		}
+		if s.Replicas.Overlap > 0 {
+			m.Compression += ", rounds overlap"
+		}
 		all = append(all, m)
 	}
 	return all

@@ -44,7 +44,7 @@ func (r *StrategiesResult) crowd(ctx context.Context, rounds int) error {
 	after, peak := usage()
 	blocks := c.Round.Seconds() / block.Seconds() // of a round
 	share := min(1, blocks*float64(rounds)/float64(c.Blocks))
-	r.Crowd = CrowdRow{
+	r.Crowd = &CrowdRow{
 		Workers: crowdWorkers, Runs: c.Runs, Rounds: rounds, Seconds: rounded(took, 1),
 		Processor: rounded(share*(after-before).Seconds()*1e6/float64(rounds)/crowdWorkers, 1), GiB: rounded(float64(peak)/1024, 2),
 	}

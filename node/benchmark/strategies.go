@@ -38,7 +38,7 @@ type StrategiesResult struct {
 	Bars    []Bar      `json:"bars"`
 	Losses  []LossRow  `json:"losses"`
 	Sieges  []SiegeRow `json:"sieges"`
-	Crowd   CrowdRow   `json:"crowd"`
+	Crowd   *CrowdRow  `json:"crowd"` // null: it was not played
 	Note    string     `json:"note"`
 	Seconds float64    `json:"seconds"`
 }
