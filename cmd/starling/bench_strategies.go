@@ -24,7 +24,7 @@ func (c *cli) benchStrategies() *cobra.Command {
 		Short: "Compare strategies on one small model",
 		Long: `Hold sizes of payloads, published utilisations and published speeds against what the formulas say; train a small GPT-2 under
 attack by two of eight workers, by five rules of aggregation; and compare the losses of strategies with that of data-parallel
-training on as many tokens, with the codecs, rules, optimizers and units of jobs. Without --quick that takes some five hours of processor
+training on as many tokens, with the codecs, rules, optimizers and units of jobs. Without --quick that takes some four hours of processor
 time: three seeds of 4,000 steps. With --keep every training run that is over becomes a line of a file, and none that is there is
 done again; --for ends the command early, with a report of what there is. With --quick the losses are of so few steps that no bar
 is claimed for them.
@@ -32,8 +32,8 @@ is claimed for them.
 It also simulates 10,000 workers whose work is modelled (see docs/simulator.md), for 1,000 rounds, with --quick for 24, and
 not at all with --for.
 
-With -o json: {"bars":[{"name","value","bar","holds"}],"losses":[{"name","loss":[NUMBER],"mean","spread","gap","bytes","less"}],
-"sieges":[{"attack","gaps":{RULE:NUMBER}}],"crowd":{"workers","runs","rounds","seconds","processor_us","gib"},"note","seconds"}.`,
+With -o json: {"bars":[{"name","value","bar","holds"}],"losses":[{"name","loss":[NUMBER],"mean","spread","gap","bytes","less","received","utilisation"}],
+"sieges":[{"attack","gaps":{RULE:NUMBER}}],"crowd":{"workers","runs","rounds","seconds","processor_us","gib"} or null,"note","seconds"}.`,
 		Example: `  starling bench strategies --quick
   starling bench strategies --data shakespeare.txt --keep runs.jsonl --for 2h
   starling bench strategies --data shakespeare.txt --keep runs.jsonl -o json`,
@@ -66,9 +66,9 @@ With -o json: {"bars":[{"name","value","bar","holds"}],"losses":[{"name","loss":
 func printStrategies(out io.Writer, r *benchmark.StrategiesResult) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	printBars(w, r.Bars)
-	fmt.Fprintln(w, "\nSTRATEGY\tLOSS\tSPREAD\tGAP\tFEWER BYTES")
+	fmt.Fprintln(w, "\nSTRATEGY\tLOSS\tSPREAD\tGAP\tSENT MB\tRECEIVED MB\tFEWER BYTES\tBUSY")
 	for _, l := range r.Losses {
-		fmt.Fprintf(w, "%s\t%.4f\t%.4f\t%+.2f %%\t%.1f\n", l.Name, l.Mean, l.Spread, 100*l.Gap, l.Less)
+		fmt.Fprintf(w, "%s\t%.4f\t%.4f\t%+.2f %%\t%.1f\t%.1f\t%.1f\t%.1f %%\n", l.Name, l.Mean, l.Spread, 100*l.Gap, float64(l.Bytes)/1e6, float64(l.Received)/1e6, l.Less, 100*l.Utilisation)
 	}
 	fmt.Fprintln(w, r.Note)
 	if c := r.Crowd; c != nil {

@@ -52,6 +52,9 @@ type LossRow struct {
 	Gap    float64   `json:"gap"`    // of the means, of that of data-parallel training: 0.01 is 1 %
 	Bytes  int64     `json:"bytes"`  // of the updates of a worker, in the whole run
 	Less   float64   `json:"less"`   // times fewer than gradients in float32
+
+	Received    int64   `json:"received"`    // bytes of the updates of the others
+	Utilisation float64 `json:"utilisation"` // share of the time in steps of a large model, at 100 Mbit/s and 100 ms
 }
 
 // SiegeRow is an attack of two of eight workers, and the gap of every rule to the loss of the mean without attack; null: the
@@ -104,7 +107,9 @@ func Strategies(ctx context.Context, o StrategiesOptions) (*StrategiesResult, er
 			}
 		}
 	}
-	r.report(c, o)
+	if err := r.report(c, o); err != nil {
+		return nil, err
+	}
 	r.Seconds = rounded(time.Since(begin).Seconds(), 1)
 	return r, nil
 }
