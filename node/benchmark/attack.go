@@ -56,7 +56,7 @@ const (
 
 // siege trains under attack by every rule. It has no bars until all of it is done.
 func (r *StrategiesResult) siege(ctx context.Context, s *school, o StrategiesOptions) error {
-	l := lesson{name: "without attack", units: besieged, steps: 5, rounds: o.Siege, seed: 1, rate: gentle, exchange: diloco(codec.Int8)}
+	l := lesson{name: "without attack", units: besieged, steps: 20, rounds: o.Siege, seed: 1, rate: wary, exchange: lasting(diloco(codec.Int8), 8)}
 	clean, _, err := s.learn(ctx, l)
 	if errors.Is(err, errLater) {
 		return nil

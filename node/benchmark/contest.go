@@ -23,7 +23,8 @@ import (
 const (
 	tuned  = 2e-2
 	steady = 8e-3 // of units
-	gentle = 2e-3 // under attack
+	wary   = 4e-3 // under attack
+	gentle = 2e-3 // with moments of zero
 )
 
 // workers of the comparison.
@@ -238,7 +239,7 @@ func (r *StrategiesResult) report(c *contest, o StrategiesOptions) error {
 			r.Bars = append(r.Bars, Below(fmt.Sprintf("gap of the best that sends %.0f times fewer bytes than gradients in float32: %s", aims[k].less, row.Name), row.Gap, aims[k].gap))
 		}
 	}
-	r.Note = fmt.Sprintf("losses: up to %d seeds of %d steps; attacks: %d rounds of 5 steps; busy: of the time in steps of a second of a model of 100 M parameters, at 100 Mbit/s and 100 ms; moments last in data-parallel training, for 8 rounds of diloco and for 32 with feedback, unless it says otherwise", o.Seeds, o.Steps, o.Siege)
+	r.Note = fmt.Sprintf("losses: up to %d seeds of %d steps; attacks: %d rounds of 20 steps; busy: of the time in steps of a second of a model of 100 M parameters, at 100 Mbit/s and 100 ms; moments last in data-parallel training, for 8 rounds of diloco and for 32 with feedback, unless it says otherwise", o.Seeds, o.Steps, o.Siege)
 	if len(diverged) > 0 {
 		r.Note += "; diverged: " + strings.Join(diverged, ", ")
 	}

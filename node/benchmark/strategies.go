@@ -18,7 +18,7 @@ type StrategiesOptions struct {
 	Layers, Width, Batch, Length int
 	Steps                        int           // inner steps of the comparison of losses
 	Seeds                        int           // of it, from 1 on
-	Siege                        int           // rounds of 5 steps under attack
+	Siege                        int           // rounds of 20 steps under attack
 	Crowd                        int           // rounds of 10,000 modelled workers; 0: none, as with For
 	Data                         string        // file of text; "": sentences that are made
 	Keep                         string        // file of training runs that are over, which are not done again; "": none
@@ -29,8 +29,8 @@ type StrategiesOptions struct {
 
 // QuickStrategies and ThoroughStrategies are the options of the command, but for the text and the threads.
 var (
-	QuickStrategies    = StrategiesOptions{Layers: 1, Width: 16, Batch: 4, Length: 16, Steps: 40, Seeds: 1, Siege: 8, Crowd: 24}
-	ThoroughStrategies = StrategiesOptions{Layers: 4, Width: 64, Batch: 8, Length: 64, Steps: 4000, Seeds: 3, Siege: 160, Crowd: crowdRounds, Losses: true}
+	QuickStrategies    = StrategiesOptions{Layers: 1, Width: 16, Batch: 4, Length: 16, Steps: 40, Seeds: 1, Siege: 6, Crowd: 24}
+	ThoroughStrategies = StrategiesOptions{Layers: 4, Width: 64, Batch: 8, Length: 64, Steps: 4000, Seeds: 3, Siege: 40, Crowd: crowdRounds, Losses: true}
 )
 
 // StrategiesResult is what Strategies measures.
