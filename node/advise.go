@@ -63,35 +63,38 @@ type Candidate struct {
 // recipe is a strategy that jobs can name.
 type recipe struct {
 	name, method, outer, compression string // as job files write them
+	lasting                          int    // rounds through which moments last, and feedback; 0: as long as the method says
 	contributors                     bool   // the mean of an element is that of the updates that have it
 	overlap                          bool   // rounds overlap
 	codec                            string // as in prices; "": it has none
 }
 
-const nesterov, sgd = "{name: nesterov, lr: 0.7, momentum: 0.9}", "{name: sgd, lr: 1}"
+// Outer optimizers of recipes. Where all that is applied is late the rate is lower.
+const nesterov, late, sgd = "{name: nesterov, lr: 0.7, momentum: 0.9}", "{name: nesterov, lr: 0.4, momentum: 0.9}", "{name: sgd, lr: 1}"
 
 var recipes = []recipe{
-	{name: "diloco int8", method: "diloco", outer: nesterov, compression: "{quantize: int8}", codec: "int8"},
-	{name: "diloco fp4", method: "diloco", outer: nesterov, compression: "{quantize: fp4}", codec: "fp4"},
-	{name: "diloco int8, overlapping", method: "diloco", outer: nesterov, compression: "{quantize: int8}", overlap: true},
-	{name: "async_diloco int8, paces of the machines", method: "async_diloco", outer: "{name: nesterov, lr: 0.4, momentum: 0.9}", compression: "{quantize: int8}", overlap: true},
-	{name: "diloco float32", method: "diloco", outer: nesterov, compression: "{quantize: none}", codec: "float32"},
-	{name: "diloco sign with feedback", method: "diloco", outer: nesterov, compression: "{quantize: sign, error_feedback: true}", codec: "sign"},
-	{name: "sparseloco 256 of 4096, int8", method: "sparseloco", outer: sgd, compression: "{topk_ratio: 0.0625, quantize: int8, error_feedback: true}", contributors: true, codec: "top256"},
-	{name: "sparta_diloco 1 of 32, int8", method: "sparta_diloco", outer: nesterov, compression: "{quantize: int8}"},
-	{name: "streaming_diloco 2 fragments, fp4, overlapping", method: "streaming_diloco", outer: nesterov, compression: "{quantize: fp4}", overlap: true},
+	{name: "diloco int8", method: "diloco", outer: nesterov, compression: "{quantize: int8}", lasting: 8, codec: "int8"},
+	{name: "diloco fp4", method: "diloco", outer: nesterov, compression: "{quantize: fp4}", lasting: 8, codec: "fp4"},
+	{name: "diloco int8, moments of zero", method: "diloco", outer: nesterov, compression: "{quantize: int8}", lasting: 1, codec: "zero"},
+	{name: "diloco int8, overlapping", method: "diloco", outer: late, compression: "{quantize: int8}", overlap: true, codec: "late int8"},
+	{name: "async_diloco int8, paces of the machines", method: "async_diloco", outer: late, compression: "{quantize: int8}", overlap: true},
+	{name: "diloco signs of the largest third", method: "diloco", outer: "{name: nesterov, lr: 0.5, momentum: 0.9}", compression: "{topk_ratio: 0.3333, quantize: sign, error_feedback: true}", lasting: 32, codec: "third"},
+	{name: "diloco float32", method: "diloco", outer: nesterov, compression: "{quantize: none}", lasting: 8, codec: "float32"},
+	{name: "sparseloco 96 of 4096, int2", method: "sparseloco", outer: sgd, compression: "{topk_ratio: 0.0234, quantize: int2, error_feedback: true}", lasting: 32, contributors: true, codec: "top96"},
+	{name: "sparta_diloco 1 of 32, int8", method: "sparta_diloco", outer: nesterov, compression: "{quantize: int8}", codec: "random"},
+	{name: "streaming_diloco 2 fragments, fp4, overlapping", method: "streaming_diloco", outer: nesterov, compression: "{quantize: fp4}", overlap: true, codec: "late fragments"},
 	{name: "streaming_diloco 2 fragments, fp4", method: "streaming_diloco", outer: nesterov, compression: "{quantize: fp4}"},
-	{name: "sparseloco 64 of 4096, int2", method: "sparseloco", outer: sgd, compression: "{topk_ratio: 0.0156, quantize: int2, error_feedback: true}", contributors: true, codec: "top64"},
+	{name: "sparseloco 66 of 4096, sign", method: "sparseloco", outer: sgd, compression: "{topk_ratio: 0.0161, quantize: sign, error_feedback: true}", lasting: 32, contributors: true, codec: "top66"},
 }
 
 // dataParallel is what strategies are compared with.
-var dataParallel = recipe{name: "data parallel", method: "allreduce", outer: "{name: adamw, lr: 1}", compression: "{quantize: none}"}
+var dataParallel = recipe{name: "data parallel", method: "allreduce", outer: "{name: adamw, lr: 1}", compression: "{quantize: none}", lasting: 1}
 
 // ofGradients are those that exchange after every step.
 var ofGradients = []recipe{
 	dataParallel,
-	{name: "demo 32 of 4096 frequencies, bf16", method: "demo", outer: "{name: sign, lr: 1}", compression: "{topk_ratio: 0.0078, quantize: bf16, transform: dct, error_feedback: true}", contributors: true},
-	{name: "distro 32 of 4096 frequencies, sign", method: "demo", outer: "{name: sign, lr: 1}", compression: "{topk_ratio: 0.0078, quantize: sign, transform: dct, error_feedback: true}", contributors: true},
+	{name: "demo 32 of 4096 frequencies, bf16", method: "demo", outer: "{name: sign, lr: 1}", compression: "{topk_ratio: 0.0078, quantize: bf16, transform: dct, error_feedback: true}", lasting: 1, contributors: true},
+	{name: "distro 32 of 4096 frequencies, sign", method: "demo", outer: "{name: sign, lr: 1}", compression: "{topk_ratio: 0.0078, quantize: sign, transform: dct, error_feedback: true}", lasting: 1, contributors: true},
 }
 
 // roundLengths are inner steps of a round that are tried beside the job's own, where they divide the run.
@@ -246,6 +249,9 @@ func (r recipe) settings(j *job.Job, n SimulateOptions, steps int) []string {
 		set = append(set, fmt.Sprintf("strategy.workers={min: %d, target: %d, max: %d, paces: [%s]}", w.Min, w.Target, w.Max, strings.Join(n.paces(w.Target), ", ")))
 	case w.Paces != nil && slices.Contains(ofGradients, r): // of whose units each counts the same
 		set = append(set, fmt.Sprintf("strategy.workers={min: %d, target: %d, max: %d}", w.Min, w.Target, w.Max))
+	}
+	if r.lasting > 0 {
+		set = append(set, fmt.Sprintf("strategy.moment_rounds=%d", r.lasting))
 	}
 	switch {
 	case r.contributors:

@@ -161,6 +161,9 @@ func (s *Strategy) derive(given func(path string) bool) {
 	}
 	if o.LR == 0 {
 		o.LR = r.rate
+		if s.Method == "diloco" && s.Replicas.Overlap > 0 && s.Replicas.Fragments == 0 { // all that is applied is late
+			o.LR = recipes["async_diloco"].rate
+		}
 	}
 	if o.Name == "nesterov" && !given("strategy.outer_optimizer.momentum") {
 		o.Momentum = 0.9

@@ -199,6 +199,11 @@ func TestMomentRounds(t *testing.T) {
 			t.Errorf("%s: moments last for %d rounds, want %d", method, s.MomentRounds, rounds)
 		}
 	}
+	for set, want := range map[string]float64{"{overlap: 1}": 0.4, "{overlap: 1, fragments: 2}": 0.7, "{overlap: 0}": 0.7} {
+		if lr := parse(t, minimal, "strategy.method=diloco", "strategy.replicas="+set).Strategy.OuterOptimizer.LR; lr != want {
+			t.Errorf("an outer rate of %v with replicas %s, want %v", lr, set, want)
+		}
+	}
 	for _, with := range []string{"strategy.method=diloco", "strategy.method=sparseloco", "strategy.method=sparta", "strategy.replicas.overlap=1"} {
 		if s := parse(t, minimal, "strategy.moment_rounds=12", with).Strategy; s.Group() != 12 {
 			t.Errorf("%s: groups of %d rounds", with, s.Group())

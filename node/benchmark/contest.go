@@ -46,8 +46,8 @@ func diloco(codec string) train.Exchange {
 	return train.Exchange{Codec: codec, Rule: aggregate.Mean, Outer: outer.Nesterov, Rate: 0.7, Momentum: 0.9}
 }
 
-// async is asynchronous DiLoCo in rounds, with a lower rate: what is applied is late.
-func async() train.Exchange {
+// late is DiLoCo whose rounds overlap, with a lower rate: all that is applied is late.
+func late() train.Exchange {
 	x := lasting(overlapping(diloco(codec.Int8)), 8)
 	x.Rate = 0.4
 	return x
@@ -91,9 +91,9 @@ var compared = []contender{
 	{name: "sparseloco 66 of 4096, signs, rounds of 10", steps: 10, rate: steady, exchange: sparse(66, 1)},
 	{name: "sparseloco 96 of 4096, int2, rounds of 10", steps: 10, rate: steady, exchange: sparse(96, 2)},
 	{name: "diloco int8", steps: 20, rate: steady, bar: 0.01, exchange: lasting(diloco(codec.Int8), 8)},
-	{name: "async_diloco, paces 1, 0.77, 0.38 and 0.17", steps: 20, rate: steady, bar: 0.02, exchange: async(), paces: []float64{1, 0.77, 0.38, 0.17}, beside: "diloco int8"},
+	{name: "async_diloco, paces 1, 0.77, 0.38 and 0.17", steps: 20, rate: steady, bar: 0.02, exchange: late(), paces: []float64{1, 0.77, 0.38, 0.17}, beside: "diloco int8"},
 	{name: "diloco fp4", steps: 20, rate: steady, bar: 0.015, exchange: lasting(diloco(codec.E3M0), 8)},
-	{name: "diloco int8, overlap 1", steps: 20, rate: steady, exchange: lasting(overlapping(diloco(codec.Int8)), 8)},
+	{name: "diloco int8, overlap 1, outer rate 0.4", steps: 20, rate: steady, exchange: late()},
 	{name: "streaming_diloco fp4, 2 fragments", steps: 20, rate: steady, exchange: lasting(withReplicas(diloco(codec.E3M0), 0, 2), 8)},
 	{name: "streaming_diloco fp4, 2 fragments, overlap 1", steps: 20, rate: steady, exchange: lasting(overlapping(withReplicas(diloco(codec.E3M0), 0, 2)), 8)},
 	{name: "sparta_diloco, 1 of 32", steps: 20, rate: steady, exchange: lasting(withReplicas(diloco(codec.Int8), 32, 0), 8)},
