@@ -83,7 +83,7 @@ var recipes = []recipe{
 	{name: "sparseloco 96 of 4096, int2", method: "sparseloco", outer: sgd, compression: "{topk_ratio: 0.0234, quantize: int2, error_feedback: true}", lasting: 32, contributors: true, codec: "top96"},
 	{name: "sparta_diloco 1 of 32, int8", method: "sparta_diloco", outer: nesterov, compression: "{quantize: int8}", codec: "random"},
 	{name: "streaming_diloco 2 fragments, fp4, overlapping", method: "streaming_diloco", outer: nesterov, compression: "{quantize: fp4}", overlap: true, codec: "late fragments"},
-	{name: "streaming_diloco 2 fragments, fp4", method: "streaming_diloco", outer: nesterov, compression: "{quantize: fp4}"},
+	{name: "streaming_diloco 2 fragments, fp4", method: "streaming_diloco", outer: nesterov, compression: "{quantize: fp4}", codec: "fragments"},
 	{name: "sparseloco 66 of 4096, sign", method: "sparseloco", outer: sgd, compression: "{topk_ratio: 0.0161, quantize: sign, error_feedback: true}", lasting: 32, contributors: true, codec: "top66"},
 }
 

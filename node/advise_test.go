@@ -50,7 +50,7 @@ func TestAdviceIsWhatASimulationShows(t *testing.T) {
 		}
 		sent, apart := float64(s.BytesUp)/float64(c.Rounds*a.Workers), 0.03
 		if name != "diloco int8, moments of zero" {
-			apart = 0.15 // what was handed on goes to who audits, which is drawn
+			apart = 0.25 // what was handed on goes to who audits, which is drawn: of few rounds in the one play, four times in advice
 		}
 		if ratio := sent / float64(c.SentBytes); math.Abs(ratio-1) > apart {
 			t.Errorf("%s: a worker sends %.0f bytes in a round, %d were advised", name, sent, c.SentBytes)
@@ -112,7 +112,7 @@ func TestPrices(t *testing.T) {
 		parameters, steps, rounds int
 		loss                      float64 // negative: nobody measured it
 	}{
-		{"int8", 1e6, 20, 200, 0.015}, {"int8", 1e6, 21, 200, 0.040}, {"int8", 1e6, 20, 199, 0.040}, {"int8", 1e6, 20, 79, 0.067}, {"int8", 1e6, 20, 39, 0.077}, {"int8", 1000, 20, 1000, 0.015},
+		{"int8", 1e6, 20, 200, 0.015}, {"int8", 1e6, 21, 200, 0.040}, {"int8", 1e6, 20, 199, 0.077}, {"int8", 1e6, 10, 400, 0.046}, {"int8", 1e6, 10, 399, 0.015}, {"int8", 1000, 20, 1000, 0.015},
 		{"int8", 1e6, 20, 10, -1}, {"int8", 1e6, 200, 1000, -1}, {"sign", 1e6, 1, 1000, -1},
 		{"fp4", 50e6, 30, 1000, 0.026}, {"fp4", 2e9, 100, 1000, 0.016}, {"fp4", 2e9, 101, 1000, -1}, {"float32", 50e6, 500, 16, 0.062},
 	} {

@@ -43,25 +43,28 @@ var prices = []measured{
 	{"float32", 34.4e6, 500, 16, 0.062, 2, forgather},
 	{"fp4", 0.2e6, 20, 200, 0.011, 4, calibrated}, {"fp4", 0.2e6, 20, 20, 0.076, 4, calibrated},
 	{"float32", 0.2e6, 20, 200, 0.011, 4, calibrated}, {"float32", 0.2e6, 20, 20, 0.076, 4, calibrated},
-	{"int8", 0.2e6, 20, 200, 0.015, 4, calibrated}, {"int8", 0.2e6, 50, 80, 0.040, 4, calibrated},
+	{"int8", 0.2e6, 10, 400, 0.046, 4, calibrated}, {"int8", 0.2e6, 20, 200, 0.015, 4, calibrated}, {"int8", 0.2e6, 50, 80, 0.040, 4, calibrated},
 	{"int8", 0.2e6, 100, 40, 0.067, 4, calibrated}, {"int8", 0.2e6, 20, 20, 0.077, 4, calibrated},
 	{"late int8", 0.2e6, 20, 200, 0.076, 4, calibrated}, {"late fragments", 0.2e6, 20, 200, 0.047, 4, calibrated},
-	{"random", 0.2e6, 20, 200, 0.119, 4, calibrated},
-	{"zero", 0.2e6, 20, 200, 0.059, 4, calibrated}, {"third", 0.2e6, 20, 200, 0.013, 4, calibrated}, {"third", 0.2e6, 20, 20, 0.110, 4, calibrated},
+	{"fragments", 0.2e6, 20, 200, 0.022, 4, calibrated}, {"random", 0.2e6, 20, 200, 0.119, 4, calibrated},
+	{"zero", 0.2e6, 20, 200, 0.060, 4, calibrated}, {"third", 0.2e6, 20, 200, 0.013, 4, calibrated}, {"third", 0.2e6, 20, 20, 0.110, 4, calibrated},
 	{"top96", 0.2e6, 10, 400, 0.013, 4, calibrated}, {"top96", 0.2e6, 20, 20, 0.079, 4, calibrated},
 	{"top66", 0.2e6, 10, 400, 0.024, 4, calibrated}, {"top66", 0.2e6, 10, 40, 0.048, 4, calibrated},
 }
 
 // priceOf is what a strategy was measured to cost where it had it no easier: in rounds that were as long or longer, and no more
-// of them, of a model no larger, since a larger one loses less. Of several the nearest in size counts, then the lowest, since each is
-// a bound. Nil: nobody measured that.
+// of them, of a model no larger, since a larger one loses less. Of several the nearest in size counts, then in the length of
+// rounds, then in their number. Nil: nobody measured that.
 func priceOf(codec string, parameters, steps, rounds int) *Price {
 	var best *measured
 	closer := func(a, b *measured) bool {
-		if a.parameters != b.parameters {
+		switch {
+		case a.parameters != b.parameters:
 			return a.parameters > b.parameters
+		case a.steps != b.steps:
+			return a.steps < b.steps
 		}
-		return a.loss < b.loss
+		return a.rounds > b.rounds
 	}
 	for i := range prices {
 		m := &prices[i]
