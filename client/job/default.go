@@ -182,8 +182,8 @@ func (s *Strategy) derive(given func(path string) bool) {
 		s.sparse(given, 64)
 	case "demo":
 		s.sparse(given, 32)
-		if s.Compression.TopKRatio > 0 && !given("strategy.compression.transform") && !given("strategy.aggregation.slices") {
-			s.Compression.Transform = "dct"
+		if c := &s.Compression; c.TopKRatio > 0 && s.Aggregation.Slices <= 1 && !given("strategy.compression.transform") { // frequencies are not sliced
+			c.Transform = "dct"
 		}
 	}
 	if s.MomentRounds > 1 && !given("strategy.compression.feedback_rounds") {

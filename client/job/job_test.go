@@ -321,6 +321,9 @@ func TestMethods(t *testing.T) {
 			t.Errorf("demo with %s: %+v", set, c)
 		}
 	}
+	if c := parse(t, minimal, "strategy.method=demo", "strategy.aggregation.slices=1").Strategy.Compression; c.Transform != "dct" {
+		t.Errorf("demo in one slice: %+v", c)
+	}
 	if s := parse(t, minimal, "strategy.method=fedprox").Strategy; s.ProximalMu != 0.01 || s.OuterOptimizer.Name != "sgd" || s.SyncSteps != 48 {
 		t.Errorf("fedprox: %+v", s)
 	}
