@@ -109,15 +109,16 @@ func (c Course) follow(f Forecast, dealt [][]float64, random *rand.Rand) (now ti
 		at     time.Duration
 		worker int
 	}
-	type unit struct{ round, worker, index int }
+	type unit struct{ worker, index int }
+	type holder struct{ round, verifier int }
 	var (
-		rounds  = min(c.Rounds, forecastRounds)
-		passed  = make([]uint32, len(dealt))
-		free    = make([]time.Duration, max(1, c.Round.Verifiers)) // of verifiers
-		due     []verdict                                          // audits that are not over, by time
-		auditor = map[unit]int{}                                   // from 1 on
-		final   = make([]time.Duration, rounds)
-		ends    = make([]time.Duration, rounds)
+		rounds = min(c.Rounds, forecastRounds)
+		passed = make([]uint32, len(dealt))
+		free   = make([]time.Duration, max(1, c.Round.Verifiers)) // of verifiers
+		due    []verdict                                          // audits that are not over, by time
+		holds  = map[unit]holder{}                                // who has what was handed on to a unit, of which round, from an audit
+		final  = make([]time.Duration, rounds)
+		ends   = make([]time.Duration, rounds)
 	)
 	now = f.Start
 	for r := range rounds {
@@ -136,10 +137,13 @@ func (c Course) follow(f Forecast, dealt [][]float64, random *rand.Rand) (now ti
 					continue
 				}
 				v := random.IntN(len(free))
-				if before := (unit{r - 1, w, i}); c.Carry > 0 && r%c.Carry > 0 && auditor[before] != v+1 { // who executed that has it
-					fetches++
+				if c.Carry > 0 {
+					u := unit{w, i}
+					if r%c.Carry > 0 && holds[u] != (holder{r, v}) {
+						fetches++
+					}
+					holds[u] = holder{r + 1, v}
 				}
-				auditor[unit{r, w, i}] = v + 1
 				free[v] = max(free[v], drawn) + time.Duration(size*c.Audited*float64(c.Check))
 				at := free[v] + sealBlocks*c.Round.Block
 				due = append(due, verdict{at, w})

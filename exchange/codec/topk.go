@@ -32,10 +32,12 @@ func (c TopK) of(n int) int { return (n*min(c.K, c.Chunk) + c.Chunk - 1) / c.Chu
 // kept returns how many are kept of n elements from the start of a chunk on.
 func (c TopK) kept(n int) int { return n/c.Chunk*c.of(c.Chunk) + c.of(n%c.Chunk) }
 
+// places is how the positions in a chunk of n elements are written.
+func (c TopK) places(n int) places { return placesOf(n, c.of(n)) }
+
 // positionBits is the size of the places of n elements from the start of a chunk on.
 func (c TopK) positionBits(n int) int {
-	tail := n % c.Chunk
-	return n/c.Chunk*placesOf(c.Chunk, c.of(c.Chunk)).bits() + placesOf(tail, c.of(tail)).bits()
+	return n/c.Chunk*c.places(c.Chunk).bits() + c.places(n%c.Chunk).bits()
 }
 
 // positionSize is positionBits in bytes.
@@ -65,7 +67,7 @@ func (c TopK) choose(b []byte, x []float32) []float32 {
 	for len(x) > 0 {
 		chunk := x[:min(c.Chunk, len(x))]
 		x = x[len(chunk):]
-		p := placesOf(len(chunk), c.of(len(chunk)))
+		p := c.places(len(chunk))
 		threshold, ties := kth(chunk, p.k)
 		chosen := 0
 		for i, v := range chunk {
@@ -95,7 +97,7 @@ func (c TopK) unpack(x []float32, b []byte) error {
 	for len(x) > 0 {
 		chunk := x[:min(c.Chunk, len(x))]
 		x = x[len(chunk):]
-		p := placesOf(len(chunk), c.of(len(chunk)))
+		p := c.places(len(chunk))
 		if err := p.get(positions, at, func(i int) { chunk[i], kept = kept[0], kept[1:] }); err != nil {
 			return err
 		}

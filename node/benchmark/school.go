@@ -83,7 +83,7 @@ func (l lesson) optimizer() model.AdamW {
 	return adamW(decay, clip)
 }
 
-// task of a lesson. Where units have different sizes there are as many more rounds as make up for the tokens.
+// task of a lesson, which nobody has compiled yet. Where units have different sizes there are as many more rounds as make up for the tokens.
 func (s *school) task(l lesson) (*train.Task, *train.Checkpoint, error) {
 	optimizer := l.optimizer()
 	step, err := model.TrainStep(s.config, optimizer, s.batch, s.length)
@@ -91,10 +91,6 @@ func (s *school) task(l lesson) (*train.Task, *train.Checkpoint, error) {
 		return nil, nil, err
 	}
 	genesis, err := outer.Genesis(l.exchange, train.Params(step), s.config.Init(l.seed))
-	if err != nil {
-		return nil, nil, err
-	}
-	exec, err := program.Compile(step, s.threads)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -112,7 +108,7 @@ func (s *school) task(l lesson) (*train.Task, *train.Checkpoint, error) {
 		spec.Segment = spec.Steps / slices.Max(spec.Sizes)
 		spec.Rounds = uint32(uint64(spec.Rounds) * uint64(spec.Units*spec.Steps) / spec.StepsBefore(spec.Units))
 	}
-	return &train.Task{Spec: spec, Step: step, Exec: exec, Corpus: s.corpus}, genesis, errors.Join(spec.Check(), outer.Check(l.exchange))
+	return &train.Task{Spec: spec, Step: step, Corpus: s.corpus}, genesis, errors.Join(spec.Check(), outer.Check(l.exchange))
 }
 
 // learn is a lesson, unless it is among the runs that are kept: its loss on text that was held out, in nats a token, and the bytes of
@@ -128,6 +124,9 @@ func (s *school) learn(ctx context.Context, l lesson) (loss float64, sent int64,
 	}
 	key := canon.Sum("starling/bench/lesson/1", task.Spec.Encode(), []byte(besides)).String()
 	return s.notes.do(Run{Key: key, Name: l.name, Seed: l.seed}, func() (float64, int64, error) {
+		if task.Exec, err = program.Compile(task.Step, s.threads); err != nil {
+			return 0, 0, err
+		}
 		if l.pupils != parallel {
 			return s.train(ctx, l, task, base)
 		}
