@@ -66,25 +66,25 @@ type recipe struct {
 	lasting                          int    // rounds through which moments last, and feedback; 0: as long as the method says
 	contributors                     bool   // the mean of an element is that of the updates that have it
 	overlap                          bool   // rounds overlap
-	codec                            string // as in prices; "": it has none
+	price                            string // what it is called in prices; "": it has none
 }
 
 // Outer optimizers of recipes. Where all that is applied is late the rate is lower.
 const nesterov, late, sgd = "{name: nesterov, lr: 0.7, momentum: 0.9}", "{name: nesterov, lr: 0.4, momentum: 0.9}", "{name: sgd, lr: 1}"
 
 var recipes = []recipe{
-	{name: "diloco int8", method: "diloco", outer: nesterov, compression: "{quantize: int8}", lasting: 8, codec: "int8"},
-	{name: "diloco fp4", method: "diloco", outer: nesterov, compression: "{quantize: fp4}", lasting: 8, codec: "fp4"},
-	{name: "diloco int8, moments of zero", method: "diloco", outer: nesterov, compression: "{quantize: int8}", lasting: 1, codec: "zero"},
-	{name: "diloco int8, overlapping", method: "diloco", outer: late, compression: "{quantize: int8}", overlap: true, codec: "late int8"},
+	{name: "diloco int8", method: "diloco", outer: nesterov, compression: "{quantize: int8}", lasting: 8, price: "int8"},
+	{name: "diloco fp4", method: "diloco", outer: nesterov, compression: "{quantize: fp4}", lasting: 8, price: "fp4"},
+	{name: "diloco int8, moments of zero", method: "diloco", outer: nesterov, compression: "{quantize: int8}", lasting: 1, price: "zero"},
+	{name: "diloco int8, overlapping", method: "diloco", outer: late, compression: "{quantize: int8}", overlap: true, price: "late int8"},
 	{name: "async_diloco int8, paces of the machines", method: "async_diloco", outer: late, compression: "{quantize: int8}", overlap: true},
-	{name: "diloco signs of the largest third", method: "diloco", outer: "{name: nesterov, lr: 0.5, momentum: 0.9}", compression: "{topk_ratio: 0.3333, quantize: sign, error_feedback: true}", lasting: 32, codec: "third"},
-	{name: "diloco float32", method: "diloco", outer: nesterov, compression: "{quantize: none}", lasting: 8, codec: "float32"},
-	{name: "sparseloco 96 of 4096, int2", method: "sparseloco", outer: sgd, compression: "{topk_ratio: 0.0234, quantize: int2, error_feedback: true}", lasting: 32, contributors: true, codec: "top96"},
-	{name: "sparta_diloco 1 of 32, int8", method: "sparta_diloco", outer: nesterov, compression: "{quantize: int8}", codec: "random"},
-	{name: "streaming_diloco 2 fragments, fp4, overlapping", method: "streaming_diloco", outer: nesterov, compression: "{quantize: fp4}", overlap: true, codec: "late fragments"},
-	{name: "streaming_diloco 2 fragments, fp4", method: "streaming_diloco", outer: nesterov, compression: "{quantize: fp4}", codec: "fragments"},
-	{name: "sparseloco 66 of 4096, sign", method: "sparseloco", outer: sgd, compression: "{topk_ratio: 0.0161, quantize: sign, error_feedback: true}", lasting: 32, contributors: true, codec: "top66"},
+	{name: "diloco signs of the largest third", method: "diloco", outer: "{name: nesterov, lr: 0.5, momentum: 0.9}", compression: "{topk_ratio: 0.3333, quantize: sign, error_feedback: true}", lasting: 32, price: "third"},
+	{name: "diloco float32", method: "diloco", outer: nesterov, compression: "{quantize: none}", lasting: 8, price: "float32"},
+	{name: "sparseloco 96 of 4096, int2", method: "sparseloco", outer: sgd, compression: "{topk_ratio: 0.0234, quantize: int2, error_feedback: true}", lasting: 32, contributors: true, price: "top96"},
+	{name: "sparta_diloco 1 of 32, int8", method: "sparta_diloco", outer: nesterov, compression: "{quantize: int8}", price: "random"},
+	{name: "streaming_diloco 2 fragments, fp4, overlapping", method: "streaming_diloco", outer: nesterov, compression: "{quantize: fp4}", overlap: true, price: "late fragments"},
+	{name: "streaming_diloco 2 fragments, fp4", method: "streaming_diloco", outer: nesterov, compression: "{quantize: fp4}", price: "fragments"},
+	{name: "sparseloco 66 of 4096, sign", method: "sparseloco", outer: sgd, compression: "{topk_ratio: 0.0161, quantize: sign, error_feedback: true}", lasting: 32, contributors: true, price: "top66"},
 }
 
 // dataParallel is what strategies are compared with.
@@ -284,7 +284,7 @@ func (b *Blueprint) candidate(opt AdviseOptions, r recipe, steps int, shipped in
 		c.Refused = reason(err)
 		return c
 	}
-	c.Price = priceOf(r.codec, b.Model.Parameters(), steps, c.Rounds)
+	c.Price = priceOf(r.price, b.Model.Parameters(), steps, c.Rounds)
 	if r == dataParallel {
 		c.Price = &Price{Source: "what the others are compared with"}
 	}

@@ -10,7 +10,7 @@ type Price struct {
 
 // measured is a strategy whose loss was compared with data-parallel training on as many tokens.
 type measured struct {
-	codec         string
+	strategy      string // what recipes call it
 	parameters    float64
 	steps, rounds int // of a round; and of the run, at least
 	loss          float64
@@ -22,7 +22,7 @@ type measured struct {
 const (
 	streaming  = "Douillard et al. 2025 (arXiv 2501.18512), C4"
 	forgather  = "the Forgather sweep, FineWeb-Edu"
-	calibrated = "starling bench strategies, tiny Shakespeare"
+	calibrated = "docs/strategies.md, tiny Shakespeare"
 )
 
 // published is for how many rounds at least the runs of papers went on that do not say it.
@@ -55,7 +55,7 @@ var prices = []measured{
 // priceOf is what a strategy was measured to cost where it had it no easier: in rounds that were as long or longer, and no more
 // of them, of a model no larger, since a larger one loses less. Of several the nearest in size counts, then in the length of
 // rounds, then in their number. Nil: nobody measured that.
-func priceOf(codec string, parameters, steps, rounds int) *Price {
+func priceOf(strategy string, parameters, steps, rounds int) *Price {
 	var best *measured
 	closer := func(a, b *measured) bool {
 		switch {
@@ -69,7 +69,7 @@ func priceOf(codec string, parameters, steps, rounds int) *Price {
 	for i := range prices {
 		m := &prices[i]
 		harder := m.steps >= steps && m.rounds <= rounds && m.parameters <= max(float64(parameters), smallest)
-		if m.codec == codec && harder && (best == nil || closer(m, best)) {
+		if m.strategy == strategy && harder && (best == nil || closer(m, best)) {
 			best = m
 		}
 	}
