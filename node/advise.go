@@ -93,8 +93,8 @@ var dataParallel = recipe{name: "data parallel", method: "allreduce", outer: "{n
 // ofGradients are those that exchange after every step.
 var ofGradients = []recipe{
 	dataParallel,
-	{name: "demo 32 of 4096 frequencies, bf16", method: "demo", outer: "{name: sign, lr: 1}", compression: "{topk_ratio: 0.0078, quantize: bf16, transform: dct, error_feedback: true}", lasting: 1, contributors: true},
-	{name: "distro 32 of 4096 frequencies, sign", method: "demo", outer: "{name: sign, lr: 1}", compression: "{topk_ratio: 0.0078, quantize: sign, transform: dct, error_feedback: true}", lasting: 1, contributors: true},
+	{name: "demo 32 of 4096 frequencies, bf16", method: "demo", outer: "{name: sign, lr: 1}", compression: "{topk_ratio: 0.0078, quantize: bf16, transform: dct, error_feedback: true}", lasting: 1, contributors: true, price: "waves"},
+	{name: "distro 32 of 4096 frequencies, sign", method: "demo", outer: "{name: sign, lr: 1}", compression: "{topk_ratio: 0.0078, quantize: sign, transform: dct, error_feedback: true}", lasting: 1, contributors: true, price: "signs of waves"},
 }
 
 // roundLengths are inner steps of a round that are tried beside the job's own, where they divide the run.

@@ -50,6 +50,7 @@ var prices = []measured{
 	{"zero", 0.2e6, 20, 200, 0.060, 4, calibrated}, {"third", 0.2e6, 20, 200, 0.013, 4, calibrated}, {"third", 0.2e6, 20, 20, 0.110, 4, calibrated},
 	{"top96", 0.2e6, 10, 400, 0.013, 4, calibrated}, {"top96", 0.2e6, 20, 20, 0.079, 4, calibrated},
 	{"top66", 0.2e6, 10, 400, 0.024, 4, calibrated}, {"top66", 0.2e6, 10, 40, 0.048, 4, calibrated},
+	{"waves", 0.2e6, 1, 4000, 0.160, 4, calibrated}, {"signs of waves", 0.2e6, 1, 4000, 0.196, 4, calibrated},
 }
 
 // priceOf is what a strategy was measured to cost where it had it no easier: in rounds that were as long or longer, and no more
