@@ -365,6 +365,9 @@ func (p *Pending) Want(height int64, actions ...Action) []Action {
 	return out
 }
 
+// Rests reports whether an action failed so lately that it is not asked for.
+func (p *Pending) Rests(height int64, a Action) bool { return p.until[a.Key()] > height }
+
 // Done forgets an action that ended.
 func (p *Pending) Done(a Action) { delete(p.under, a.Key()) }
 

@@ -76,26 +76,28 @@ func (p *process) rest() {
 
 // Train implements party.Compute.
 func (s slow) Train(ctx context.Context, base run.Checkpoint, unit uint32) (*engine.Work, error) {
-	if err := s.work(ctx, base, unit, 0); err != nil {
-		return nil, err
-	}
-	return s.Compute.Train(ctx, base, unit)
+	return taking(s, func() (*engine.Work, error) { return s.Compute.Train(ctx, base, unit) }, ctx, base, unit, 0)
 }
 
 // Measure implements party.Compute.
 func (s slow) Measure(ctx context.Context, base run.Checkpoint, unit uint32, c run.Commitment, update []byte) (screen.Likeness, error) {
-	if err := s.work(ctx, base, unit, 0); err != nil {
-		return screen.Likeness{}, err
-	}
-	return s.Compute.Measure(ctx, base, unit, c, update)
+	return taking(s, func() (screen.Likeness, error) { return s.Compute.Measure(ctx, base, unit, c, update) }, ctx, base, unit, 0)
 }
 
 // Check implements party.Compute.
 func (s slow) Check(ctx context.Context, base run.Checkpoint, at audit.Subject, c run.Commitment) (engine.Finding, error) {
-	if err := s.work(ctx, base, at.Unit, at.Segment); err != nil {
-		return engine.Finding{}, err
+	return taking(s, func() (engine.Finding, error) { return s.Compute.Check(ctx, base, at, c) }, ctx, base, at.Unit, at.Segment)
+}
+
+// taking computes something, and returns it when the time of the unit is over: what it starts from is taken when it begins, as engines
+// do, and not when others have taken its place in memory.
+func taking[T any](s slow, compute func() (T, error), ctx context.Context, base run.Checkpoint, unit, segment uint32) (T, error) {
+	result, err := compute()
+	if late := s.work(ctx, base, unit, segment); late != nil {
+		var none T
+		return none, late
 	}
-	return s.Compute.Check(ctx, base, at, c)
+	return result, err
 }
 
 // combining is how a party gets from one checkpoint to the next, in the time that it takes on its machine.

@@ -97,6 +97,9 @@ func (g *Aggregator) Want(actions ...role.Action) []role.Action {
 	return g.pending.Want(g.height, actions...)
 }
 
+// Rests reports whether an action failed so lately that Want leaves it out.
+func (g *Aggregator) Rests(a role.Action) bool { return g.pending.Rests(g.height, a) }
+
 // Duties returns what a member must do for the lineage in this state of the run.
 func (g *Aggregator) Duties(s run.State) []role.Action {
 	if s.Phase == run.Done || s.Phase == run.Halted {

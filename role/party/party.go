@@ -165,19 +165,18 @@ func (p *Party) load(ctx context.Context, c run.Checkpoint) error {
 // Follow tells the party how the run stands.
 func (p *Party) Follow(s run.State) { p.Lineage.Follow(s) }
 
-// begin makes sure that what a unit is computed from is in memory.
+// begin makes sure that what a unit is computed from is in memory: what others have first, for which it may wait.
 func (p *Party) begin(ctx context.Context, base run.Checkpoint, unit uint32) error {
-	if err := p.load(ctx, base); err != nil {
-		return err
+	if p.Lineage.Start(ctx, base, unit, nil) != nil {
+		holders, err := p.Chain.Holders(ctx)
+		if err != nil {
+			return err
+		}
+		if err := p.Lineage.Start(ctx, base, unit, append([]string{}, holders...)); err != nil {
+			return err
+		}
 	}
-	if p.Lineage.Start(ctx, base, unit, nil) == nil {
-		return nil
-	}
-	holders, err := p.Chain.Holders(ctx)
-	if err != nil {
-		return err
-	}
-	return p.Lineage.Start(ctx, base, unit, append([]string{}, holders...))
+	return p.load(ctx, base)
 }
 
 // ready makes sure of what a unit is executed from to the end of a segment, or (0) to its update.

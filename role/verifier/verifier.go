@@ -22,13 +22,14 @@ type Verifier struct {
 	lineage  *aggregator.Aggregator
 	part     *membership.Membership
 	checked  map[role.Work]role.Checked
+	sealed   map[role.Work]bool // what was checked and then sealed, so that its state is not held any more
 	measured map[role.Work]role.Measured
 	run      run.State // after the latest block
 }
 
 // New returns the verifier with this ID.
 func New(id string) *Verifier {
-	return &Verifier{id: id, lineage: aggregator.New(id), part: membership.New(id), checked: map[role.Work]role.Checked{}, measured: map[role.Work]role.Measured{}}
+	return &Verifier{id: id, lineage: aggregator.New(id), part: membership.New(id), checked: map[role.Work]role.Checked{}, sealed: map[role.Work]bool{}, measured: map[role.Work]role.Measured{}}
 }
 
 // Watchful returns a verifier that also re-executes, one at a time, units that were not drawn for it.
@@ -45,6 +46,7 @@ func (v *Verifier) Step(e role.Event) []role.Action {
 	switch e := e.(type) {
 	case role.Checked:
 		v.checked[e.Action.Work] = e
+		delete(v.sealed, e.Action.Work)
 		return v.lineage.Want(v.audits(v.run)...)
 	case role.Measured:
 		v.measured[e.Action.Work] = e
@@ -58,11 +60,7 @@ func (v *Verifier) Step(e role.Event) []role.Action {
 				delete(v.measured, k)
 			}
 		}
-		for k := range v.checked {
-			if !e.Run.Has(k.Round, k.Unit, k.Attempt) {
-				delete(v.checked, k)
-			}
-		}
+		v.forget(e.Run)
 		actions := append(v.part.Duties(e, v.busy), v.lineage.Duties(e.Run)...)
 		if v.lineage.Holds(e.Run.Base) {
 			actions = append(actions, v.measurements(e.Run)...)
@@ -72,6 +70,24 @@ func (v *Verifier) Step(e role.Event) []role.Action {
 		return append(v.lineage.Stop(e.Run), v.lineage.Want(append(actions, v.pressure(e)...)...)...)
 	}
 	return nil
+}
+
+// forget drops what it knows of units that are gone, and notes which of the others it has sealed.
+func (v *Verifier) forget(s run.State) {
+	for k := range v.checked {
+		if !s.Has(k.Round, k.Unit, k.Attempt) {
+			delete(v.checked, k)
+			delete(v.sealed, k)
+		}
+	}
+	for _, l := range s.All() {
+		for _, u := range l.Units {
+			work := role.Work{Round: l.Round, Unit: u.Index, Attempt: u.Attempt}
+			if _, known := v.checked[work]; known && u.Status == run.Sealed && u.Verifier == v.id {
+				v.sealed[work] = true
+			}
+		}
+	}
 }
 
 // busy reports whether it has an audit that it should answer before it leaves: one whose unit is executed, or else the one
@@ -85,14 +101,18 @@ func (v *Verifier) busy(s run.State) bool {
 	})
 }
 
-// audits returns the answers to what it knows, and checks of what it must know; or, with nothing else to check, of the
-// first unit that it may watch.
+// mostChecks is how many units a verifier executes at a time, each with a checkpoint in memory: one, while another is fetched.
+const mostChecks = 2
+
+// audits returns the answers to what it knows, and checks of the first that it must know; or, with nothing else to check, of the
+// first unit that it may watch. What it knew and has sealed before it checks again: the seal is to be opened soon, and a verdict
+// may ask for all that a worker did in many rounds.
 func (v *Verifier) audits(s run.State) (actions []role.Action) {
 	if m, ok := s.Member(v.id); !ok || !m.Active {
 		return nil
 	}
 	var spare []role.Action
-	busy := false
+	busy, checks := false, 0
 	for _, l := range s.All() {
 		for _, u := range l.Units {
 			work := role.Work{Round: l.Round, Unit: u.Index, Attempt: u.Attempt}
@@ -106,7 +126,7 @@ func (v *Verifier) audits(s run.State) (actions []role.Action) {
 			check := role.Check{Work: work, Base: l.Base, Worker: u.Worker, Commit: u.Commit}
 			if mine {
 				check.Segment = u.Segment
-				known = known && c.Action.Segment == u.Segment
+				known = known && c.Action.Segment == u.Segment && !v.sealed[work]
 			}
 			switch {
 			case known && c.Wrong != nil:
@@ -119,8 +139,10 @@ func (v *Verifier) audits(s run.State) (actions []role.Action) {
 			case known && c.Right && mine:
 				actions = append(actions, role.Pass{Work: work, Seal: c.Seal})
 			case !known && mine:
-				actions = append(actions, check)
-				busy = true
+				if busy = true; checks < mostChecks && !v.lineage.Rests(check) {
+					actions = append(actions, check)
+					checks++
+				}
 			case !known && open && v.watches && len(spare) == 0:
 				spare = append(spare, check)
 			}

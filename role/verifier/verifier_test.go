@@ -193,3 +193,49 @@ func TestPlantedFaultIsLookedAtAgain(t *testing.T) {
 		t.Fatalf("%v", got)
 	}
 }
+
+// A unit that it has passed is executed again when it is audited again, as all is that a convicted worker did: the state that it
+// sealed is not held any more.
+func TestSealedWorkIsCheckedAgain(t *testing.T) {
+	v := ready(t)
+	passed := v.Step(role.Checked{Action: check(t, v), Right: true})
+	v.Step(role.Finished{Action: passed[0]})
+	s := auditing()
+	s.Units[0].Status = run.Sealed
+	v.Step(role.Block{Height: 3, Run: s})
+	s.Units[0].Status = run.Accepted
+	v.Step(role.Block{Height: 4, Run: s})
+	got := v.Step(role.Block{Height: 5, Run: auditing()})
+	if len(got) != 1 {
+		t.Fatalf("wants %v for a second audit", got)
+	}
+	again, ok := got[0].(role.Check)
+	if !ok {
+		t.Fatalf("wants %v for a second audit", got)
+	}
+	if got = v.Step(role.Checked{Action: again, Right: true}); len(got) != 1 || got[0].Key() != (role.Pass{Work: again.Work}).Key() {
+		t.Fatalf("%v", got)
+	}
+}
+
+// However many audits are drawn at once, it executes two units at a time, and others while one rests after a failure.
+func TestFewChecksAtATime(t *testing.T) {
+	v := ready(t)
+	s := auditing()
+	for i := range uint32(5) {
+		u := *s.Units[0]
+		u.Index = i + 1
+		s.Units = append(s.Units, &u)
+	}
+	got := v.Step(role.Block{Height: 2, Run: s})
+	if len(got) != 2 || got[0].(role.Check).Work.Unit != 0 || got[1].(role.Check).Work.Unit != 1 {
+		t.Fatalf("wants %v", got)
+	}
+	if got = v.Step(role.Block{Height: 3, Run: s}); len(got) != 0 {
+		t.Fatalf("wants %v while two are executed", got)
+	}
+	v.Step(role.Failed{Action: role.Check{Work: role.Work{Unit: 0}}})
+	if got = v.Step(role.Block{Height: 4, Run: s}); len(got) != 1 || got[0].(role.Check).Work.Unit != 2 {
+		t.Fatalf("wants %v after a failure", got)
+	}
+}
