@@ -179,7 +179,7 @@ func TestReplicas(t *testing.T) {
 	}
 	for _, set := range []string{
 		"strategy.replicas.fragments=2", "strategy.replicas.sample=24", "strategy.replicas.sample=1", "strategy.replicas={sample: 0, fragments: 1}",
-		"strategy.replicas={sample: 0, fragments: 8}", "strategy.replicas.rounds=33", "strategy.compression.error_feedback=true",
+		"strategy.replicas={sample: 0, fragments: 8}", "strategy.replicas.rounds=257", "strategy.compression.error_feedback=true",
 		"strategy.outer_optimizer.name=adamw", "training.numerics=tolerant", "strategy.replicas.topology=ring", "strategy.outer_optimizer.name=pairs",
 		"strategy.replicas.overlap=1",
 	} {
@@ -212,7 +212,7 @@ func TestMomentRounds(t *testing.T) {
 	for _, set := range [][]string{
 		{"strategy.method=gossip"}, {"strategy.method=allreduce", "strategy.sync_steps=1"}, {"training.numerics=tolerant"},
 		{"strategy.method=sparseloco", "strategy.compression.feedback_rounds=4"}, {"strategy.method=sparta", "strategy.replicas.rounds=4"},
-		{"strategy.moment_rounds=33"}, {"strategy.moment_rounds=32", "strategy.workers=1024", "training.global_batch_size=1024"},
+		{"strategy.moment_rounds=257"}, {"strategy.moment_rounds=32", "strategy.workers=1024", "training.global_batch_size=1024"},
 	} {
 		if _, err := Parse([]byte(minimal), "tiny.yaml", append([]string{eight}, set...)...); err == nil {
 			t.Errorf("%s with %s is taken", eight, set)

@@ -99,7 +99,7 @@ type Strategy struct {
 	Method         string         `job:"method" one:"diloco fedavg fedprox fedadam fedyogi sparseloco allreduce demo sparta sparta_diloco streaming_diloco gossip async_diloco"` // what the keys below are if they are not given
 	SyncSteps      int            `job:"sync_steps" in:"[1,65536]"`                                                                                                              // inner steps of one round
 	ProximalMu     float64        `job:"proximal_mu" in:"[0,1000]"`                                                                                                              // pulls a unit back to where it began (FedProx, section 3)
-	MomentRounds   int            `job:"moment_rounds" in:"[1,32]"`                                                                                                              // in how many rounds in a row the moments of the inner optimizer last; 1: they begin with zero in every unit; default: as many as what else units hand on lasts
+	MomentRounds   int            `job:"moment_rounds" in:"[1,256]"`                                                                                                             // in how many rounds in a row the moments of the inner optimizer last; 1: they begin with zero in every unit; default: as many as what else units hand on lasts
 	OuterOptimizer OuterOptimizer `job:"outer_optimizer"`
 	Compression    Compression    `job:"compression"`
 	Replicas       Replicas       `job:"replicas"`
@@ -134,7 +134,7 @@ type Compression struct {
 
 	// FeedbackRounds is in how many rounds in a row that goes on, beginning with nothing. Who takes a unit over, or audits
 	// it, and can have the state of nobody executes it for as many rounds at most.
-	FeedbackRounds int `job:"feedback_rounds" in:"[2,32]"`
+	FeedbackRounds int `job:"feedback_rounds" in:"[2,256]"`
 }
 
 // Replicas are what units train that go on from where they came to, and not from the checkpoint alone. With sample or fragments, a
@@ -143,7 +143,7 @@ type Compression struct {
 type Replicas struct {
 	Sample    int `job:"sample" in:"[0,4096]"`  // the part is one of so many elements of every parameter, drawn from the seed; a power of two; 0: all of them
 	Fragments int `job:"fragments" in:"[0,64]"` // the part is one of so many fragments of the layers, in turn; 0: all of them
-	Rounds    int `job:"rounds" in:"[2,32]"`    // in a row
+	Rounds    int `job:"rounds" in:"[2,256]"`   // in a row
 
 	// Overlap is the share of what it has sent that a unit goes on with before the others have it: 1 is all, 0: rounds do not overlap.
 	Overlap float64 `job:"overlap" in:"[0,1]"`

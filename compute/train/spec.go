@@ -227,8 +227,9 @@ func (s *Spec) checkSizes() error {
 	return nil
 }
 
-// maxCarry is through how many rounds a unit may hand on a state: whoever misses the state executes as many units.
-const maxCarry = 32
+// maxCarry is through how many rounds a unit may hand on a state: whoever misses the state executes as many units, of checkpoints that
+// members keep until then.
+const maxCarry = 256
 
 // Limits of what a round of replicas leaves out.
 const (

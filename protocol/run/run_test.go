@@ -51,7 +51,7 @@ func TestNewRefuses(t *testing.T) {
 }
 
 func TestRoundsThatMayBeOpen(t *testing.T) {
-	for _, c := range [][3]uint32{{4, 0, 4}, {4, 2, 4}, {4, 8, 16}, {4, 32, 64}, {MaxUnits, 0, 4}, {MaxUnits, 8, 16}, {MaxUnits, 16, 16}, {512, 32, 32}} {
+	for _, c := range [][3]uint32{{4, 0, 4}, {4, 2, 4}, {4, 8, 16}, {4, 32, 64}, {4, 128, 160}, {4, 256, MaxWindow}, {64, 256, 256}, {MaxUnits, 0, 4}, {MaxUnits, 8, 16}, {MaxUnits, 16, 16}, {512, 32, 32}} {
 		if got := Window(c[0], c[1]); got != c[2] || got*c[0] > MaxOpen {
 			t.Errorf("%d units, a state through %d rounds: a window of %d, want %d", c[0], c[1], got, c[2])
 		}

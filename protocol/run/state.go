@@ -26,9 +26,9 @@ const (
 	MaxUnits    = 1 << 10
 	MaxMembers  = 1 << 10
 	MaxSegments = 64
-	MaxWindow   = 64       // rounds
-	MaxOpen     = 16 << 10 // units in them
-	MaxCID      = 128      // bytes of the text form of a CID
+	MaxWindow   = 256 + ahead // rounds
+	MaxOpen     = 16 << 10    // units in them
+	MaxCID      = 128         // bytes of the text form of a CID
 )
 
 // Terms are fixed when an order is matched and never change.

@@ -97,10 +97,13 @@ func New(t Terms, members []Member, height int64) (State, error) {
 	return s, nil
 }
 
-// Window is how many rounds of a job of so many units may be open at a time: two groups of those in which units hand on a state, so
-// that one is trained while the other becomes final, or some rounds where they hand on none.
+// ahead is how many rounds at most are trained while a group of those before them becomes final.
+const ahead = 32
+
+// Window is how many rounds of a job of so many units may be open at a time: a group of those in which units hand on a state, and up
+// to as many of the next, so that these are trained while it becomes final, or some rounds where they hand on none.
 func Window(units, carry uint32) uint32 {
-	return max(4, carry, min(2*carry, MaxWindow, MaxOpen/max(1, units)))
+	return max(4, carry, min(2*carry, carry+ahead, MaxWindow, MaxOpen/max(1, units)))
 }
 
 func validCID(c string) bool { return c != "" && len(c) <= MaxCID }
