@@ -73,7 +73,7 @@ func TestLessonsAreKept(t *testing.T) {
 	for name, change := range map[string]func(*lesson){
 		"seed": func(l *lesson) { l.seed = 2 }, "rate": func(l *lesson) { l.rate = tuned }, "rounds": func(l *lesson) { l.rounds = 1 },
 		"flipped": func(l *lesson) { l.flipped = 1 }, "attack": func(l *lesson) { l.attack = &attacks[0] },
-		"parallel": func(l *lesson) { l.pupils = parallel }, "codec": func(l *lesson) { l.exchange = sparse(48, 2) },
+		"parallel": func(l *lesson) { l.pupils = parallel }, "codec": func(l *lesson) { l.exchange = sparse(48, 2, 32) }, "beta": func(l *lesson) { l.beta = 0.99 },
 	} {
 		l := plain
 		if first, _, err = s.learn(t.Context(), l); err != nil {

@@ -58,6 +58,7 @@ type lesson struct {
 	name          string
 	exchange      train.Exchange
 	rate          float64 // at its peak, of inner steps
+	beta          float64 // of their second moments; 0: what is usual
 	pupils        pupils
 	units         int
 	steps, rounds int       // steps of a whole unit
@@ -80,7 +81,11 @@ func (l lesson) optimizer() model.AdamW {
 	if l.exchange.Gradients {
 		return model.Descent
 	}
-	return adamW(decay, clip)
+	o := adamW(decay, clip)
+	if l.beta > 0 {
+		o.Beta2 = l.beta
+	}
+	return o
 }
 
 // task of a lesson, which nobody has compiled yet. Where units have different sizes there are as many more rounds as make up for the tokens.
@@ -188,7 +193,7 @@ func (s *school) train(ctx context.Context, l lesson, task *train.Task, base *tr
 
 // trainer takes the steps of a lesson with moments that last, of so many sequences each.
 func (s *school) trainer(l lesson, task *train.Task, batch int) (*trainer, error) {
-	t, err := newTrainer(recipe{config: s.config, optimizer: adamW(decay, clip), rate: l.rate, batch: batch, length: s.length, threads: s.threads}, s.config.Init(l.seed))
+	t, err := newTrainer(recipe{config: s.config, optimizer: l.optimizer(), rate: l.rate, batch: batch, length: s.length, threads: s.threads}, s.config.Init(l.seed))
 	if err != nil {
 		return nil, err
 	}
