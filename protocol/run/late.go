@@ -72,7 +72,7 @@ func (s State) held(from string, round, unit, attempt uint32) (Holder, error) {
 	return u.holder(), nil
 }
 
-// takeBack gives a unit back to a former holder, who commits it now. Who has it turns to its next one.
+// takeBack gives a unit back to a former holder, who commits it now. Who has it turns to its next one, or stays at what it had before.
 func (d *draft) takeBack(i int, to Holder) {
 	u := d.unit(&d.Lap, i)
 	from := u.holder()
@@ -81,7 +81,7 @@ func (d *draft) takeBack(i int, to Holder) {
 	if from.Worker == to.Worker {
 		return
 	}
-	d.turn(from.Worker)
+	d.turn(from.Worker, from.AssignedAt)
 	d.emit(Event{Kind: UnitReassigned, Round: d.Round, Unit: u.Index, Who: from.Worker, Other: to.Worker, Why: WhyOvertaken})
 }
 

@@ -255,3 +255,23 @@ func TestFormerHoldersAreBounded(t *testing.T) {
 		t.Errorf("a unit of %d bytes", size)
 	}
 }
+
+// Who gets a unit beside that which it works on, and loses it again to who had it, is measured by all the time that it had its own for.
+func TestTakingBackDoesNotMeasure(t *testing.T) {
+	few := terms()
+	few.Units = 3
+	g := begin(t, few, crew(3, 1))
+	g.tick(6)
+	late, own := *g.s.Units[0], *g.s.Units[1]
+	moved := late
+	moved.Worker, moved.Attempt, moved.AssignedAt, moved.Former = own.Worker, 1, g.height+1, []Holder{late.holder()}
+	g.s.Units[0] = &moved
+	g.height += 3
+	g.must(commits(g, late, 0))
+	if u := g.s.Units[0]; u.Worker != late.Worker || u.Status != Committed {
+		t.Errorf("%+v", u)
+	}
+	if u := g.s.Units[1]; u.Worker != own.Worker || u.AssignedAt != own.AssignedAt || u.Deadline <= own.Deadline {
+		t.Errorf("%+v, before %+v", u, own)
+	}
+}

@@ -32,19 +32,22 @@ func (s State) Commit(env Env, from string, unit uint32, round uint32, attempt u
 	c.Segments = slices.Clone(c.Segments)
 	u := d.unit(&d.Lap, int(unit))
 	u.Status, u.Commit = Committed, c
-	d.turn(from)
+	d.turn(from, 0)
 	d.hurry()
 	d.emit(Event{Kind: UnitCommitted, Round: round, Unit: unit, Who: from})
 	after, events := d.done()
 	return after, events, nil
 }
 
-// turn gives a worker the whole time for its next unit.
-func (d *draft) turn(worker string) {
+// turn gives a worker the whole time for its next unit. It begins now, unless it had it before that which it does no more: it
+// may have been at it all the time, and is measured by that.
+func (d *draft) turn(worker string, before int64) {
 	for i, u := range d.Units {
 		if u.Status == Assigned && u.Worker == worker {
 			u = d.unit(&d.Lap, i)
-			u.AssignedAt, u.Deadline = d.env.Height, d.owed(worker, u.Index, d.env.Height)
+			if u.Deadline = d.owed(worker, u.Index, d.env.Height); u.AssignedAt >= before {
+				u.AssignedAt = d.env.Height
+			}
 		}
 	}
 }
