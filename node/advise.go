@@ -53,6 +53,7 @@ type Candidate struct {
 	Utilisation   float64  `json:"utilisation"`
 	TokensPerSec  float64  `json:"tokens_per_second"`
 	StateBytes    int64    `json:"state_bytes"` // carried from round to round by a worker: of the outer optimizer, and what units hand on
+	DiskBytes     int64    `json:"disk_bytes"`  // that every member needs: checkpoints and updates of the rounds that are open, and the job
 	MostUzen      uint64   `json:"most_uzen"`
 	Fits          bool     `json:"fits"` // the exchange is less than a tenth of a round
 	Waits         string   `json:"waits"`
@@ -77,7 +78,7 @@ var recipes = []recipe{
 	{name: "diloco fp4", method: "diloco", outer: nesterov, compression: "{quantize: fp4}", lasting: 8, price: "fp4"},
 	{name: "diloco int8, moments of zero", method: "diloco", outer: nesterov, compression: "{quantize: int8}", lasting: 1, price: "zero"},
 	{name: "diloco int8, overlapping", method: "diloco", outer: late, compression: "{quantize: int8}", overlap: true, price: "late int8"},
-	{name: "async_diloco int8, paces of the machines", method: "async_diloco", outer: late, compression: "{quantize: int8}", overlap: true},
+	{name: "async_diloco int8, paces of the machines", method: "async_diloco", outer: "{name: nesterov, lr: 0.5, momentum: 0.9}", compression: "{quantize: int8}", lasting: 8, price: "paced"},
 	{name: "diloco signs of the largest third", method: "diloco", outer: "{name: nesterov, lr: 0.5, momentum: 0.9}", compression: "{topk_ratio: 0.3333, quantize: sign, error_feedback: true}", lasting: 32, price: "third"},
 	{name: "diloco float32", method: "diloco", outer: nesterov, compression: "{quantize: none}", lasting: 8, price: "float32"},
 	{name: "sparseloco 96 of 4096, int2", method: "sparseloco", outer: sgd, compression: "{topk_ratio: 0.0234, quantize: int2, error_feedback: true}", lasting: 32, contributors: true, price: "top96"},
@@ -332,6 +333,7 @@ func (b *Blueprint) weigh(c *Candidate, j *job.Job, n SimulateOptions, shipped i
 	if err != nil {
 		return err
 	}
+	c.DiskBytes = engine.Footprint(b.Spec, b.Step, b.Manifest, order.Terms, b.Job.Checkpoint.KeepLast)
 	c.StateBytes = b.outerBytes()
 	course.Job = shipped + c.StateBytes
 	round := &course.Round

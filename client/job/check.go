@@ -359,7 +359,8 @@ func (c *checker) group() {
 func (c *checker) moments() {
 	const at = "strategy.moment_rounds"
 	s := c.Strategy
-	if s.MomentRounds == 1 || !c.Given(at) || c.bad(at, "strategy.replicas.rounds", "strategy.compression.feedback_rounds", "strategy.outer_optimizer.name", "training.numerics") {
+	derived := !c.Given(at) && (s.Method != "async_diloco" || s.Replicas.On() || s.Compression.ErrorFeedback) // from what is checked elsewhere
+	if s.MomentRounds == 1 || derived || c.bad(at, "strategy.replicas.rounds", "strategy.compression.feedback_rounds", "strategy.outer_optimizer.name", "training.numerics") {
 		return
 	}
 	switch {

@@ -139,8 +139,11 @@ var recipes = map[string]struct {
 	"sparta_diloco":    {"nesterov", 0.7, "int8"},
 	"streaming_diloco": {"nesterov", 0.7, "fp4"},
 	"gossip":           {"pairs", 0.7, "none"},
-	"async_diloco":     {"nesterov", 0.4, "int8"},
+	"async_diloco":     {"nesterov", 0.5, "int8"},
 }
+
+// lateRate is the outer rate of DiLoCo whose rounds overlap: all that is applied is late.
+const lateRate = 0.4
 
 // Methods are the strategies that strategy.method stands for, in order of their names, with every key that a method sets.
 func Methods() []Strategy {
@@ -161,8 +164,8 @@ func (s *Strategy) derive(given func(path string) bool) {
 	}
 	if o.LR == 0 {
 		o.LR = r.rate
-		if s.Method == "diloco" && s.Replicas.Overlap > 0 && s.Replicas.Fragments == 0 { // all that is applied is late
-			o.LR = recipes["async_diloco"].rate
+		if (s.Method == "diloco" || s.Method == "async_diloco") && s.Replicas.Overlap > 0 && s.Replicas.Fragments == 0 {
+			o.LR = lateRate
 		}
 	}
 	if o.Name == "nesterov" && !given("strategy.outer_optimizer.momentum") {
@@ -197,10 +200,6 @@ func (s *Strategy) derive(given func(path string) bool) {
 		if !given("strategy.replicas.sample") {
 			s.Replicas.Sample = 32
 		}
-	case "async_diloco":
-		if !given("strategy.replicas.overlap") {
-			s.Replicas.Overlap = 1
-		}
 	case "gossip":
 		if !given("strategy.replicas.topology") {
 			s.Replicas.Topology = "complete"
@@ -216,8 +215,13 @@ func (s *Strategy) derive(given func(path string) bool) {
 	if s.Compression.Quantize == "" {
 		s.Compression.Quantize = r.quantize
 	}
-	if group := s.Group(); group > 0 && !o.Gradients() && !given("strategy.moment_rounds") {
+	if given("strategy.moment_rounds") || o.Gradients() || o.Name == "pairs" {
+		return
+	}
+	if group := s.Group(); group > 0 {
 		s.MomentRounds = int(group)
+	} else if s.Method == "async_diloco" {
+		s.MomentRounds = 8
 	}
 }
 

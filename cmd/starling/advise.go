@@ -39,7 +39,7 @@ func (c *cli) advise(cmd *cobra.Command, path string, f simFlags, opt node.Simul
 func printAdvice(a *node.Advice) error {
 	fmt.Printf("%s parameters, %d workers\n\n", terminal.Number(float64(a.Parameters)), a.Workers)
 	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "STRATEGY\tSTEPS\tUPDATE\tRECEIVED\tROUND\tINNER STEPS\tTOKENS/S\tTIME\tSTATE\tZEN AT MOST\tLOSS\tWAITS")
+	fmt.Fprintln(w, "STRATEGY\tSTEPS\tUPDATE\tRECEIVED\tROUND\tINNER STEPS\tTOKENS/S\tTIME\tSTATE\tDISK\tZEN AT MOST\tLOSS\tWAITS")
 	var sources []string
 	for _, x := range a.Candidates {
 		if x.RoundSeconds == 0 {
@@ -57,9 +57,9 @@ func printAdvice(a *node.Advice) error {
 		if x.Refused != "" {
 			name, loss = "("+name+")", ""
 		}
-		fmt.Fprintf(w, "%s\t%d\t%s\t%s\t%s\t%.1f %%\t%s\t%s\t%s\t%s\t%s\t%s\n", name, x.SyncSteps, terminal.Bytes(uint64(x.UpdateBytes)),
+		fmt.Fprintf(w, "%s\t%d\t%s\t%s\t%s\t%.1f %%\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", name, x.SyncSteps, terminal.Bytes(uint64(x.UpdateBytes)),
 			terminal.Bytes(uint64(x.ReceivedBytes)), span(x.RoundSeconds), 100*x.Utilisation, terminal.Number(x.TokensPerSec), span(x.Seconds),
-			terminal.Bytes(uint64(x.StateBytes)), terminal.Zen(x.MostUzen), loss, x.Waits)
+			terminal.Bytes(uint64(x.StateBytes)), terminal.Bytes(uint64(x.DiskBytes)), terminal.Zen(x.MostUzen), loss, x.Waits)
 	}
 	if err := w.Flush(); err != nil {
 		return err

@@ -34,6 +34,9 @@ const long = 0.99
 // workers of the comparison.
 const workers = 4
 
+// speeds of machines beside the fastest: those of Liu et al. 2024.
+var speeds = []float64{1, 0.77, 0.38, 0.17}
+
 // contender is a strategy as jobs name it.
 type contender struct {
 	name     string
@@ -65,8 +68,14 @@ func sparse(k, bits int, rounds uint32) train.Exchange {
 
 // thirds is DiLoCo that sends the signs of the largest third of an update.
 func thirds() train.Exchange {
-	x := lasting(diloco(codec.TopKName(1365, 1)), 32)
-	x.Rate, x.Feedback = 0.5, 0.95
+	x := halved(lasting(diloco(codec.TopKName(1365, 1)), 32))
+	x.Feedback = 0.95
+	return x
+}
+
+// halved is an exchange with an outer rate of a half.
+func halved(x train.Exchange) train.Exchange {
+	x.Rate = 0.5
 	return x
 }
 
@@ -97,8 +106,10 @@ var compared = []contender{
 	{name: "sparseloco 96 of 4096, int2, rounds of 10, groups of 128", steps: 10, rate: steady, beta: long, exchange: sparse(96, 2, 128)},
 	{name: "sparseloco 66 of 4096, signs, rounds of 10", steps: 10, rate: steady, exchange: sparse(66, 1, 32)},
 	{name: "sparseloco 96 of 4096, int2, rounds of 10", steps: 10, rate: steady, exchange: sparse(96, 2, 32)},
-	{name: "diloco int8", steps: 20, rate: steady, bar: 0.01, exchange: lasting(diloco(codec.Int8), 8)},
-	{name: "async_diloco, paces 1, 0.77, 0.38 and 0.17", steps: 20, rate: steady, bar: 0.02, exchange: late(), paces: []float64{1, 0.77, 0.38, 0.17}, beside: "diloco int8"},
+	{name: "diloco int8, outer rate 0.5", steps: 20, rate: steady, bar: 0.01, exchange: halved(lasting(diloco(codec.Int8), 8))},
+	{name: "diloco int8", steps: 20, rate: steady, exchange: lasting(diloco(codec.Int8), 8)},
+	{name: "async_diloco, paces 1, 0.77, 0.38 and 0.17", steps: 20, rate: steady, bar: 0.02, exchange: halved(lasting(diloco(codec.Int8), 8)), paces: speeds, beside: "diloco int8, outer rate 0.5"},
+	{name: "async_diloco, overlap 1, outer rate 0.4", steps: 20, rate: steady, exchange: late(), paces: speeds},
 	{name: "diloco fp4", steps: 20, rate: steady, bar: 0.015, exchange: lasting(diloco(codec.E3M0), 8)},
 	{name: "diloco int8, overlap 1, outer rate 0.4", steps: 20, rate: steady, exchange: late()},
 	{name: "streaming_diloco fp4, 2 fragments", steps: 20, rate: steady, exchange: lasting(withReplicas(diloco(codec.E3M0), 0, 2), 8)},

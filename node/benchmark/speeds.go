@@ -30,7 +30,7 @@ func unequalSpeeds(ctx context.Context) (float64, error) {
 	}
 	sizes, _ := outer.Sizes(steps, paces)
 	largest := sizes[0]
-	j, err := sim.NewJob(sim.Size{Rounds: measuredGroup, Units: uint32(len(unequal)), Steps: steps, Segment: steps / largest, Carry: measuredGroup, Overlap: true, Sizes: sizes})
+	j, err := sim.NewJob(sim.Size{Rounds: measuredGroup, Units: uint32(len(unequal)), Steps: steps, Segment: steps / largest, Carry: measuredGroup, Moments: true, Sizes: sizes})
 	if err != nil {
 		return 0, err
 	}
