@@ -99,7 +99,7 @@ type Strategy struct {
 	Method         string         `job:"method" one:"diloco fedavg fedprox fedadam fedyogi sparseloco allreduce demo sparta sparta_diloco streaming_diloco gossip async_diloco"` // what the keys below are if they are not given
 	SyncSteps      int            `job:"sync_steps" in:"[1,65536]"`                                                                                                              // inner steps of one round
 	ProximalMu     float64        `job:"proximal_mu" in:"[0,1000]"`                                                                                                              // pulls a unit back to where it began (FedProx, section 3)
-	MomentRounds   int            `job:"moment_rounds" in:"[1,256]"`                                                                                                             // in how many rounds in a row the moments of the inner optimizer last; 1: they begin with zero in every unit; default: as many as what else units hand on lasts
+	MomentRounds   int            `job:"moment_rounds" in:"[1,256]"`                                                                                                             // in how many rounds in a row the moments of the inner optimizer last; 1: they begin with zero in every unit; default: as many as what else units hand on lasts, or 8 with async_diloco
 	OuterOptimizer OuterOptimizer `job:"outer_optimizer"`
 	Compression    Compression    `job:"compression"`
 	Replicas       Replicas       `job:"replicas"`
