@@ -45,7 +45,7 @@ var prices = []measured{
 	{"float32", 0.2e6, 20, 200, 0.011, 4, calibrated}, {"float32", 0.2e6, 20, 20, 0.076, 4, calibrated},
 	{"int8", 0.2e6, 10, 400, 0.046, 4, calibrated}, {"int8", 0.2e6, 20, 200, 0.015, 4, calibrated}, {"int8", 0.2e6, 50, 80, 0.040, 4, calibrated},
 	{"int8", 0.2e6, 100, 40, 0.067, 4, calibrated}, {"int8", 0.2e6, 20, 20, 0.077, 4, calibrated},
-	{"late int8", 0.2e6, 20, 200, 0.076, 4, calibrated}, {"late fragments", 0.2e6, 20, 200, 0.047, 4, calibrated},
+	{"paced", 0.2e6, 20, 354, 0.021, 4, calibrated}, {"late int8", 0.2e6, 20, 200, 0.076, 4, calibrated}, {"late fragments", 0.2e6, 20, 200, 0.047, 4, calibrated},
 	{"fragments", 0.2e6, 20, 200, 0.022, 4, calibrated}, {"random", 0.2e6, 20, 200, 0.119, 4, calibrated},
 	{"zero", 0.2e6, 20, 200, 0.060, 4, calibrated}, {"third", 0.2e6, 20, 200, 0.013, 4, calibrated}, {"third", 0.2e6, 20, 20, 0.110, 4, calibrated},
 	{"top96", 0.2e6, 10, 400, 0.013, 4, calibrated}, {"top96", 0.2e6, 20, 20, 0.079, 4, calibrated},
