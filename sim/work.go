@@ -76,22 +76,22 @@ func (p *process) rest() {
 
 // Train implements party.Compute.
 func (s slow) Train(ctx context.Context, base run.Checkpoint, unit uint32) (*engine.Work, error) {
-	return taking(s, func() (*engine.Work, error) { return s.Compute.Train(ctx, base, unit) }, ctx, base, unit, 0)
+	return taking(ctx, s, base, unit, 0, func() (*engine.Work, error) { return s.Compute.Train(ctx, base, unit) })
 }
 
 // Measure implements party.Compute.
 func (s slow) Measure(ctx context.Context, base run.Checkpoint, unit uint32, c run.Commitment, update []byte) (screen.Likeness, error) {
-	return taking(s, func() (screen.Likeness, error) { return s.Compute.Measure(ctx, base, unit, c, update) }, ctx, base, unit, 0)
+	return taking(ctx, s, base, unit, 0, func() (screen.Likeness, error) { return s.Compute.Measure(ctx, base, unit, c, update) })
 }
 
 // Check implements party.Compute.
 func (s slow) Check(ctx context.Context, base run.Checkpoint, at audit.Subject, c run.Commitment) (engine.Finding, error) {
-	return taking(s, func() (engine.Finding, error) { return s.Compute.Check(ctx, base, at, c) }, ctx, base, at.Unit, at.Segment)
+	return taking(ctx, s, base, at.Unit, at.Segment, func() (engine.Finding, error) { return s.Compute.Check(ctx, base, at, c) })
 }
 
 // taking computes something, and returns it when the time of the unit is over: what it starts from is taken when it begins, as engines
 // do, and not when others have taken its place in memory.
-func taking[T any](s slow, compute func() (T, error), ctx context.Context, base run.Checkpoint, unit, segment uint32) (T, error) {
+func taking[T any](ctx context.Context, s slow, base run.Checkpoint, unit, segment uint32, compute func() (T, error)) (T, error) {
 	result, err := compute()
 	if late := s.work(ctx, base, unit, segment); late != nil {
 		var none T

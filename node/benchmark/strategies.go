@@ -144,7 +144,7 @@ func (r *StrategiesResult) formulas(ctx context.Context) error {
 			}
 		}
 	}
-	speeds, err := unequalSpeeds(ctx)
+	taken, err := unequalSpeeds(ctx)
 	if err != nil {
 		return err
 	}
@@ -153,7 +153,7 @@ func (r *StrategiesResult) formulas(ctx context.Context) error {
 		Below("payloads whose size is not that of the formula, of ten codecs and five shapes", float64(wrong), 1),
 		Below(fmt.Sprintf("published bandwidths (Douillard et al. 2025): grid steps away, the worst of %d (%d are the same)", entries, same), away, 1.5),
 		Below("published shares of INTELLECT-1: points away, the worst of three", intellectPoints(), 0.5),
-		atLeast("steps that workers of 0.58, 0.75, 1.51 and 3.33 s a step take in async_diloco, of what they could without waiting, under virtual time", speeds, 0.9),
+		atLeast("steps that workers of 0.58, 0.75, 1.51 and 3.33 s a step take in async_diloco, of what they could without waiting, under virtual time", taken, 0.9),
 	)
 	return nil
 }

@@ -231,7 +231,7 @@ export function download(name, blob) {
   document.body.append(a);
   a.click();
   a.remove();
-  setTimeout(() => URL.revokeObjectURL(a.href), 1000);
+  setTimeout(() => URL.revokeObjectURL(a.href), 60000); // a browser that is busy has begun to save it by then
 }
 
 // Where an inner step lies on another axis: by the table of rounds, and between two of its entries in proportion.
