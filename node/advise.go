@@ -71,15 +71,20 @@ type recipe struct {
 }
 
 // Outer optimizers of recipes. Where all that is applied is late the rate is lower.
-const nesterov, late, sgd = "{name: nesterov, lr: 0.7, momentum: 0.9}", "{name: nesterov, lr: 0.4, momentum: 0.9}", "{name: sgd, lr: 1}"
+const (
+	nesterov = "{name: nesterov, lr: 0.7, momentum: 0.9}"
+	half     = "{name: nesterov, lr: 0.5, momentum: 0.9}"
+	late     = "{name: nesterov, lr: 0.4, momentum: 0.9}"
+	sgd      = "{name: sgd, lr: 1}"
+)
 
 var recipes = []recipe{
 	{name: "diloco int8", method: "diloco", outer: nesterov, compression: "{quantize: int8}", lasting: 8, price: "int8"},
 	{name: "diloco fp4", method: "diloco", outer: nesterov, compression: "{quantize: fp4}", lasting: 8, price: "fp4"},
 	{name: "diloco int8, moments of zero", method: "diloco", outer: nesterov, compression: "{quantize: int8}", lasting: 1, price: "zero"},
 	{name: "diloco int8, overlapping", method: "diloco", outer: late, compression: "{quantize: int8}", overlap: true, price: "late int8"},
-	{name: "async_diloco int8, paces of the machines", method: "async_diloco", outer: "{name: nesterov, lr: 0.5, momentum: 0.9}", compression: "{quantize: int8}", lasting: 8, price: "paced"},
-	{name: "diloco signs of the largest third", method: "diloco", outer: "{name: nesterov, lr: 0.5, momentum: 0.9}", compression: "{topk_ratio: 0.3333, quantize: sign, error_feedback: true}", lasting: 32, price: "third"},
+	{name: "async_diloco int8, paces of the machines", method: "async_diloco", outer: half, compression: "{quantize: int8}", lasting: 8, price: "paced"},
+	{name: "diloco signs of the largest third", method: "diloco", outer: half, compression: "{topk_ratio: 0.3333, quantize: sign, error_feedback: true}", lasting: 32, price: "third"},
 	{name: "diloco float32", method: "diloco", outer: nesterov, compression: "{quantize: none}", lasting: 8, price: "float32"},
 	{name: "sparseloco 96 of 4096, int2", method: "sparseloco", outer: sgd, compression: "{topk_ratio: 0.0234, quantize: int2, error_feedback: true}", lasting: 32, contributors: true, price: "top96"},
 	{name: "sparta_diloco 1 of 32, int8", method: "sparta_diloco", outer: nesterov, compression: "{quantize: int8}", price: "random"},

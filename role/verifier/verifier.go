@@ -82,8 +82,11 @@ func (v *Verifier) forget(s run.State) {
 	}
 	for _, l := range s.All() {
 		for _, u := range l.Units {
+			if u.Status != run.Sealed || u.Verifier != v.id {
+				continue
+			}
 			work := role.Work{Round: l.Round, Unit: u.Index, Attempt: u.Attempt}
-			if _, known := v.checked[work]; known && u.Status == run.Sealed && u.Verifier == v.id {
+			if _, known := v.checked[work]; known {
 				v.sealed[work] = true
 			}
 		}
