@@ -24,16 +24,16 @@ func (c *cli) benchStrategies() *cobra.Command {
 		Short: "Compare strategies on one small model",
 		Long: `Hold sizes of payloads, published utilisations and published speeds against what the formulas say; train a small GPT-2 under
 attack by two of eight workers, by five rules of aggregation; and compare the losses of strategies with that of data-parallel
-training on as many tokens, with the codecs, rules, optimizers and units of jobs. Without --quick that takes some four hours of processor
-time: three seeds of 4,000 steps. With --keep every training run that is over becomes a line of a file, and none that is there is
-done again; --for ends the command early, with a report of what there is. With --quick the losses are of so few steps that no bar
-is claimed for them.
+training on as many tokens, with the codecs, rules, optimizers and units of jobs. Without --quick that takes some five hours of
+processor time: three seeds of 4,000 steps. As many training runs are under way as there are --threads, each on one of them. With
+--keep every run that is over becomes a line of a file, and none that is there is done again; --for ends the command early, with a
+report of what there is. With --quick the losses are of so few steps that no bar is claimed for them.
 
 It also simulates 10,000 workers whose work is modelled (see docs/simulator.md), for 1,000 rounds, with --quick for 24, and
 not at all with --for.
 
 With -o json: {"bars":[{"name","value","bar","holds"}],"losses":[{"name","loss":[NUMBER],"mean","spread","gap","bytes","less","received","utilisation"}],
-"sieges":[{"attack","gaps":{RULE:NUMBER}}],"crowd":{"workers","runs","rounds","seconds","processor_us","gib"} or null,"note","seconds"}.`,
+"sieges":[{"attack","rules":{RULE:{"loss":[NUMBER],"mean","spread","gap"} or null}}],"crowd":{"workers","runs","rounds","seconds","processor_us","gib"} or null,"note","seconds"}.`,
 		Example: `  starling bench strategies --quick
   starling bench strategies --data shakespeare.txt --keep runs.jsonl --for 2h
   starling bench strategies --data shakespeare.txt --keep runs.jsonl -o json`,
@@ -44,6 +44,9 @@ With -o json: {"bars":[{"name","value","bar","holds"}],"losses":[{"name","loss":
 				o = benchmark.QuickStrategies
 			}
 			o.Data, o.Keep, o.For, o.Threads = text, keep, limit, threads
+			if !quick && !c.quiet {
+				o.Progress = sayLesson
+			}
 			r, err := benchmark.Strategies(cmd.Context(), o)
 			if err != nil {
 				return benchError(cmd, err)
@@ -63,6 +66,15 @@ With -o json: {"bars":[{"name","value","bar","holds"}],"losses":[{"name","loss":
 	return cmd
 }
 
+// sayLesson says on standard error that a training run is over.
+func sayLesson(r benchmark.Run, over, all int) {
+	loss := "diverged"
+	if r.Loss != nil {
+		loss = fmt.Sprintf("%.4f nats a token", *r.Loss)
+	}
+	fmt.Fprintf(os.Stderr, "%d of %d: %s, seed %d: %s, %.0f s\n", over, all, r.Name, r.Seed, loss, r.Seconds)
+}
+
 func printStrategies(out io.Writer, r *benchmark.StrategiesResult) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	printBars(w, r.Bars)
@@ -78,15 +90,15 @@ func printStrategies(out io.Writer, r *benchmark.StrategiesResult) error {
 		return w.Flush()
 	}
 	fmt.Fprint(w, "\nATTACK")
-	rules := slices.Sorted(maps.Keys(r.Sieges[0].Gaps))
+	rules := slices.Sorted(maps.Keys(r.Sieges[0].Rules))
 	for _, rule := range rules {
 		fmt.Fprintf(w, "\t%s", rule)
 	}
 	for _, s := range r.Sieges {
 		fmt.Fprintf(w, "\n%s", s.Attack)
 		for _, rule := range rules {
-			if g := s.Gaps[rule]; g != nil {
-				fmt.Fprintf(w, "\t%+.2f %%", 100**g)
+			if x := s.Rules[rule]; x != nil {
+				fmt.Fprintf(w, "\t%+.2f %%, %.4f (%.4f)", 100*x.Gap, x.Mean, x.Spread)
 			} else {
 				fmt.Fprint(w, "\tdiverged")
 			}

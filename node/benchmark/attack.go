@@ -1,14 +1,10 @@
 package benchmark
 
 import (
-	"context"
-	"errors"
 	"math"
 	"slices"
 
 	"github.com/starling-network/starling/compute/tensor"
-	"github.com/starling-network/starling/exchange/aggregate"
-	"github.com/starling-network/starling/exchange/codec"
 )
 
 // attack is what hostile workers, who know the updates of the others, make of their own.
@@ -45,57 +41,4 @@ func (a attack) on(deltas [][]*tensor.Tensor) [][]*tensor.Tensor {
 		}
 	}
 	return slices.Concat(honest, slices.Repeat([][]*tensor.Tensor{lie}, attackers))
-}
-
-// Of a siege.
-const (
-	besieged  = 8 // workers
-	attackers = 2
-	diverges  = 1.5 // times the loss without attack
-)
-
-// siege trains under attack by every rule. It has no bars until all of it is done.
-func (r *StrategiesResult) siege(ctx context.Context, s *school, o StrategiesOptions) error {
-	l := lesson{name: "without attack", units: besieged, steps: 20, rounds: o.Siege, seed: 1, rate: wary, exchange: lasting(diloco(codec.Int8), 8)}
-	clean, _, err := s.learn(ctx, l)
-	if errors.Is(err, errLater) {
-		return nil
-	} else if err != nil {
-		return err
-	}
-	rules := []string{aggregate.Mean, aggregate.Median, aggregate.GeometricMedian, aggregate.CenteredClip, aggregate.MultiKrum}
-	worst, mean := 0.0, 0.0
-	for i := range len(attacks) + 1 {
-		l.name, l.attack, l.flipped = "label flip", nil, attackers
-		if i < len(attacks) {
-			l.name, l.attack, l.flipped = attacks[i].name, &attacks[i], 0
-		}
-		row, best := SiegeRow{Attack: l.name, Gaps: map[string]*float64{}}, math.Inf(1)
-		for _, l.exchange.Rule = range rules {
-			loss, _, err := s.learn(ctx, l)
-			if errors.Is(err, errLater) {
-				return nil
-			} else if err != nil {
-				return err
-			}
-			gap := loss/clean - 1
-			row.Gaps[l.exchange.Rule] = nil
-			if !math.IsInf(gap, 1) {
-				g := rounded(gap, 4)
-				row.Gaps[l.exchange.Rule] = &g
-			}
-			if l.exchange.Rule == aggregate.Mean {
-				mean = max(mean, min(loss/clean, 1e6))
-			} else {
-				best = min(best, gap)
-			}
-		}
-		worst = max(worst, best)
-		r.Sieges = append(r.Sieges, row)
-	}
-	r.Bars = append(r.Bars,
-		atLeast("2 of 8 workers hostile: loss of the mean under its worst attack, of that without", mean, diverges),
-		Below("2 of 8 workers hostile: gap of the best rule to the loss without attack, at its worst of five attacks", worst, 0.02),
-	)
-	return nil
 }

@@ -1,10 +1,7 @@
 package benchmark
 
 import (
-	"context"
-	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 	"time"
@@ -143,22 +140,30 @@ func overlapping(x train.Exchange) train.Exchange {
 // training.
 var aims = []struct{ less, gap float64 }{{2000, 0.03}, {400, 0.01}}
 
-// contest is the comparison of losses, as far as it has come.
+// contest is the comparison of losses.
 type contest struct {
 	school *school
 	steps  int
-	rows   []LossRow // of compared, those that have rounds of so many steps
-	of     []contender
+	of     []contender // of compared, those that have rounds of so many steps
 }
 
 func newContest(s *school, o StrategiesOptions) *contest {
 	c := &contest{school: s, steps: o.Steps}
 	for _, x := range compared {
 		if o.Steps%x.steps == 0 {
-			c.of, c.rows = append(c.of, x), append(c.rows, LossRow{Name: x.name})
+			c.of = append(c.of, x)
 		}
 	}
 	return c
+}
+
+// lessons are those of all contenders with a seed.
+func (c *contest) lessons(seed uint64) []lesson {
+	all := make([]lesson, len(c.of))
+	for i, x := range c.of {
+		all[i] = c.lesson(x, seed)
+	}
+	return all
 }
 
 // lesson is that of a contender with a seed.
@@ -200,42 +205,38 @@ func (c *contest) utilisation(x contender, sent int64) (float64, error) {
 	return rounded(course.Forecast().Utilisation, 3), nil
 }
 
-// teach trains all contenders with a seed, until it is too late to begin.
-func (c *contest) teach(ctx context.Context, seed uint64) error {
+// rows are what is known of all contenders, in their order.
+func (c *contest) rows(seeds int) ([]LossRow, error) {
+	rows := make([]LossRow, len(c.of))
 	for i, x := range c.of {
-		loss, sent, err := c.school.learn(ctx, c.lesson(x, seed))
-		if errors.Is(err, errLater) {
-			continue // a later one may be kept
-		} else if err != nil {
-			return fmt.Errorf("%s: %w", x.name, err)
+		losses, sent, err := c.school.known(c.lesson(x, 0), seeds)
+		if err != nil {
+			return nil, err
 		}
-		c.rows[i].Loss, c.rows[i].Bytes = append(c.rows[i].Loss, loss), sent
+		rows[i] = LossRow{Name: x.name, Sample: sample(losses, rows[0].Mean), Bytes: sent}
 	}
-	return nil
+	return rows, nil
 }
 
-// report adds the losses of the contest, and its bars for what all seeds are done of.
-func (r *StrategiesResult) report(c *contest, o StrategiesOptions) error {
-	base := &c.rows[0]
-	if base.measure(*base); len(base.Loss) == 0 {
-		return nil
+// contested adds the losses of the contest, and its bars for what all seeds are done of.
+func (r *StrategiesResult) contested(c *contest, o StrategiesOptions) error {
+	rows, err := c.rows(o.Seeds)
+	if err != nil || len(rows[0].Loss) == 0 {
+		return err
 	}
+	base := rows[0]
 	var diverged []string
 	best := make([]*LossRow, len(aims))
-	for i := range c.rows {
-		row := &c.rows[i]
+	for i := range rows {
+		row := &rows[i]
 		if len(row.Loss) == 0 {
 			continue
 		}
-		if slices.ContainsFunc(row.Loss, func(x float64) bool { return math.IsInf(x, 1) }) {
+		if row.diverged() {
 			diverged = append(diverged, row.Name)
 			continue
 		}
-		if i > 0 {
-			row.measure(*base)
-		}
 		row.Less, row.Received = rounded(float64(base.Bytes)/float64(row.Bytes), 1), (workers-1)*row.Bytes
-		var err error
 		if row.Utilisation, err = c.utilisation(c.of[i], row.Bytes); err != nil {
 			return err
 		}
@@ -243,7 +244,7 @@ func (r *StrategiesResult) report(c *contest, o StrategiesOptions) error {
 		if !o.Losses || len(row.Loss) < o.Seeds || len(base.Loss) < o.Seeds || c.of[i].pupils != inUnits {
 			continue
 		}
-		if bar, held := c.bar(i, o); held {
+		if bar, held := c.bar(rows, i, o); held {
 			r.Bars = append(r.Bars, bar)
 		}
 		for k, aim := range aims {
@@ -268,37 +269,17 @@ func (r *StrategiesResult) report(c *contest, o StrategiesOptions) error {
 }
 
 // bar is what a row is held to, once all seeds of what it is held against are done.
-func (c *contest) bar(i int, o StrategiesOptions) (Bar, bool) {
-	x, row := c.of[i], c.rows[i]
+func (c *contest) bar(rows []LossRow, i int, o StrategiesOptions) (Bar, bool) {
+	x, row := c.of[i], rows[i]
 	if x.bar == 0 {
 		return Bar{}, false
 	}
 	if x.beside == "" {
 		return Below(row.Name+": gap of the loss to data-parallel training on as many tokens", row.Gap, x.bar), true
 	}
-	k := slices.IndexFunc(c.rows, func(r LossRow) bool { return r.Name == x.beside })
-	if k < 0 || len(c.rows[k].Loss) < o.Seeds {
+	k := slices.IndexFunc(rows, func(r LossRow) bool { return r.Name == x.beside })
+	if k < 0 || len(rows[k].Loss) < o.Seeds {
 		return Bar{}, false
 	}
-	other := c.rows[k]
-	if other.Mean == 0 { // it comes later
-		other.measure(c.rows[0])
-	}
-	return Below(row.Name+": gap of the loss to "+x.beside+" on as many tokens", rounded(row.Mean/other.Mean-1, 5), x.bar), true
-}
-
-// measure fills in the mean, the spread and the gap.
-func (w *LossRow) measure(base LossRow) {
-	n := float64(len(w.Loss))
-	for _, x := range w.Loss {
-		w.Mean += x / n
-	}
-	for _, x := range w.Loss {
-		w.Spread += (x - w.Mean) * (x - w.Mean) / max(1, n-1)
-	}
-	w.Spread = rounded(math.Sqrt(w.Spread), 5)
-	if base.Mean > 0 {
-		w.Gap = rounded(w.Mean/base.Mean-1, 5)
-	}
-	w.Mean = rounded(w.Mean, 5)
+	return Below(row.Name+": gap of the loss to "+x.beside+" on as many tokens", rounded(row.Mean/rows[k].Mean-1, 5), x.bar), true
 }

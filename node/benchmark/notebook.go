@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"math"
 	"os"
+	"sync"
 	"time"
 )
 
@@ -25,11 +26,13 @@ type Run struct {
 // errLater says that a run is not kept, and that it is too late to begin it.
 var errLater = errors.New("benchmark: left for later")
 
-// notebook is the runs that are over, and the file that they are kept in.
+// notebook is the runs that are over, and the file that they are kept in. It is safe for concurrent use.
 type notebook struct {
 	path  string // "": nowhere
 	until time.Time
-	done  map[string]Run
+
+	mu   sync.Mutex
+	done map[string]Run
 }
 
 // openNotebook reads the runs of a file, which need not be there. A line that somebody was interrupted in is dropped. With a limit no run
@@ -64,24 +67,34 @@ func openNotebook(path string, limit time.Duration) (*notebook, error) {
 	return r, err
 }
 
+// look returns what is kept of a run.
+func (r *notebook) look(key string) (Run, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	one, ok := r.done[key]
+	return one, ok
+}
+
 // do returns what is kept of a run, or what it comes to, and keeps that.
-func (r *notebook) do(one Run, train func() (loss float64, sent int64, err error)) (float64, int64, error) {
-	if kept, ok := r.done[one.Key]; ok {
-		return kept.loss(), kept.Bytes, nil
+func (r *notebook) do(one Run, train func() (loss float64, sent int64, err error)) (Run, error) {
+	if kept, ok := r.look(one.Key); ok {
+		return kept, nil
 	}
 	begin := time.Now()
 	if !r.until.IsZero() && begin.After(r.until) {
-		return 0, 0, errLater
+		return Run{}, errLater
 	}
 	loss, sent, err := train()
 	if err != nil {
-		return 0, 0, err
+		return Run{}, err
 	}
 	if one.Bytes, one.Seconds = sent, rounded(time.Since(begin).Seconds(), 1); !math.IsInf(loss, 0) {
 		one.Loss = &loss
 	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	r.done[one.Key] = one
-	return loss, sent, r.keep(one)
+	return one, r.keep(one)
 }
 
 func (r Run) loss() float64 {

@@ -5,6 +5,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -19,16 +20,16 @@ func TestNotebook(t *testing.T) {
 	}
 	done := 0
 	run := func(n *notebook, key string, loss float64) float64 {
-		got, sent, err := n.do(Run{Key: key, Name: key}, func() (float64, int64, error) { done++; return loss, 7, nil })
-		if err != nil || sent != 7 {
-			t.Fatalf("%s: %d bytes, %v", key, sent, err)
+		got, err := n.do(Run{Key: key, Name: key}, func() (float64, int64, error) { done++; return loss, 7, nil })
+		if err != nil || got.Bytes != 7 {
+			t.Fatalf("%s: %d bytes, %v", key, got.Bytes, err)
 		}
-		return got
+		return got.loss()
 	}
 	run(n, "a", 1.25)
 	run(n, "b", math.Inf(1))
 	failed := errors.New("no")
-	if _, _, err := n.do(Run{Key: "c"}, func() (float64, int64, error) { return 0, 0, failed }); !errors.Is(err, failed) {
+	if _, err := n.do(Run{Key: "c"}, func() (float64, int64, error) { return 0, 0, failed }); !errors.Is(err, failed) {
 		t.Errorf("a run that failed: %v", err)
 	}
 	f, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
@@ -44,7 +45,7 @@ func TestNotebook(t *testing.T) {
 	if a, b := run(n, "a", 9), run(n, "b", 9); a != 1.25 || !math.IsInf(b, 1) || done != 2 {
 		t.Errorf("kept %v and %v, %d runs done", a, b, done)
 	}
-	if _, _, err := n.do(Run{Key: "c"}, nil); !errors.Is(err, errLater) {
+	if _, err := n.do(Run{Key: "c"}, nil); !errors.Is(err, errLater) {
 		t.Errorf("a run after the limit: %v", err)
 	}
 	if b, _ := os.ReadFile(path); strings.Count(string(b), "\n") != 2 {
@@ -69,25 +70,91 @@ func TestLessonsAreKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	plain := lesson{name: "plain", exchange: diloco("int8"), rate: gentle, units: 3, steps: 2, rounds: 2, seed: 1}
-	var first float64
+	var first Run
 	for name, change := range map[string]func(*lesson){
 		"seed": func(l *lesson) { l.seed = 2 }, "rate": func(l *lesson) { l.rate = tuned }, "rounds": func(l *lesson) { l.rounds = 1 },
 		"flipped": func(l *lesson) { l.flipped = 1 }, "attack": func(l *lesson) { l.attack = &attacks[0] },
 		"parallel": func(l *lesson) { l.pupils = parallel }, "codec": func(l *lesson) { l.exchange = sparse(48, 2, 32) }, "beta": func(l *lesson) { l.beta = 0.99 },
 	} {
 		l := plain
-		if first, _, err = s.learn(t.Context(), l); err != nil {
+		if first, err = s.learn(t.Context(), l); err != nil {
 			t.Fatal(err)
 		}
 		known := len(s.notes.done)
 		change(&l)
-		if loss, _, err := s.learn(t.Context(), l); err != nil || len(s.notes.done) != known+1 || loss == first {
-			t.Errorf("%s: a loss of %v as without, %d runs after %d, %v", name, loss, len(s.notes.done), known, err)
+		if r, err := s.learn(t.Context(), l); err != nil || len(s.notes.done) != known+1 || r.loss() == first.loss() {
+			t.Errorf("%s: a loss of %v as without, %d runs after %d, %v", name, r.loss(), len(s.notes.done), known, err)
 		}
 	}
 	known := len(s.notes.done)
 	plain.name = "another name"
-	if loss, _, err := s.learn(t.Context(), plain); err != nil || loss != first || len(s.notes.done) != known {
-		t.Errorf("the same lesson: %v and %v, %v", loss, first, err)
+	if r, err := s.learn(t.Context(), plain); err != nil || r != first || len(s.notes.done) != known {
+		t.Errorf("the same lesson: %v and %v, %v", r, first, err)
+	}
+}
+
+// Lessons that are taken several at once come to what they come to alone, and are told of one by one.
+func TestLessonsSideBySide(t *testing.T) {
+	plain := lesson{exchange: diloco("int8"), rate: gentle, units: 2, steps: 2, rounds: 2}
+	var losses [2][]float64
+	for i, abreast := range []int{1, 3} {
+		s, err := newSchool([]byte(sentences(2000)), 1, 16, 2, 8, abreast)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s.notes, err = openNotebook("", 0); err != nil {
+			t.Fatal(err)
+		}
+		var lessons []lesson
+		for plain.seed = range uint64(6) {
+			lessons = append(lessons, plain)
+		}
+		if lessons, err = s.left(lessons); err != nil || len(lessons) != 6 {
+			t.Fatal(len(lessons), err)
+		}
+		told := 0
+		if err := s.teach(t.Context(), lessons, func(_ Run, over, all int) {
+			if told++; over != told || all != 6 {
+				t.Errorf("%d of %d, told %d times", over, all, told)
+			}
+		}); err != nil || told != 6 {
+			t.Fatal(told, err)
+		}
+		if losses[i], _, err = s.known(plain, 5); err != nil || len(losses[i]) != 5 {
+			t.Fatal(losses[i], err)
+		}
+		if lessons, err = s.left(lessons); err != nil || len(lessons) != 0 {
+			t.Errorf("%d lessons are left, %v", len(lessons), err)
+		}
+	}
+	if !slices.Equal(losses[0], losses[1]) {
+		t.Errorf("alone %v, side by side %v", losses[0], losses[1])
+	}
+}
+
+// What is known of a few runs is told, and no more: no bar stands on a part of the seeds.
+func TestSiegesInPart(t *testing.T) {
+	s, err := newSchool([]byte(sentences(2000)), 1, 16, 2, 8, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.notes, err = openNotebook("", 0); err != nil {
+		t.Fatal(err)
+	}
+	w := siege{school: s, rounds: 1}
+	for _, step := range []struct {
+		lessons             []lesson
+		attacks, seeds, bar int
+	}{{nil, 0, 0, 0}, {w.lessons(1)[:3], 1, 1, 0}, {w.lessons(1), 5, 1, 0}, {w.lessons(2), 5, 2, 2}} {
+		if err := s.teach(t.Context(), step.lessons, nil); err != nil {
+			t.Fatal(err)
+		}
+		var r StrategiesResult
+		if err := r.besieged(w, 2); err != nil || len(r.Sieges) != step.attacks || len(r.Bars) != step.bar {
+			t.Errorf("after %d lessons: %+v, %v", len(step.lessons), r, err)
+		}
+		if step.attacks > 0 && len(r.Sieges[0].Rules["mean"].Loss) != step.seeds {
+			t.Errorf("after %d lessons: %+v", len(step.lessons), r.Sieges[0].Rules["mean"])
+		}
 	}
 }

@@ -6,6 +6,9 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/compute/data"
@@ -24,7 +27,7 @@ type school struct {
 	config         model.Config
 	corpus, turned *data.Corpus // turned: with other labels, for hostile workers
 	batch, length  int
-	threads        int
+	abreast        int // lessons at once, each on one thread
 	notes          *notebook
 }
 
@@ -35,12 +38,12 @@ const (
 )
 
 // newSchool makes a GPT-2 of bytes.
-func newSchool(text []byte, layers, width, batch, length, threads int) (*school, error) {
+func newSchool(text []byte, layers, width, batch, length, abreast int) (*school, error) {
 	config, err := model.Parse(model.GPT2, map[string]any{"n_layer": layers, "n_embd": width, "n_head": 4, "n_positions": length, "vocab_size": 256})
 	if err != nil {
 		return nil, err
 	}
-	s := &school{config: config, batch: batch, length: length, threads: threads}
+	s := &school{config: config, batch: batch, length: length, abreast: abreast}
 	other := make([]byte, len(text))
 	for i, b := range text {
 		other[i] = 255 - b
@@ -116,20 +119,77 @@ func (s *school) task(l lesson) (*train.Task, *train.Checkpoint, error) {
 	return &train.Task{Spec: spec, Step: step, Corpus: s.corpus}, genesis, errors.Join(spec.Check(), outer.Check(l.exchange))
 }
 
-// learn is a lesson, unless it is among the runs that are kept: its loss on text that was held out, in nats a token, and the bytes of
-// the updates of one unit.
-func (s *school) learn(ctx context.Context, l lesson) (loss float64, sent int64, err error) {
-	task, base, err := s.task(l)
-	if err != nil {
-		return 0, 0, err
+// left are the lessons that are not among the runs that are kept.
+func (s *school) left(lessons []lesson) (left []lesson, err error) {
+	for _, l := range lessons {
+		task, _, err := s.task(l)
+		if err != nil {
+			return nil, err
+		}
+		if _, ok := s.notes.look(l.key(task)); !ok {
+			left = append(left, l)
+		}
 	}
+	return left, nil
+}
+
+// teach goes through lessons, several at once, but for what is too late to begin, and tells of every one that is over.
+func (s *school) teach(ctx context.Context, lessons []lesson, tell func(r Run, over, all int)) error {
+	class, ctx := errgroup.WithContext(ctx)
+	class.SetLimit(s.abreast)
+	var telling sync.Mutex
+	over := 0
+	for _, l := range lessons {
+		class.Go(func() error {
+			r, err := s.learn(ctx, l)
+			if errors.Is(err, errLater) {
+				return nil
+			} else if err != nil {
+				return fmt.Errorf("%s: %w", l.name, err)
+			}
+			telling.Lock()
+			defer telling.Unlock()
+			if over++; tell != nil {
+				tell(r, over, len(lessons))
+			}
+			return nil
+		})
+	}
+	return class.Wait()
+}
+
+// key is a digest of all that the result of a lesson depends on.
+func (l lesson) key(task *train.Task) string {
 	besides := fmt.Sprint(l.pupils, l.flipped, examined)
 	if l.attack != nil {
 		besides += l.attack.name
 	}
-	key := canon.Sum("starling/bench/lesson/1", task.Spec.Encode(), []byte(besides)).String()
-	return s.notes.do(Run{Key: key, Name: l.name, Seed: l.seed}, func() (float64, int64, error) {
-		if task.Exec, err = program.Compile(task.Step, s.threads); err != nil {
+	return canon.Sum("starling/bench/lesson/1", task.Spec.Encode(), []byte(besides)).String()
+}
+
+// known are the losses of a lesson with the first so many seeds, as far as they are known, and the bytes of the updates of one unit.
+func (s *school) known(l lesson, seeds int) (losses []float64, sent int64, err error) {
+	for seed := range uint64(seeds) {
+		l.seed = seed + 1
+		task, _, err := s.task(l)
+		if err != nil {
+			return nil, 0, err
+		}
+		if run, ok := s.notes.look(l.key(task)); ok {
+			losses, sent = append(losses, run.loss()), run.Bytes
+		}
+	}
+	return losses, sent, nil
+}
+
+// learn is a lesson, unless it is among the runs that are kept.
+func (s *school) learn(ctx context.Context, l lesson) (Run, error) {
+	task, base, err := s.task(l)
+	if err != nil {
+		return Run{}, err
+	}
+	return s.notes.do(Run{Key: l.key(task), Name: l.name, Seed: l.seed}, func() (float64, int64, error) {
+		if task.Exec, err = program.Compile(task.Step, 1); err != nil {
 			return 0, 0, err
 		}
 		if l.pupils != parallel {
@@ -193,7 +253,7 @@ func (s *school) train(ctx context.Context, l lesson, task *train.Task, base *tr
 
 // trainer takes the steps of a lesson with moments that last, of so many sequences each.
 func (s *school) trainer(l lesson, task *train.Task, batch int) (*trainer, error) {
-	t, err := newTrainer(recipe{config: s.config, optimizer: l.optimizer(), rate: l.rate, batch: batch, length: s.length, threads: s.threads}, s.config.Init(l.seed))
+	t, err := newTrainer(recipe{config: s.config, optimizer: l.optimizer(), rate: l.rate, batch: batch, length: s.length, threads: 1}, s.config.Init(l.seed))
 	if err != nil {
 		return nil, err
 	}

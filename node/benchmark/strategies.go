@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -16,7 +17,7 @@ import (
 type StrategiesOptions struct {
 	Layers, Width, Batch, Length int
 	Steps                        int           // inner steps of the comparison of losses
-	Seeds                        int           // of it, from 1 on
+	Seeds                        int           // of all training, from 1 on
 	Siege                        int           // rounds of 20 steps under attack
 	Crowd                        int           // rounds of 10,000 modelled workers; 0: none, as with For
 	Data                         string        // file of text; "": sentences that are made
@@ -24,6 +25,8 @@ type StrategiesOptions struct {
 	For                          time.Duration // no training run begins later than this; 0: all are done
 	Threads                      int
 	Losses                       bool // the bars of losses are claimed
+
+	Progress func(r Run, over, all int) // is told of every training run that is over, of all that are to be done; nil: nobody is
 }
 
 // QuickStrategies and ThoroughStrategies are the options of the command, but for the text and the threads.
@@ -44,23 +47,19 @@ type StrategiesResult struct {
 
 // LossRow is a strategy against data-parallel training on as many tokens.
 type LossRow struct {
-	Name   string    `json:"name"`
-	Loss   []float64 `json:"loss"`   // nats a token, by seed
-	Mean   float64   `json:"mean"`   // of them
-	Spread float64   `json:"spread"` // their standard deviation
-	Gap    float64   `json:"gap"`    // of the means, of that of data-parallel training: 0.01 is 1 %
-	Bytes  int64     `json:"bytes"`  // of the updates of a worker, in the whole run
-	Less   float64   `json:"less"`   // times fewer than gradients in float32
+	Name string `json:"name"`
+	Sample
+	Bytes int64   `json:"bytes"` // of the updates of a worker, in the whole run
+	Less  float64 `json:"less"`  // times fewer than gradients in float32
 
 	Received    int64   `json:"received"`    // bytes of the updates of the others
 	Utilisation float64 `json:"utilisation"` // share of the time in steps of a large model, at 100 Mbit/s and 100 ms
 }
 
-// SiegeRow is an attack of two of eight workers, and the gap of every rule to the loss of the mean without attack; null: the
-// model diverged.
+// SiegeRow is an attack of two of eight workers: by rule, the losses against that of the mean without attack; null: the model diverged.
 type SiegeRow struct {
-	Attack string              `json:"attack"`
-	Gaps   map[string]*float64 `json:"gaps"`
+	Attack string             `json:"attack"`
+	Rules  map[string]*Sample `json:"rules"`
 }
 
 // Strategies holds the parts of the exchange against what they promise, and against each other on one small model, with the code of
@@ -95,18 +94,21 @@ func Strategies(ctx context.Context, o StrategiesOptions) (*StrategiesResult, er
 	if s.notes, err = openNotebook(o.Keep, o.For); err != nil {
 		return nil, err
 	}
-	c := newContest(s, o)
+	c, w := newContest(s, o), siege{school: s, rounds: o.Siege}
+	var lessons []lesson
 	for seed := range uint64(o.Seeds) {
-		if err := c.teach(ctx, seed+1); err != nil {
-			return nil, err
-		}
-		if seed == 0 {
-			if err := r.siege(ctx, s, o); err != nil {
-				return nil, err
-			}
-		}
+		lessons = slices.Concat(lessons, c.lessons(seed+1), w.lessons(seed+1))
 	}
-	if err := r.report(c, o); err != nil {
+	if lessons, err = s.left(lessons); err != nil {
+		return nil, err
+	}
+	if err := s.teach(ctx, lessons, o.Progress); err != nil {
+		return nil, err
+	}
+	if err := r.contested(c, o); err != nil {
+		return nil, err
+	}
+	if err := r.besieged(w, o.Seeds); err != nil {
 		return nil, err
 	}
 	r.Seconds = rounded(time.Since(begin).Seconds(), 1)
