@@ -148,7 +148,7 @@ func (c *collector) conclude(ctx context.Context) (*Summary, error) {
 			return nil, err
 		}
 	}
-	if err := e.writeReport(c.out, s); err != nil {
+	if err := c.out.writeReport(e.report(s)); err != nil {
 		return nil, err
 	}
 	var state bytes.Buffer

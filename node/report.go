@@ -14,7 +14,8 @@ import (
 	"github.com/starling-network/starling/web/report"
 )
 
-func (e ending) writeReport(out *OutDir, s *Summary) error {
+// report is what there is to say of a run that is over.
+func (e ending) report(s *Summary) report.Report {
 	r := report.Report{Job: e.reportJob(), Summary: reportSummary(s, e.books), Earnings: earnings(e.books), Audits: audits(e.books), Disputes: e.reportDisputes()}
 	for _, m := range e.metrics {
 		if m.Kind == "step" {
@@ -24,7 +25,9 @@ func (e ending) writeReport(out *OutDir, s *Summary) error {
 			r.Eval = append(r.Eval, report.Point{Step: int(m.Step), Value: *m.EvalLoss})
 		}
 		if m.Kind == "round" && m.Round > 0 {
-			r.Rounds = append(r.Rounds, report.Round{Round: int(m.Round), Workers: m.Workers, BytesUp: m.BytesUp, BytesDown: m.BytesDown})
+			r.Rounds = append(r.Rounds, report.Round{
+				Round: int(m.Round), Workers: m.Workers, BytesUp: m.BytesUp, BytesDown: m.BytesDown, Seconds: m.Seconds, Loss: m.Loss, EvalLoss: orNaN(m.EvalLoss),
+			})
 		}
 	}
 	for _, l := range e.lines {
@@ -34,11 +37,23 @@ func (e ending) writeReport(out *OutDir, s *Summary) error {
 		}
 		r.Lineage = append(r.Lineage, p)
 	}
+	return r
+}
+
+// orNaN is a loss, NaN if there is none.
+func orNaN(loss *float64) float64 {
+	if loss == nil {
+		return math.NaN()
+	}
+	return *loss
+}
+
+func (o *OutDir) writeReport(r report.Report) error {
 	var page bytes.Buffer
 	if err := report.Write(&page, r); err != nil {
 		return err
 	}
-	return out.write(fileReport, page.Bytes())
+	return o.write(fileReport, page.Bytes())
 }
 
 func (b *Blueprint) reportJob() report.Job {

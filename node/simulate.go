@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/starling-network/starling/canon"
@@ -28,7 +29,7 @@ type SimulateOptions struct {
 	Verifiers  int        // beside those that the job asks for
 	Validators int        // at least 1
 	BlockTime  time.Duration
-	Acts       map[string]adversary.Act // who breaks the rules, by name
+	Acts       map[string]string // what those do who break the rules (adversary.Named), by party
 	Faults     []sim.Fault
 	Threads    int                                       // for the mathematics; results do not depend on it
 	Events     func(line string)                         // everything that happens; nil: nowhere
@@ -56,7 +57,9 @@ type PartyResult struct {
 	WorkedSeconds float64 `json:"worked_seconds"` // at units, its own and those that it audited
 	PaidUzen      uint64  `json:"paid_uzen"`
 	SlashedUzen   uint64  `json:"slashed_uzen"`
-	Out           string  `json:"out,omitempty"` // why it had to leave the run
+	Act           string  `json:"act,omitempty"`         // how it broke the rules
+	Out           string  `json:"out,omitempty"`         // why it had to leave the run
+	OutSeconds    float64 `json:"out_seconds,omitempty"` // when that was, after the match
 }
 
 // simulationBlocks is after how many blocks a simulation counts as stuck.
@@ -81,7 +84,7 @@ func Simulate(ctx context.Context, opt SimulateOptions) (*Simulation, error) {
 	c := sim.Config{
 		Seed: opt.Seed, Job: sim.Of(b.JobID(), task, b.Genesis), Order: &order,
 		Workers: int(order.Workers.Target), Verifiers: int(order.Verifiers) + opt.Verifiers, Validators: max(1, opt.Validators),
-		BlockTime: opt.BlockTime, Acts: opt.Acts, Faults: opt.Faults, MaxBlocks: simulationBlocks, Log: opt.Events,
+		BlockTime: opt.BlockTime, Acts: map[string]adversary.Act{}, Faults: opt.Faults, MaxBlocks: simulationBlocks, Log: opt.Events,
 		Machines: map[string]sim.Machine{},
 	}
 	order.Verifiers = uint32(c.Verifiers)
@@ -95,8 +98,11 @@ func Simulate(ctx context.Context, opt SimulateOptions) (*Simulation, error) {
 			c.Machines[name] = first
 		}
 	}
-	for name := range opt.Acts {
+	for name, act := range opt.Acts {
 		if err := known(name, names); err != nil {
+			return nil, err
+		}
+		if c.Acts[name], err = actNamed(act); err != nil {
 			return nil, err
 		}
 	}
@@ -107,7 +113,7 @@ func Simulate(ctx context.Context, opt SimulateOptions) (*Simulation, error) {
 			}
 		}
 	}
-	watch := &observer{ctx: ctx, rounds: int(b.Spec.Rounds), members: names, workers: c.Workers, progress: opt.Progress}
+	watch := &observer{ctx: ctx, rounds: int(b.Spec.Rounds), members: names, workers: c.Workers, progress: opt.Progress, out: map[string]time.Duration{}}
 	w, err := sim.New(c, watch, sim.Money{}, &sim.Pay{Guilty: slices.Sorted(maps.Keys(opt.Acts))})
 	if err != nil {
 		return nil, err
@@ -116,13 +122,27 @@ func Simulate(ctx context.Context, opt SimulateOptions) (*Simulation, error) {
 	if err != nil {
 		return nil, err
 	}
-	return watch.result(ctx, b, w, digest)
+	s, err := watch.result(ctx, b, w, digest)
+	if err != nil {
+		return nil, err
+	}
+	for i := range s.Parties {
+		s.Parties[i].Act = opt.Acts[s.Parties[i].Name]
+	}
+	return s, nil
 }
 
 // machine is that of a worker, counted from 0.
 func (b *Blueprint) machine(opt SimulateOptions, worker int) sim.Machine {
 	speed := opt.Gflops[worker%len(opt.Gflops)]
 	return sim.Machine{Link: opt.Links[worker%len(opt.Links)], Unit: time.Duration(float64(b.UnitFlops()) / speed)}
+}
+
+func actNamed(name string) (adversary.Act, error) {
+	if a, ok := adversary.Named(name); ok {
+		return a, nil
+	}
+	return nil, fmt.Errorf("%w: %q; acts are %s", ErrNoAct, name, strings.Join(adversary.Names(), ", "))
 }
 
 func known(name string, names []string) error {
@@ -142,6 +162,7 @@ type observer struct {
 	attested []moment // by round, of those that are in the lineage
 	began    moment   // the moment of the match
 	started  bool
+	out      map[string]time.Duration // of those who had to leave, by address: when that was first seen
 }
 
 // moment is a virtual time, and the totals of all members at it.
@@ -170,6 +191,11 @@ func (o *observer) Block(w *sim.World) error {
 	}
 	if !o.started {
 		o.began, o.started = now, true
+	}
+	for _, m := range s.Members {
+		if _, known := o.out[m.ID]; !known && !m.Active {
+			o.out[m.ID] = now.at - o.began.at
+		}
 	}
 	n := int(s.Base.Round)
 	o.attested = o.attested[:min(n, len(o.attested))]
@@ -214,7 +240,7 @@ func (o *observer) result(ctx context.Context, b *Blueprint, w *sim.World, event
 		u, id := w.Usage(name), w.ID(name)
 		p := PartyResult{Name: name, BytesUp: u.Sent, BytesDown: u.Received, JobBytes: u.Job, WorkedSeconds: u.Worked.Seconds(), PaidUzen: paid[id], SlashedUzen: slashed[id]}
 		if m, ok := k.state.Member(id); ok && !m.Active {
-			p.Out = m.Why
+			p.Out, p.OutSeconds = m.Why, o.out[id].Seconds()
 		}
 		s.Parties = append(s.Parties, p)
 	}

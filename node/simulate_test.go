@@ -2,14 +2,16 @@ package node
 
 import (
 	"bytes"
+	"encoding/csv"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/starling-network/starling/client/job"
-	"github.com/starling-network/starling/role/adversary"
 	"github.com/starling-network/starling/sim"
 )
 
@@ -35,7 +37,7 @@ func testSimulated(t *testing.T, j *job.Job, trained *Summary) {
 		"as it was":         {Seed: 1},
 		"on two continents": {Seed: 2, Links: []sim.Link{sim.Profiles["global"], sim.Profiles["bad"]}},
 		"with a crash":      {Seed: 3, Faults: []sim.Fault{{At: 5 * time.Second, For: 10 * time.Second, Who: "worker-1"}}},
-		"with a liar":       {Seed: 4, Acts: map[string]adversary.Act{"worker-2": adversary.Skips{}}},
+		"with a liar":       {Seed: 4, Acts: map[string]string{"worker-2": "skips"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			opt.Job = j
@@ -45,7 +47,7 @@ func testSimulated(t *testing.T, j *job.Job, trained *Summary) {
 			}
 			checkTold(t, s.ending.metrics)
 			for _, p := range s.Parties {
-				if liar := opt.Acts[p.Name] != nil; liar != (p.SlashedUzen > 0) {
+				if liar := opt.Acts[p.Name] != ""; liar != (p.SlashedUzen > 0) {
 					t.Errorf("%+v, liar: %v", p, liar)
 				}
 			}
@@ -77,7 +79,7 @@ func TestMethods(t *testing.T) {
 				}
 			}
 			honest := simulate(t, SimulateOptions{Job: j, Seed: 1})
-			liar := simulate(t, SimulateOptions{Job: j, Seed: 2, Acts: map[string]adversary.Act{"worker-2": adversary.Skips{}}})
+			liar := simulate(t, SimulateOptions{Job: j, Seed: 2, Acts: map[string]string{"worker-2": "skips"}})
 			if honest.StateRoot != liar.StateRoot || honest.SlashedUzen != 0 || liar.SlashedUzen == 0 {
 				t.Errorf("an honest run ends in %v and slashes %d, one with a liar in %v and slashes %d", honest.StateRoot, honest.SlashedUzen, liar.StateRoot, liar.SlashedUzen)
 			}
@@ -98,7 +100,7 @@ func TestSimulationIsReproducible(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, name := range []string{fileSimulation, fileReport, fileRounds, fileMetrics, fileReceipts, fileLineage} {
+	for _, name := range []string{fileSimulation, fileReport, fileRounds, fileMetrics, fileReceipts, fileLineage, "loss.svg", "loss-by-bytes.svg", "loss-by-time.svg", "bytes.svg"} {
 		a, err := os.ReadFile(filepath.Join(dirs[0], name))
 		b, err2 := os.ReadFile(filepath.Join(dirs[1], name))
 		if err := errors.Join(err, err2); err != nil {
@@ -118,8 +120,56 @@ func TestSimulateKnowsItsParties(t *testing.T) {
 	if _, err := Simulate(t.Context(), opt); !errors.Is(err, ErrNoParty) {
 		t.Errorf("a fault of nobody: %v", err)
 	}
-	opt.Faults, opt.Acts = nil, map[string]adversary.Act{"worker-3": adversary.Skips{}}
+	opt.Faults, opt.Acts = nil, map[string]string{"worker-3": "skips"}
 	if _, err := Simulate(t.Context(), opt); !errors.Is(err, ErrNoParty) {
 		t.Errorf("an act of nobody: %v", err)
+	}
+	opt.Acts = map[string]string{"worker-2": "dances"}
+	if _, err := Simulate(t.Context(), opt); !errors.Is(err, ErrNoAct) {
+		t.Errorf("an act that nobody knows: %v", err)
+	}
+}
+
+// A sweep says of every variant what it came to, who broke the rules in it, and when they had to leave.
+func TestSweep(t *testing.T) {
+	w := Sweep{Keys: []string{"strategy.sync_steps"}}
+	for i, steps := range []string{"2", "4"} {
+		j, err := job.Load(smallJob(t).Path, "strategy.sync_steps="+steps, "training.max_steps=8")
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := simulate(t, SimulateOptions{Job: j, Seed: 1, Acts: map[string]string{"worker-2": "skips"}})
+		for _, p := range s.Parties {
+			if liar := p.Name == "worker-2"; liar != (p.Act == "skips") || liar != (p.OutSeconds > 0) || p.OutSeconds > s.Seconds {
+				t.Errorf("%+v of %v s", p, s.Seconds)
+			}
+		}
+		w.Variants = append(w.Variants, SweepVariant{Name: fmt.Sprintf("%03d", i), Settings: []string{steps}, Simulation: s})
+	}
+	dir := filepath.Join(t.TempDir(), "sweep")
+	if err := w.Write(dir); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(filepath.Join(dir, fileSweep))
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows, err := csv.NewReader(bytes.NewReader(text)).ReadAll()
+	if err != nil || len(rows) != 3 {
+		t.Fatalf("%d rows, %v", len(rows), err)
+	}
+	for i, v := range w.Variants {
+		for column, want := range map[string]string{
+			"variant": v.Name, "strategy.sync_steps": v.Settings[0], "steps": "8", "broke_rules": "1", "had_to_leave": "1", "state_root": v.StateRoot.String(),
+		} {
+			if k := slices.Index(rows[0], column); k < 0 || rows[i+1][k] != want {
+				t.Errorf("variant %d: %s is in column %d of %v, want %s", i, column, k, rows[i+1], want)
+			}
+		}
+	}
+	for name, want := range map[string]string{fileReport: "1 of 1", "loss.svg": "sync_steps=4", "loss-by-bytes.svg": "sync_steps=2", "loss-by-time.svg": "<path"} {
+		if text, err := os.ReadFile(filepath.Join(dir, name)); err != nil || !bytes.Contains(text, []byte(want)) {
+			t.Errorf("%s: %d bytes without %q, %v", name, len(text), want, err)
+		}
 	}
 }

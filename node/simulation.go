@@ -4,20 +4,29 @@ import (
 	"bytes"
 	"encoding/csv"
 	"errors"
+	"fmt"
 	"os"
+	"slices"
 	"strconv"
+
+	"github.com/starling-network/starling/web/report"
 )
 
-// ErrNoParty is returned for a name that no party of a simulation has.
-var ErrNoParty = errors.New("no such party")
+// Errors of simulations.
+var (
+	ErrNoParty = errors.New("no such party")
+	ErrNoAct   = errors.New("no such way to break the rules")
+)
 
 // Names of the files of a simulation.
 const (
 	fileSimulation = "simulation.json"
 	fileRounds     = "rounds.csv"
+	fileSweep      = "sweep.csv"
+	picture        = ".svg" // extension of the charts
 )
 
-// Write leaves a simulation in a folder: simulation.json, report.html, the page that a run leaves behind, rounds.csv,
+// Write leaves a simulation in a folder: simulation.json, report.html, the page that a run leaves behind, its charts as .svg, rounds.csv,
 // and metrics.jsonl, receipts.jsonl and lineage.jsonl as of a run, which the folder must not hold (Probe). The same simulation gives the same bytes.
 func (s *Simulation) Write(dir string) error {
 	if err := Probe(dir); err != nil {
@@ -27,15 +36,101 @@ func (s *Simulation) Write(dir string) error {
 		return err
 	}
 	out := &OutDir{Path: dir}
-	e := s.ending
+	e, r := s.ending, s.report()
 	var lineage bytes.Buffer
 	for _, l := range e.lines {
 		lineage.Write(l.Encode())
 	}
 	return errors.Join(
 		out.writeJSON(fileSimulation, s), out.write(fileRounds, e.table()), out.write(fileLineage, lineage.Bytes()),
-		writeLines(out, fileMetrics, e.metrics), writeReceipts(out, e.receipts), e.writeReport(out, &s.Summary),
+		writeLines(out, fileMetrics, e.metrics), writeReceipts(out, e.receipts), out.writeReport(r), out.writePictures(r.Pictures()),
 	)
+}
+
+// report is that of a run, with what only a simulation knows.
+func (s *Simulation) report() report.Report {
+	r := s.ending.report(&s.Summary)
+	r.Summary.Utilisation = s.Utilisation
+	for _, p := range s.Parties {
+		r.Members = append(r.Members, report.Member{
+			Name: p.Name, Act: p.Act, BytesUp: p.BytesUp, BytesDown: p.BytesDown, Worked: p.WorkedSeconds, PaidUzen: p.PaidUzen, SlashedUzen: p.SlashedUzen,
+			Out: p.Out, OutSeconds: p.OutSeconds,
+		})
+	}
+	return r
+}
+
+func (o *OutDir) writePictures(all []report.Picture, err error) error {
+	for _, p := range all {
+		err = errors.Join(err, o.write(p.Name+picture, p.SVG))
+	}
+	return err
+}
+
+// BrokeRules is how many parties broke the rules, and how many of them had to leave the run.
+func (s *Simulation) BrokeRules() (n, out int) {
+	for _, p := range s.Parties {
+		if p.Act != "" {
+			if n++; p.Out != "" {
+				out++
+			}
+		}
+	}
+	return n, out
+}
+
+// Sweep is simulations of one job under several settings.
+type Sweep struct {
+	Keys     []string // of the settings
+	Variants []SweepVariant
+}
+
+// SweepVariant is a simulation of a sweep.
+type SweepVariant struct {
+	Name     string   // of its folder
+	Settings []string // by key
+	*Simulation
+}
+
+// Write leaves what compares the variants in a folder: report.html, its charts as .svg, and sweep.csv.
+func (w Sweep) Write(dir string) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	c := report.Comparison{Keys: w.Keys}
+	for _, v := range w.Variants {
+		c.Name = v.ending.Job.Name
+		c.Variants = append(c.Variants, report.Variant{Name: v.Name, Settings: v.Settings, Report: v.report()})
+	}
+	var page bytes.Buffer
+	if err := c.Write(&page); err != nil {
+		return err
+	}
+	out := &OutDir{Path: dir}
+	return errors.Join(out.write(fileReport, page.Bytes()), out.write(fileSweep, w.table()), out.writePictures(c.Pictures()))
+}
+
+// table is the variants as comma-separated values.
+func (w Sweep) table() []byte {
+	var b bytes.Buffer
+	t := csv.NewWriter(&b)
+	_ = t.Write(slices.Concat([]string{"variant"}, w.Keys, []string{
+		"rounds", "steps", "tokens", "eval_loss", "seconds", "utilisation", "bytes_up", "bytes_down", "paid_uzen", "fee_uzen", "slashed_uzen",
+		"audits_drawn", "audits_failed", "disputes", "broke_rules", "had_to_leave", "halted", "state_root",
+	}))
+	for _, v := range w.Variants {
+		n, out := v.BrokeRules()
+		row := slices.Concat([]string{v.Name}, v.Settings)
+		for _, x := range []any{
+			v.Rounds, v.Steps, v.Tokens, v.FinalEvalLoss, v.Seconds, v.Utilisation, v.BytesUp, v.BytesDown, v.PaidUzen, v.FeeUzen, v.SlashedUzen,
+			v.Audits.Drawn, v.Audits.Failed, len(v.Disputes), n, out, v.Halted, v.StateRoot,
+		} {
+			row = append(row, fmt.Sprint(x))
+		}
+		_ = t.Write(row)
+	}
+	t.Flush() // to memory: it does not fail
+	return b.Bytes()
 }
 
 // table is the rounds as comma-separated values.

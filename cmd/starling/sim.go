@@ -56,12 +56,14 @@ Parties are worker-0, worker-1 ... and verifier-0 ...; what those who break the 
 is carried from round to round, cost, and what is known of their price in loss, with a line of --set for the best.
 
 --sweep plays the job once for each value, and for each combination of several sweeps.
-With --dir, each simulation leaves simulation.json, report.html, rounds.csv, metrics.jsonl,
-receipts.jsonl and lineage.jsonl, the same bytes for the same seed.`,
+With --dir, each simulation leaves simulation.json, report.html, its charts as SVG (loss by step, by
+bytes and by virtual time), rounds.csv, metrics.jsonl, receipts.jsonl and lineage.jsonl, the same bytes
+for the same seed. A sweep leaves them in folders 000, 001 ..., and a report.html, its charts and
+sweep.csv that compare them.`,
 		Example: `  starling sim examples/quickstart.yaml
   starling sim job.yaml --link bad --gflops 20,20,5 --dir out/sim
   starling sim job.yaml --advise --link up=20,down=100 --gflops 2000,500
-  starling sim job.yaml --sweep strategy.sync_steps=5,10,20,40 -o json
+  starling sim job.yaml --sweep strategy.sync_steps=5,10,20,40 --sweep seed=1,2,3 --dir out/sweep
   starling sim job.yaml --act worker-1=skips --crash worker-2@60s+30s --cut worker-0/worker-3@10s+2m`,
 		Args: exactly("JOB.yaml"),
 		RunE: func(cmd *cobra.Command, args []string) error { return c.runSim(cmd, args[0], f) },
@@ -114,7 +116,7 @@ func (c *cli) runSim(cmd *cobra.Command, path string, f simFlags) error {
 		opt.Events = func(line string) { fmt.Fprintln(file, line) }
 	}
 	dirs := f.folders(len(settings))
-	if err := vacant(dirs); err != nil {
+	if err := vacant(append(dirs, f.whole(dirs)...)); err != nil {
 		return err
 	}
 	var done []variant
@@ -129,6 +131,11 @@ func (c *cli) runSim(cmd *cobra.Command, path string, f simFlags) error {
 			}
 		}
 		done = append(done, v)
+		for _, dir := range f.whole(dirs) { // after every variant, so that what is done of a long sweep can be looked at
+			if err := compare(done, settings, dirs).Write(dir); err != nil {
+				return err
+			}
+		}
 	}
 	if c.form.Machine() {
 		return c.form.Print(os.Stdout, simAnswer(done, dirs, len(f.sweep) > 0))
@@ -149,6 +156,30 @@ func (f simFlags) folders(n int) []string {
 		dirs[i] = filepath.Join(f.dir, fmt.Sprintf("%03d", i))
 	}
 	return dirs
+}
+
+// whole is the folder of what compares the simulations in so many folders, if there is one.
+func (f simFlags) whole(dirs []string) []string {
+	if len(dirs) < 2 {
+		return nil
+	}
+	return []string{f.dir}
+}
+
+// compare is what is done of a sweep.
+func compare(done []variant, settings [][][2]string, dirs []string) node.Sweep {
+	var w node.Sweep
+	for _, s := range settings[0] {
+		w.Keys = append(w.Keys, s[0])
+	}
+	for i, v := range done {
+		one := node.SweepVariant{Name: filepath.Base(dirs[i]), Simulation: v.Simulation}
+		for _, s := range settings[i] {
+			one.Settings = append(one.Settings, s[1])
+		}
+		w.Variants = append(w.Variants, one)
+	}
+	return w
 }
 
 // vacant reports the first folder that results cannot be written to.
@@ -207,7 +238,7 @@ func simError(ctx context.Context, err error) error {
 func (f simFlags) options() (o node.SimulateOptions, err error) {
 	o = node.SimulateOptions{
 		Seed: f.seed, Gflops: f.gflops, Verifiers: f.verifiers, Validators: f.validators, BlockTime: f.block, Threads: f.threads,
-		Acts: map[string]adversary.Act{},
+		Acts: map[string]string{},
 	}
 	if f.verifiers < 0 || f.validators < 1 || f.validators > 100 || f.threads < 1 || f.block < 10*time.Millisecond {
 		return o, fmt.Errorf("there are 1 to 100 validators, no negative number of verifiers, at least one thread, and at least 10ms from block to block")
@@ -226,11 +257,10 @@ func (f simFlags) options() (o node.SimulateOptions, err error) {
 	}
 	for _, text := range f.acts {
 		who, name, _ := strings.Cut(text, "=")
-		a, ok := adversary.Named(name)
-		if !ok {
+		if _, ok := adversary.Named(name); !ok {
 			return o, fmt.Errorf("--act %s: acts are %s", text, strings.Join(adversary.Names(), ", "))
 		}
-		o.Acts[who] = a
+		o.Acts[who] = name
 	}
 	for _, text := range f.crashes {
 		fault, err := parseFault(text)
@@ -298,24 +328,38 @@ func printVariants(done []variant, sweep []string) error {
 		key, _, _ := strings.Cut(text, "=")
 		fmt.Fprintf(w, "%s\t", strings.ToUpper(key[strings.LastIndex(key, ".")+1:]))
 	}
-	fmt.Fprintln(w, "ROUNDS\tEVAL LOSS\tTIME\tUTILISATION\tMB UP\tMB DOWN\tPAID\tSLASHED\tDISPUTES\tSTATE ROOT")
+	fmt.Fprint(w, "ROUNDS\tEVAL LOSS\tTIME\tUTILISATION\tMB UP\tMB DOWN\tPAID\tSLASHED\tDISPUTES\t")
+	liars, _ := done[0].BrokeRules()
+	if liars > 0 {
+		fmt.Fprint(w, "BROKE RULES\tHAD TO LEAVE\t")
+	}
+	fmt.Fprintln(w, "STATE ROOT")
 	for _, v := range done {
 		for _, text := range sweep {
 			key, _, _ := strings.Cut(text, "=")
 			fmt.Fprintf(w, "%s\t", v.Settings[key])
 		}
-		at := time.Duration(v.Seconds * float64(time.Second)).Round(time.Second / 10)
 		ended := fmt.Sprint(v.Rounds)
 		if v.Halted != "" {
 			ended += " (" + v.Halted + ")"
 		}
-		fmt.Fprintf(w, "%s\t%.4f\t%s\t%.1f %%\t%.2f\t%.2f\t%.2f\t%.2f\t%d\t%s\n", ended, v.FinalEvalLoss, at, 100*v.Utilisation,
-			float64(v.BytesUp)/1e6, float64(v.BytesDown)/1e6, zen(v.PaidUzen), zen(v.SlashedUzen), len(v.Disputes), v.StateRoot.Short())
+		fmt.Fprintf(w, "%s\t%.4f\t%s\t%.1f %%\t%.2f\t%.2f\t%.2f\t%.2f\t%d\t", ended, v.FinalEvalLoss, tenths(v.Seconds), 100*v.Utilisation,
+			float64(v.BytesUp)/1e6, float64(v.BytesDown)/1e6, zen(v.PaidUzen), zen(v.SlashedUzen), len(v.Disputes))
+		if liars > 0 {
+			n, out := v.BrokeRules()
+			fmt.Fprintf(w, "%d\t%d\t", n, out)
+		}
+		fmt.Fprintln(w, v.StateRoot.Short())
 	}
 	if err := w.Flush(); err != nil || len(done) > 1 {
 		return err
 	}
 	return printParties(done[0].Simulation)
+}
+
+// tenths is a time in tenths of a second.
+func tenths(seconds float64) time.Duration {
+	return time.Duration(seconds * float64(time.Second)).Round(time.Second / 10)
 }
 
 func zen(uzen uint64) float64 { return float64(uzen) / millionth }
@@ -325,8 +369,14 @@ func printParties(s *node.Simulation) error {
 	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "PARTY\tMB UP\tMB DOWN\tWORKED\tPAID\tSLASHED\tOUT OF THE RUN")
 	for _, p := range s.Parties {
-		worked := time.Duration(p.WorkedSeconds * float64(time.Second)).Round(time.Second / 10)
-		fmt.Fprintf(w, "%s\t%.2f\t%.2f\t%s\t%.2f\t%.2f\t%s\n", p.Name, float64(p.BytesUp)/1e6, float64(p.BytesDown)/1e6, worked, zen(p.PaidUzen), zen(p.SlashedUzen), p.Out)
+		name, out := p.Name, p.Out
+		if p.Act != "" {
+			name += " (" + p.Act + ")"
+		}
+		if out != "" {
+			out = fmt.Sprintf("after %s: %s", tenths(p.OutSeconds), out)
+		}
+		fmt.Fprintf(w, "%s\t%.2f\t%.2f\t%s\t%.2f\t%.2f\t%s\n", name, float64(p.BytesUp)/1e6, float64(p.BytesDown)/1e6, tenths(p.WorkedSeconds), zen(p.PaidUzen), zen(p.SlashedUzen), out)
 	}
 	return w.Flush()
 }

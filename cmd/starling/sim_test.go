@@ -71,6 +71,9 @@ func TestSimulationFolders(t *testing.T) {
 	}
 	f := simFlags{dir: t.TempDir()}
 	dirs := f.folders(3)
+	if whole := f.whole(dirs); len(whole) != 1 || whole[0] != f.dir || f.whole(f.folders(1)) != nil || f.whole(nil) != nil {
+		t.Errorf("what compares three goes to %v", whole)
+	}
 	if err := vacant(append(dirs, f.folders(1)...)); err != nil {
 		t.Errorf("empty folders: %v", err)
 	}

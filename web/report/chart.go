@@ -16,6 +16,7 @@ const maxPoints, maxBars = 480, 96
 
 // Chart is a chart ready to be drawn: every number is a coordinate.
 type Chart struct {
+	Name                       string // of its file, without extension
 	Title, Description, XLabel string
 	XTicks, YTicks             []tick
 	Lines                      []line
@@ -58,138 +59,145 @@ func (a axis) at(v float64) float64 {
 // round keeps a coordinate to a tenth, which no eye tells from more.
 func round(x float64) float64 { return math.Round(x*10) / 10 }
 
-func newChart(title, description, xLabel string) *Chart {
-	return &Chart{Title: title, Description: description, XLabel: xLabel, Left: left, Right: width - right, Top: top,
+func newChart(name, title, description, xLabel string) *Chart {
+	return &Chart{Name: name, Title: title, Description: description, XLabel: xLabel, Left: left, Right: width - right, Top: top,
 		Bottom: height - bottom, Width: width, Height: height}
 }
 
-// lossChart draws both series over the inner steps; nil if there is nothing to draw.
-func lossChart(train, eval []Point) *Chart {
-	train, eval = thin(finite(train)), finite(eval)
-	if len(train)+len(eval) == 0 {
+// xy is a point of a curve.
+type xy struct{ x, y float64 }
+
+// curve is a line of a chart.
+type curve struct {
+	class, name string
+	points      []xy
+	dots        bool // every point is marked, and says what it is
+}
+
+// scale is what the x axis of a chart counts.
+type scale struct {
+	label string
+	least float64                // between two ticks
+	tick  func(v float64) string // at the axis
+	at    func(v float64) string // of a point: "at step 40"
+}
+
+func steps() scale {
+	whole := func(v float64) string { return count(int(v)) }
+	return scale{"inner step", 1, whole, func(v float64) string { return "at step " + whole(v) }}
+}
+
+func sentBytes() scale {
+	text := func(v float64) string { return bytesText(uint64(v)) }
+	return scale{"sent by all", 1, text, func(v float64) string { return "after " + text(v) }}
+}
+
+// elapsed counts values in seconds, up to the highest, in units that suit it.
+func elapsed(highest float64) scale {
+	unit, label := 1.0, "seconds"
+	if highest >= 2*3600 {
+		unit, label = 3600, "hours"
+	} else if highest >= 300 {
+		unit, label = 60, "minutes"
+	}
+	return scale{label, 0, func(v float64) string { return strconv.FormatFloat(v/unit, 'g', 6, 64) }, func(v float64) string { return "after " + seconds(v) }}
+}
+
+// step is that of the ticks up to a value, in what the axis counts: 1, 2 or 5 times a power of ten of its unit.
+func (s scale) step(span float64) float64 {
+	unit := map[string]float64{"hours": 3600, "minutes": 60}[s.label]
+	if unit == 0 {
+		unit = 1
+	}
+	return math.Max(unit*niceStep(span/8/unit), s.least)
+}
+
+// curveChart draws curves of losses over an axis; nil if there is nothing to draw.
+func curveChart(c *Chart, s scale, curves []curve) *Chart {
+	for i := range curves {
+		curves[i].points = finite(curves[i].points)
+		if !curves[i].dots {
+			curves[i].points = thin(curves[i].points)
+		}
+	}
+	lowX, highX, low, high := bounds(curves)
+	if lowX > highX {
 		return nil
 	}
-	lowX, highX, low, high := bounds(train, eval)
-	c := newChart("Loss", "Training loss by inner step and eval loss by round, in nats a token", "inner step")
-	xStep, yStep := niceStep((highX-lowX)/8), niceStep((high-low)/5)
-	xStep = math.Max(xStep, 1)
-	x := axis{lowX, math.Max(highX, lowX+1), c.Left, c.Right}
+	if lowX == highX {
+		highX++
+	}
+	yStep := niceStep((high - low) / 5)
+	x := axis{lowX, highX, c.Left, c.Right}
 	y := axis{math.Floor(low/yStep) * yStep, math.Ceil(high/yStep) * yStep, c.Bottom, c.Top}
 	if y.low == y.high {
 		y.high += yStep
 	}
-	c.XTicks = ticks(x, xStep, func(v float64) string { return count(int(v)) })
+	c.XLabel = s.label
+	c.XTicks = ticks(x, s.step(highX-lowX), s.tick)
 	c.YTicks = ticks(y, yStep, func(v float64) string { return strconv.FormatFloat(v, 'f', decimals(yStep), 64) })
-	for _, s := range []struct {
-		class, name string
-		points      []Point
-		dots        bool
-	}{{"a", "training, a step", train, false}, {"b", "eval, a round", eval, true}} {
-		if len(s.points) > 0 {
-			c.Lines = append(c.Lines, polyline(s.class, s.name, s.points, x, y, s.dots))
-			c.Legend = append(c.Legend, key{s.class, s.name})
+	for _, v := range curves {
+		if len(v.points) > 0 {
+			c.Lines = append(c.Lines, v.polyline(s, x, y))
+			c.Legend = append(c.Legend, key{v.class, v.name})
 		}
 	}
 	return c
 }
 
-func polyline(class, name string, points []Point, x, y axis, dots bool) line {
-	l := line{Class: class}
-	for i, p := range points {
-		px, py := x.at(float64(p.Step)), y.at(p.Value)
+func (v curve) polyline(s scale, x, y axis) line {
+	l := line{Class: v.class}
+	if !v.dots {
+		l.Class += " thin"
+	}
+	for i, p := range v.points {
+		px, py := x.at(p.x), y.at(p.y)
 		verb := " L"
 		if i == 0 {
 			verb = "M"
 		}
 		l.Path += verb + coordinate(px) + " " + coordinate(py)
-		if dots && len(points) <= maxBars || len(points) == 1 {
-			l.Dots = append(l.Dots, dot{px, py, name + ": " + loss(p.Value) + " at step " + count(p.Step)})
+		if v.dots && len(v.points) <= maxBars || len(v.points) == 1 {
+			l.Dots = append(l.Dots, dot{px, py, v.name + ": " + loss(p.y) + " " + s.at(p.x)})
 		}
 	}
 	return l
 }
 
-// bytesChart draws what each round moved; nil without rounds. Many rounds share a bar.
-func bytesChart(rounds []Round) *Chart {
-	if len(rounds) == 0 {
-		return nil
-	}
-	per := (len(rounds) + maxBars - 1) / maxBars
-	type group struct {
-		first, last int
-		up, down    uint64
-	}
-	var groups []group
-	most := 1.0
-	for i := 0; i < len(rounds); i += per {
-		part := rounds[i:min(i+per, len(rounds))]
-		g := group{first: part[0].Round, last: part[len(part)-1].Round}
-		for _, r := range part {
-			g.up, g.down = g.up+r.BytesUp, g.down+r.BytesDown
-		}
-		groups = append(groups, g)
-		most = math.Max(most, float64(g.up)+float64(g.down))
-	}
-	c := newChart("Bytes by round", "Bytes sent and received by all workers in each round", "round")
-	step := niceStep(most / 5)
-	y := axis{0, math.Ceil(most/step) * step, c.Bottom, c.Top}
-	c.YTicks = ticks(y, step, func(v float64) string { return bytesText(uint64(v)) })
-	slot := (c.Right - c.Left) / float64(len(groups))
-	wide := math.Min(slot*0.72, 48)
-	every := (len(groups) + 11) / 12
-	for i, g := range groups {
-		middle := c.Left + slot*(float64(i)+0.5)
-		name := "round " + count(g.first)
-		if g.last != g.first {
-			name = "rounds " + count(g.first) + " to " + count(g.last)
-		}
-		base := y.at(float64(g.up))
-		c.Bars = append(c.Bars,
-			bar{"a", round(middle - wide/2), base, round(wide), round(c.Bottom - base), name + ": sent " + bytesText(g.up)},
-			bar{"b", round(middle - wide/2), y.at(float64(g.up) + float64(g.down)), round(wide),
-				round(base - y.at(float64(g.up)+float64(g.down))), name + ": received " + bytesText(g.down)})
-		if i%every == 0 {
-			c.XTicks = append(c.XTicks, tick{round(middle), count(g.first)})
-		}
-	}
-	c.Legend = []key{{"a", "sent"}, {"b", "received"}}
-	return c
-}
-
-func finite(points []Point) []Point {
-	out := make([]Point, 0, len(points))
+func finite(points []xy) []xy {
+	out := make([]xy, 0, len(points))
 	for _, p := range points {
-		if !math.IsNaN(p.Value) && !math.IsInf(p.Value, 0) && math.Abs(p.Value) < 1e12 {
+		if !math.IsNaN(p.y) && !math.IsInf(p.y, 0) && math.Abs(p.y) < 1e12 {
 			out = append(out, p)
 		}
 	}
 	return out
 }
 
-// thin replaces runs of neighbours by their mean, at the step in their middle.
-func thin(points []Point) []Point {
+// thin replaces runs of neighbours by their mean, at the point in their middle.
+func thin(points []xy) []xy {
 	per := (len(points) + maxPoints - 1) / maxPoints
 	if per <= 1 {
 		return points
 	}
-	var out []Point
+	var out []xy
 	for i := 0; i < len(points); i += per {
 		part := points[i:min(i+per, len(points))]
 		sum := 0.0
 		for _, p := range part {
-			sum += p.Value
+			sum += p.y
 		}
-		out = append(out, Point{part[len(part)/2].Step, sum / float64(len(part))})
+		out = append(out, xy{part[len(part)/2].x, sum / float64(len(part))})
 	}
 	return out
 }
 
-func bounds(series ...[]Point) (lowX, highX, low, high float64) {
+func bounds(curves []curve) (lowX, highX, low, high float64) {
 	lowX, highX, low, high = math.Inf(1), math.Inf(-1), math.Inf(1), math.Inf(-1)
-	for _, points := range series {
-		for _, p := range points {
-			lowX, highX = math.Min(lowX, float64(p.Step)), math.Max(highX, float64(p.Step))
-			low, high = math.Min(low, p.Value), math.Max(high, p.Value)
+	for _, c := range curves {
+		for _, p := range c.points {
+			lowX, highX = math.Min(lowX, p.x), math.Max(highX, p.x)
+			low, high = math.Min(low, p.y), math.Max(high, p.y)
 		}
 	}
 	return lowX, highX, low, high
@@ -214,7 +222,7 @@ func decimals(step float64) int { return max(0, int(-math.Floor(math.Log10(step)
 
 func ticks(a axis, step float64, text func(float64) string) []tick {
 	var out []tick
-	for i := math.Ceil(a.low/step - 1e-9); i*step <= a.high+step*1e-9; i++ {
+	for i := math.Ceil(a.low/step-1e-9) + 0; i*step <= a.high+step*1e-9; i++ {
 		out = append(out, tick{a.at(i * step), text(i * step)})
 	}
 	return out

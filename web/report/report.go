@@ -27,6 +27,7 @@ type Report struct {
 	Audits   []Audit
 	Disputes []Dispute
 	Lineage  []Checkpoint
+	Members  []Member // of a simulation, where it is known who is who
 }
 
 // Job says what was asked for.
@@ -45,7 +46,8 @@ type Summary struct {
 	Rounds, Workers, Steps        int
 	Tokens                        uint64
 	FirstEvalLoss, FinalEvalLoss  float64 // NaN: not measured
-	Seconds                       float64 // wall clock; 0: not shown
+	Seconds                       float64 // wall clock, or virtual; 0: not shown
+	Utilisation                   float64 // share of the time of workers in accepted units; 0: not shown
 	BytesUp, BytesDown            uint64
 	AuditsDrawn, AuditsPassed     int
 	AuditsFailed                  int
@@ -60,11 +62,25 @@ type Point struct {
 	Value float64 // a value that is not finite is left out of the chart
 }
 
-// Round is what one round moved.
+// Round is what one round moved and came to.
 type Round struct {
 	Round              int
 	Workers            int // whose update is in the checkpoint
 	BytesUp, BytesDown uint64
+	Seconds            float64 // that it took; 0: not known
+	Loss, EvalLoss     float64 // nats a token: the mean of its inner steps, and of its checkpoint; NaN: not measured
+}
+
+// Member is what a member of the run did and got.
+type Member struct {
+	Name               string
+	Act                string // how it broke the rules; "": it did not
+	BytesUp, BytesDown uint64
+	Worked             float64 // seconds
+	PaidUzen           uint64
+	SlashedUzen        uint64
+	Out                string  // why it had to leave; "": it did not
+	OutSeconds         float64 // since the start
 }
 
 // Earning is one participant's account.
@@ -116,27 +132,39 @@ type Checkpoint struct {
 	Excluded  []string
 }
 
-//go:embed page.html
-var pageSource string
+var (
+	//go:embed page.html
+	pageSource string
+	//go:embed comparison.html
+	comparisonSource string
+	//go:embed chart.html
+	chartSource string
+	//go:embed chart.css
+	chartStyle string
+	//go:embed style.css
+	pageStyle string
+)
 
-//go:embed style.css
-var style string
-
-var page = template.Must(template.New("page").Funcs(template.FuncMap{
-	"zen": zen, "bytes": bytesText, "count": count, "loss": loss, "short": short, "about": about, "seconds": seconds, "join": join,
-	"style": func() template.CSS { return template.CSS(style) },
-}).Parse(pageSource))
+// pages are the templates, by the names "report", "comparison" and "picture".
+var pages = template.Must(template.New("").Funcs(template.FuncMap{
+	"zen": zen, "bytes": bytesText, "count": count, "loss": loss, "short": short, "about": about, "seconds": seconds, "join": join, "share": percent,
+	"style":      func() template.CSS { return template.CSS(chartStyle + pageStyle) },
+	"chartStyle": func() template.CSS { return template.CSS(chartStyle) },
+}).Parse(pageSource + comparisonSource + chartSource))
 
 // Write writes the page of r.
 func Write(w io.Writer, r Report) error {
-	view := struct {
+	return execute(w, "report", struct {
 		Report
-		Loss, Bytes *Chart
-		Money       []share
-		Accounts    []account
-	}{r, lossChart(r.Train, r.Eval), bytesChart(r.Rounds), money(r.Summary), accounts(r.Earnings)}
-	if err := page.Execute(w, view); err != nil {
-		return fmt.Errorf("report: write the page: %w", err)
+		Charts   []*Chart
+		Money    []share
+		Accounts []account
+	}{r, r.charts(), money(r.Summary), accounts(r.Earnings)})
+}
+
+func execute(w io.Writer, name string, view any) error {
+	if err := pages.ExecuteTemplate(w, name, view); err != nil {
+		return fmt.Errorf("report: write the %s: %w", name, err)
 	}
 	return nil
 }
@@ -260,6 +288,8 @@ func loss(x float64) string {
 	}
 	return strconv.FormatFloat(x, 'f', 3, 64)
 }
+
+func percent(share float64) string { return strconv.FormatFloat(100*share, 'f', 1, 64) + " %" }
 
 func seconds(s float64) string {
 	n := int(math.Round(s))

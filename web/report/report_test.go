@@ -2,10 +2,14 @@ package report
 
 import (
 	"bytes"
+	"encoding/xml"
+	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"math"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -38,7 +42,10 @@ func example() Report {
 		if round >= 3 {
 			members = 3
 		}
-		r.Rounds = append(r.Rounds, Round{round, members, uint64(members) * 831_000, uint64(members) * 2_493_000})
+		r.Rounds = append(r.Rounds, Round{
+			Round: round, Workers: members, BytesUp: uint64(members) * 831_000, BytesDown: uint64(members) * 2_493_000, Seconds: 10.9,
+			Loss: r.Train[20*round-10].Value, EvalLoss: r.Eval[round].Value,
+		})
 		c := Checkpoint{Round: round, StateRoot: fmt.Sprintf("%064x", round*0x9e3779b97f4a), Signers: []string{address(1), address(2), address(3)}, Members: 4}
 		if round == 3 {
 			c.Excluded = []string{liar}
@@ -67,7 +74,29 @@ func example() Report {
 	r.Disputes = []Dispute{{Round: 3, Worker: liar, Challenger: "starling1verifier", Leaf: "step 41, operator 212 (Dot), tile 3: referee has 7c1e…, worker claimed 0000…",
 		Verdict: "worker at fault", Guilty: true, SlashedUzen: 2_000_000, Moves: []Move{{"starling1verifier", "challenges steps 40 to 59"},
 			{liar, "opens 16 state roots"}, {"starling1verifier", "disagrees from step 41 on"}}}}
+	r.Summary.Utilisation = 0.914
+	r.Members = []Member{
+		{Name: "worker-0", BytesUp: 13_300_000, BytesDown: 39_900_000, Worked: 119.8, PaidUzen: 5_772_000},
+		{Name: "worker-3", Act: "skips", BytesUp: 1_662_000, BytesDown: 4_986_000, Worked: 12, SlashedUzen: 2_000_000, Out: "fraud proven in round 3", OutSeconds: 41.2},
+		{Name: "worker-4", Act: "copies"},
+	}
 	return r
+}
+
+// compared is four of the example, one of which nothing is known of.
+func compared() Comparison {
+	c := Comparison{Name: "quickstart", Keys: []string{"strategy.sync_steps", "seed"}}
+	for i := range 4 {
+		v := Variant{Name: fmt.Sprintf("%03d", i), Settings: []string{fmt.Sprint(5 << i), "1"}, Report: example()}
+		for k := range v.Rounds {
+			v.Rounds[k].BytesUp >>= i
+			v.Rounds[k].EvalLoss += 0.2 * float64(i)
+		}
+		v.Summary.FinalEvalLoss += 0.2 * float64(i)
+		c.Variants = append(c.Variants, v)
+	}
+	c.Variants[3].Report = Report{Summary: Summary{Status: "halted", FinalEvalLoss: math.NaN()}}
+	return c
 }
 
 func render(t *testing.T, r Report) string {
@@ -79,23 +108,118 @@ func render(t *testing.T, r Report) string {
 	return b.String()
 }
 
-func TestGolden(t *testing.T) {
-	got := render(t, example())
-	if again := render(t, example()); again != got {
-		t.Fatal("the same report gave two pages")
+func renderComparison(t *testing.T, c Comparison) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := c.Write(&b); err != nil {
+		t.Fatal(err)
 	}
-	const golden = "testdata/example.html"
-	if *rewrite {
-		if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(golden)
+	return b.String()
+}
+
+func pictureOf(t *testing.T, name string, pictures func() ([]Picture, error)) string {
+	t.Helper()
+	all, err := pictures()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
+	for _, p := range all {
+		if p.Name == name {
+			return string(p.SVG)
+		}
+	}
+	t.Fatalf("no picture of the name %s", name)
+	return ""
+}
+
+func TestGolden(t *testing.T) {
+	for file, written := range map[string]func() string{
+		"example.html":      func() string { return render(t, example()) },
+		"comparison.html":   func() string { return renderComparison(t, compared()) },
+		"loss-by-time.svg":  func() string { return pictureOf(t, "loss-by-time", compared().Pictures) },
+		"loss-by-bytes.svg": func() string { return pictureOf(t, "loss-by-bytes", example().Pictures) },
+	} {
+		got := written()
+		if written() != got {
+			t.Fatalf("%s: the same values gave two files", file)
+		}
+		golden := "testdata/" + file
+		if *rewrite {
+			if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want, err := os.ReadFile(golden)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(string(want), got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", file, diff)
+		}
+	}
+}
+
+// Pictures are XML by itself: a reader that knows nothing of HTML takes them, whatever the texts are.
+func TestPictures(t *testing.T) {
+	c := compared()
+	for i := range c.Variants {
+		c.Variants[i].Settings[0] = `<b a='1'>&"+` + "\u00e9" + strings.Repeat(" long", 9*i)
+	}
+	for name, pictures := range map[string]func() ([]Picture, error){"a run": example().Pictures, "a comparison": c.Pictures} {
+		all, err := pictures()
+		if err != nil || len(all) < 3 {
+			t.Fatalf("%s: %d pictures, %v", name, len(all), err)
+		}
+		for _, p := range all {
+			texts, d := 0, xml.NewDecoder(bytes.NewReader(p.SVG))
+			for {
+				token, err := d.Token()
+				if errors.Is(err, io.EOF) {
+					break
+				} else if err != nil {
+					t.Fatalf("%s: %s: %v", name, p.Name, err)
+				}
+				if e, ok := token.(xml.StartElement); ok && e.Name.Local == "text" {
+					texts++
+				}
+			}
+			if texts < 5 || bytes.Contains(p.SVG, []byte("ZgotmplZ")) {
+				t.Errorf("%s: %s has %d texts", name, p.Name, texts)
+			}
+			selfContained(t, string(p.SVG))
+		}
+	}
+}
+
+// Of a great many variants the best are drawn, each with a class of its own; all are in the table.
+func TestComparisonOfMany(t *testing.T) {
+	c := Comparison{Name: "many", Keys: []string{"seed"}}
+	for i := range 30 {
+		v := Variant{Name: fmt.Sprint(i), Settings: []string{fmt.Sprint("setting ", i)}, Report: example()}
+		v.Summary.FinalEvalLoss = float64(i * 7 % 30)
+		c.Variants = append(c.Variants, v)
+	}
+	drawn := c.drawn()
+	if len(drawn) != len(palette) || !slices.IsSorted(drawn) {
+		t.Fatalf("%v are drawn", drawn)
+	}
+	for _, i := range drawn {
+		if c.Variants[i].Summary.FinalEvalLoss >= float64(len(palette)) {
+			t.Errorf("%d is drawn, with a loss of %v", i, c.Variants[i].Summary.FinalEvalLoss)
+		}
+	}
+	for _, chart := range c.charts() {
+		if len(chart.Lines) != len(palette) || len(chart.Legend) != len(palette) {
+			t.Errorf("%s: %d lines", chart.Name, len(chart.Lines))
+		}
+	}
+	page := renderComparison(t, c)
+	if n := strings.Count(page, "<td>setting "); n != 30 {
+		t.Errorf("%d of 30 in the table", n)
+	}
+	selfContained(t, page)
+	if page := renderComparison(t, Comparison{Name: "none"}); strings.Contains(page, "<path") || strings.Contains(page, "NaN") {
+		t.Error("a chart of nothing")
 	}
 }
 
@@ -110,8 +234,12 @@ func TestHostileText(t *testing.T) {
 		Audits:   []Audit{{Worker: evil, Verifier: evil, Sample: evil, Note: evil}},
 		Disputes: []Dispute{{Worker: evil, Challenger: evil, Leaf: evil, Verdict: evil, Moves: []Move{{evil, evil}}}},
 		Lineage:  []Checkpoint{{StateRoot: evil, Signers: []string{evil}, Excluded: []string{evil}}},
+		Members:  []Member{{Name: evil, Act: evil, Out: evil}},
 	}
 	selfContained(t, render(t, r))
+	c := compared()
+	c.Name, c.Keys[0], c.Variants[0].Name, c.Variants[1].Settings[0], c.Variants[2].Report = evil, evil, evil, evil, r
+	selfContained(t, renderComparison(t, c))
 }
 
 func TestSelfContained(t *testing.T) { selfContained(t, render(t, example())) }
@@ -162,7 +290,12 @@ func TestChartsStayInside(t *testing.T) {
 	for i := range rounds {
 		rounds[i] = Round{Round: i + 1, BytesUp: math.MaxUint64 / 4000, BytesDown: uint64(i)}
 	}
+	long[7].Value = 0.5
+	slow := Report{Rounds: []Round{{Seconds: 1e7, Loss: 3, EvalLoss: 2, BytesUp: math.MaxUint64 / 4}, {Seconds: 3, Loss: 2, EvalLoss: math.NaN()}}}
 	for name, c := range map[string]*Chart{
+		"months":         slow.lossByTime(),
+		"many bytes":     slow.lossByBytes(),
+		"minutes":        example().lossByTime(),
 		"one point":      lossChart([]Point{{5, 3}}, nil),
 		"constant":       lossChart([]Point{{1, 0}, {2, 0}}, []Point{{2, 0}}),
 		"negative":       lossChart([]Point{{1, -5}, {9, -1e-9}}, nil),
