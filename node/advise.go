@@ -117,12 +117,11 @@ func Advise(ctx context.Context, opt AdviseOptions) (*Advice, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &tally{Store: blob.NewMemory()}
-	task := &train.Task{Spec: b.Spec, Step: b.Step, Corpus: b.Corpus, Frozen: b.Frozen}
-	if _, _, _, err := engine.Ship(ctx, t, b.JobID(), task, b.Genesis, ""); err != nil {
+	shipped, err := shippedBytes(ctx, b.JobID(), &train.Task{Spec: b.Spec, Step: b.Step, Corpus: b.Corpus, Frozen: b.Frozen}, b.Genesis)
+	if err != nil {
 		return nil, err
 	}
-	shipped := t.bytes - b.outerBytes() // candidates have other states
+	shipped -= b.outerBytes() // candidates have other states
 	a := &Advice{Parameters: b.Model.Parameters(), Workers: own.Strategy.Workers.Target, MostPrice: opt.MostPrice}
 	var all []Candidate
 	for _, r := range ofGradients {
@@ -194,15 +193,22 @@ func (a *Advice) rank(all []Candidate) []Candidate {
 	return append(first, all[len(first):]...)
 }
 
-// tally counts the bytes that are put into a store.
-type tally struct {
+// shippedBytes is how many bytes a job ships, with its first checkpoint.
+func shippedBytes(ctx context.Context, id string, t *train.Task, genesis *train.Checkpoint) (int64, error) {
+	var s scale
+	_, _, _, err := engine.Ship(ctx, &s, id, t, genesis, "")
+	return s.bytes, err
+}
+
+// scale is a store that weighs what is put into it, and keeps nothing.
+type scale struct {
 	blob.Store
 	bytes int64
 }
 
-func (t *tally) Put(ctx context.Context, data []byte) (blob.CID, error) {
-	t.bytes += int64(len(data))
-	return t.Store.Put(ctx, data)
+func (s *scale) Put(_ context.Context, data []byte) (blob.CID, error) {
+	s.bytes += int64(len(data))
+	return blob.Of(data), nil
 }
 
 // roundLengths are the lengths of rounds to try, rising.

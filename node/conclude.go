@@ -131,7 +131,7 @@ func (c *collector) conclude(ctx context.Context) (*Summary, error) {
 	}
 	e := ending{c.b, k, c.lines, metrics, c.last.Root(), c.took, c.diverged}
 	s := e.summary()
-	if err := errors.Join(writeReceipts(c.out, k.receipts), c.writeDisputes(k.disputes), c.writeLinks(ctx)); err != nil {
+	if err := errors.Join(writeReceipts(c.out, k.receipts), writeDisputes(c.out, k.disputes, c.took), c.writeLinks(ctx)); err != nil {
 		return nil, err
 	}
 	files, err := exportModel(c.b, c.last)

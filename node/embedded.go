@@ -27,8 +27,8 @@ import (
 const (
 	embeddedChain = "starling-embedded-1"
 	embeddedBlock = 200 * time.Millisecond
-	embeddedFunds = 1_000_000_000_000 // uzen of every account at genesis
-	embeddedStake = 100_000_000       // uzen that every worker and verifier stakes
+	embeddedFunds = 1_000_000_000_000 // uzen of every account at genesis, beside what the job asks of it
+	embeddedStake = 100_000_000       // uzen that every worker and verifier stakes, unless the job asks for more
 	embeddedDisk  = 90                // percent of the free disk for the blobs of all parties
 )
 
@@ -79,14 +79,21 @@ func (n *embedded) start(ctx context.Context, b *Blueprint, opt TrainOptions) er
 	if n.share = opt.disk; n.share == (disk.Share{}) {
 		n.share.Percent = max(1, embeddedDisk/len(names))
 	}
+	stake := func(r run.Role) uint64 {
+		return max(embeddedStake, order.Stake(r, embeddedPrice, registry.DefaultParams()))
+	}
 	var accounts []chain.Funded
-	for _, name := range names {
+	for i, name := range names {
 		h, _, err := home.Open(n.out.file(filepath.Join(dirNetwork, name)))
 		if err != nil {
 			return err
 		}
 		homes[name] = h
-		accounts = append(accounts, chain.Funded{Address: h.Account().Address(), Amount: embeddedFunds})
+		locked := order.Budget // by the consumer
+		if i > 0 {
+			locked = stake(partyRole(i-1, b))
+		}
+		accounts = append(accounts, chain.Funded{Address: h.Account().Address(), Amount: embeddedFunds + locked})
 	}
 	// The validator outlives the context: it goes last, when nobody asks it any more.
 	n.validator, err = chain.Start(context.WithoutCancel(ctx), chain.Config{
@@ -122,7 +129,8 @@ func (n *embedded) start(ctx context.Context, b *Blueprint, opt TrainOptions) er
 		n.parties = append(n.parties, p)
 	}
 	for i, p := range n.parties {
-		if err := p.enlist(ctx, partyRole(i, b)); err != nil {
+		r := partyRole(i, b)
+		if err := p.enlist(ctx, r, stake(r)); err != nil {
 			return err
 		}
 	}
@@ -156,9 +164,9 @@ func (n *embedded) newParty(ctx context.Context, name string, h home.Home, job s
 }
 
 // enlist registers a party with its stake and its price, or, after a restart, tells where it is now.
-func (p *process) enlist(ctx context.Context, r run.Role) error {
+func (p *process) enlist(ctx context.Context, r run.Role, stake uint64) error {
 	return p.chain.Enlist(ctx, registry.Participant{
-		Roles: []run.Role{r}, PeerID: p.host.ID().String(), Addrs: p.host.Addrs(), Device: device(), Stake: embeddedStake,
+		Roles: []run.Role{r}, PeerID: p.host.ID().String(), Addrs: p.host.Addrs(), Device: device(), Stake: stake,
 	}, market.Offer{Role: r, Price: embeddedPrice, Slots: 1})
 }
 

@@ -105,12 +105,13 @@ func disputeOf(l receiptLine, disputes []DisputeRecord) *DisputeRecord {
 	return nil
 }
 
-func (c *collector) writeDisputes(games []dispute.Game) error {
+// writeDisputes writes disputes, and how long their leaves took.
+func writeDisputes(out *OutDir, games []dispute.Game, took func(dispute.Game) float64) error {
 	records := make([]DisputeRecord, 0, len(games))
 	for _, g := range games {
-		records = append(records, disputeRecord(g, c.took(g)))
+		records = append(records, disputeRecord(g, took(g)))
 	}
-	return writeLines(c.out, fileDisputes, records)
+	return writeLines(out, fileDisputes, records)
 }
 
 func disputeRecord(g dispute.Game, took float64) DisputeRecord {

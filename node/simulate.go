@@ -15,6 +15,7 @@ import (
 	"github.com/starling-network/starling/network/blob"
 	"github.com/starling-network/starling/protocol/dispute"
 	"github.com/starling-network/starling/protocol/reward"
+	"github.com/starling-network/starling/protocol/run"
 	"github.com/starling-network/starling/role/adversary"
 	"github.com/starling-network/starling/role/engine"
 	"github.com/starling-network/starling/sim"
@@ -31,6 +32,7 @@ type SimulateOptions struct {
 	BlockTime  time.Duration
 	Acts       map[string]string // what those do who break the rules (adversary.Named), by party
 	Faults     []sim.Fault
+	Modelled   bool                                      // something small stands in for the mathematics: there are no losses, and no state root
 	Threads    int                                       // for the mathematics; results do not depend on it
 	Events     func(line string)                         // everything that happens; nil: nowhere
 	Progress   func(round, rounds int, at time.Duration) // after every round; nil: nowhere
@@ -39,7 +41,8 @@ type SimulateOptions struct {
 // Simulation is what came of a job under virtual time. All seconds are virtual.
 type Simulation struct {
 	Summary
-	Utilisation float64       `json:"utilisation"` // share of the time of all workers that went into accepted units
+	Modelled    bool          `json:"modelled,omitempty"` // no loss and no state root is known
+	Utilisation float64       `json:"utilisation"`        // share of the time of all workers that went into accepted units
 	Blocks      int64         `json:"blocks"`
 	Halted      string        `json:"halted,omitempty"` // why, if the run ended before its last round
 	Parties     []PartyResult `json:"parties"`
@@ -76,28 +79,38 @@ func Simulate(ctx context.Context, opt SimulateOptions) (*Simulation, error) {
 	if err != nil {
 		return nil, err
 	}
-	exec, err := program.Compile(b.Step, opt.Threads)
+	trained, bulk, price := b, sim.Bulk{}, uint64(embeddedPrice)
+	if opt.Modelled {
+		s, err := newStandIn(ctx, b)
+		if err != nil {
+			return nil, err
+		}
+		trained, bulk, price = s.Blueprint, s.bulk, s.price
+		order.PriceCap, order.Terms.Spec, order.Terms.UnitFlops = price, s.Spec.Digest(), s.UnitFlops()
+	}
+	exec, err := program.Compile(trained.Step, opt.Threads)
 	if err != nil {
 		return nil, err
 	}
-	task := &train.Task{Spec: b.Spec, Step: b.Step, Exec: exec, Corpus: b.Corpus, Frozen: b.Frozen}
+	task := &train.Task{Spec: trained.Spec, Step: trained.Step, Exec: exec, Corpus: trained.Corpus, Frozen: trained.Frozen}
 	c := sim.Config{
-		Seed: opt.Seed, Job: sim.Of(b.JobID(), task, b.Genesis), Order: &order,
+		Seed: opt.Seed, Job: sim.Of(b.JobID(), task, trained.Genesis), Order: &order,
 		Workers: int(order.Workers.Target), Verifiers: int(order.Verifiers) + opt.Verifiers, Validators: max(1, opt.Validators),
-		BlockTime: opt.BlockTime, Acts: map[string]adversary.Act{}, Faults: opt.Faults, MaxBlocks: simulationBlocks, Log: opt.Events,
+		BlockTime: opt.BlockTime, Bulk: bulk, Acts: map[string]adversary.Act{}, Faults: opt.Faults, MaxBlocks: simulationBlocks, Log: opt.Events,
 		Machines: map[string]sim.Machine{},
 	}
 	order.Verifiers = uint32(c.Verifiers)
-	first := b.machine(opt, 0)
-	c.Link, c.Unit = first.Link, first.Unit
 	names := c.Names()
 	for i, name := range names {
-		if i < c.Workers {
-			c.Machines[name] = b.machine(opt, i)
-		} else {
-			c.Machines[name] = first
+		if i >= c.Workers {
+			i = 0
 		}
+		m := b.machine(opt, i)
+		m.Price = price
+		c.Machines[name] = m
 	}
+	first := b.machine(opt, 0)
+	c.Link, c.Unit = first.Link, first.Unit
 	for name, act := range opt.Acts {
 		if err := known(name, names); err != nil {
 			return nil, err
@@ -113,7 +126,7 @@ func Simulate(ctx context.Context, opt SimulateOptions) (*Simulation, error) {
 			}
 		}
 	}
-	watch := &observer{ctx: ctx, rounds: int(b.Spec.Rounds), members: names, workers: c.Workers, progress: opt.Progress, out: map[string]time.Duration{}}
+	watch := &observer{ctx: ctx, rounds: int(b.Spec.Rounds), members: names, workers: c.Workers, modelled: opt.Modelled, progress: opt.Progress, out: map[string]time.Duration{}}
 	w, err := sim.New(c, watch, sim.Money{}, &sim.Pay{Guilty: slices.Sorted(maps.Keys(opt.Acts))})
 	if err != nil {
 		return nil, err
@@ -158,6 +171,7 @@ type observer struct {
 	rounds   int
 	members  []string // workers, then verifiers
 	workers  int
+	modelled bool
 	progress func(round, rounds int, at time.Duration)
 	attested []moment // by round, of those that are in the lineage
 	began    moment   // the moment of the match
@@ -222,7 +236,11 @@ func (o *observer) result(ctx context.Context, b *Blueprint, w *sim.World, event
 	if err != nil {
 		return nil, err
 	}
-	s := &Simulation{Summary: *e.summary(), Blocks: w.Height(), Halted: k.state.Why, Events: events, ending: e}
+	s := &Simulation{Summary: *e.summary(), Modelled: o.modelled, Blocks: w.Height(), Halted: k.state.Why, Events: events}
+	if o.modelled { // what was trained is not the job
+		e.lines, s.StateRoot = nil, canon.Digest{}
+	}
+	s.ending = e
 	if n := len(o.attested); n > 0 {
 		spent := (o.attested[n-1].at - o.began.at).Seconds() * float64(o.workers)
 		s.Utilisation = worked.Seconds() / spent
@@ -247,15 +265,16 @@ func (o *observer) result(ctx context.Context, b *Blueprint, w *sim.World, event
 	return s, nil
 }
 
-// measure evaluates the checkpoints of the lineage, lists its lines and metrics, and returns how long their workers took for
-// its units.
+// measure lists the lines of the lineage and the metrics of its rounds, and returns how long their workers took for its units.
 func (o *observer) measure(ctx context.Context, e *ending, w *sim.World) (worked time.Duration, err error) {
 	eval, err := program.Compile(e.Eval, 1)
 	if err != nil {
 		return 0, err
 	}
-	if e.metrics, err = e.Blueprint.metrics(eval, 0, e.Genesis, heard{}, o.workers); err != nil {
-		return 0, err
+	if !o.modelled {
+		if e.metrics, err = e.Blueprint.metrics(eval, 0, e.Genesis, heard{}, o.workers); err != nil {
+			return 0, err
+		}
 	}
 	before := o.began
 	for i, now := range o.attested {
@@ -263,21 +282,16 @@ func (o *observer) measure(ctx context.Context, e *ending, w *sim.World) (worked
 		if err != nil {
 			return 0, err
 		}
-		ckpt, err := engine.LoadCheckpoint(ctx, entry.Attestation.Checkpoint, w.Blob)
-		if err != nil {
-			return 0, err
-		}
 		for unit, id := range entry.Workers {
 			worked += w.Machine(w.Name(id)).Unit * time.Duration(e.Spec.StepsOf(uint32(unit))) / time.Duration(e.Spec.Steps)
 		}
-		units := meanLogs(e.Spec, entry, func(cid string) ([]byte, error) {
-			id, err := blob.Parse(cid)
-			if err != nil {
-				return nil, err
+		var ckpt *train.Checkpoint
+		var units heard
+		if !o.modelled {
+			if ckpt, units, err = heardIn(ctx, e, entry, w); err != nil {
+				return 0, err
 			}
-			return w.Blob(ctx, id)
-		}, func(int, error) {})
-		units.agreement = e.agreement(entry, func(id blob.CID) ([]byte, error) { return w.Blob(ctx, id) })
+		}
 		ms, err := e.Blueprint.metrics(eval, uint32(i+1), ckpt, units, o.workers)
 		if err != nil {
 			return 0, err
@@ -289,4 +303,21 @@ func (o *observer) measure(ctx context.Context, e *ending, w *sim.World) (worked
 		e.metrics, e.lines, before = append(e.metrics, ms...), append(e.lines, newLine(entry)), now
 	}
 	return worked, nil
+}
+
+// heardIn is the checkpoint of an entry of the lineage, and what its workers said of their units.
+func heardIn(ctx context.Context, e *ending, entry run.Entry, w *sim.World) (*train.Checkpoint, heard, error) {
+	ckpt, err := engine.LoadCheckpoint(ctx, entry.Attestation.Checkpoint, w.Blob)
+	if err != nil {
+		return nil, heard{}, err
+	}
+	units := meanLogs(e.Spec, entry, func(cid string) ([]byte, error) {
+		id, err := blob.Parse(cid)
+		if err != nil {
+			return nil, err
+		}
+		return w.Blob(ctx, id)
+	}, func(int, error) {})
+	units.agreement = e.agreement(entry, func(id blob.CID) ([]byte, error) { return w.Blob(ctx, id) })
+	return ckpt, units, nil
 }

@@ -144,6 +144,13 @@ func TestSweep(t *testing.T) {
 				t.Errorf("%+v of %v s", p, s.Seconds)
 			}
 		}
+		alone := t.TempDir()
+		if err := s.Write(alone); err != nil {
+			t.Fatal(err)
+		}
+		if disputes, err := readLines[DisputeRecord](filepath.Join(alone, fileDisputes)); err != nil || len(s.Disputes) == 0 || len(disputes) != len(s.Disputes)+s.Planted {
+			t.Errorf("%d disputes, of which %d are left: %v", len(s.Disputes), len(disputes), err)
+		}
 		w.Variants = append(w.Variants, SweepVariant{Name: fmt.Sprintf("%03d", i), Settings: []string{steps}, Simulation: s})
 	}
 	dir := filepath.Join(t.TempDir(), "sweep")

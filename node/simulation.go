@@ -5,6 +5,7 @@ import (
 	"encoding/csv"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"slices"
 	"strconv"
@@ -27,7 +28,8 @@ const (
 )
 
 // Write leaves a simulation in a folder: simulation.json, report.html, the page that a run leaves behind, its charts as .svg, rounds.csv,
-// and metrics.jsonl, receipts.jsonl and lineage.jsonl as of a run, which the folder must not hold (Probe). The same simulation gives the same bytes.
+// and metrics.jsonl, receipts.jsonl, disputes.jsonl and lineage.jsonl as of a run, which the folder must not hold (Probe). Of a modelled job there is neither a lineage nor a
+// loss. The same simulation gives the same bytes.
 func (s *Simulation) Write(dir string) error {
 	if err := Probe(dir); err != nil {
 		return err
@@ -41,16 +43,25 @@ func (s *Simulation) Write(dir string) error {
 	for _, l := range e.lines {
 		lineage.Write(l.Encode())
 	}
-	return errors.Join(
-		out.writeJSON(fileSimulation, s), out.write(fileRounds, e.table()), out.write(fileLineage, lineage.Bytes()),
-		writeLines(out, fileMetrics, e.metrics), writeReceipts(out, e.receipts), out.writeReport(r), out.writePictures(r.Pictures()),
+	err := errors.Join(
+		out.writeJSON(fileSimulation, s), out.write(fileRounds, e.table(s.Modelled)), writeReceipts(out, e.receipts), writeDisputes(out, e.disputes, e.took), out.writeReport(r), out.writePictures(r.Pictures()),
 	)
+	if s.Modelled {
+		return err
+	}
+	return errors.Join(err, out.write(fileLineage, lineage.Bytes()), writeLines(out, fileMetrics, e.metrics))
 }
 
 // report is that of a run, with what only a simulation knows.
 func (s *Simulation) report() report.Report {
 	r := s.ending.report(&s.Summary)
 	r.Summary.Utilisation = s.Utilisation
+	if r.Summary.Modelled = s.Modelled; s.Modelled {
+		r.Summary.StateRoot = ""
+		for i := range r.Rounds {
+			r.Rounds[i].Loss = math.NaN()
+		}
+	}
 	for _, p := range s.Parties {
 		r.Members = append(r.Members, report.Member{
 			Name: p.Name, Act: p.Act, BytesUp: p.BytesUp, BytesDown: p.BytesDown, Worked: p.WorkedSeconds, PaidUzen: p.PaidUzen, SlashedUzen: p.SlashedUzen,
@@ -121,9 +132,13 @@ func (w Sweep) table() []byte {
 	for _, v := range w.Variants {
 		n, out := v.BrokeRules()
 		row := slices.Concat([]string{v.Name}, v.Settings)
+		var loss, root any = v.FinalEvalLoss, v.StateRoot
+		if v.Modelled {
+			loss, root = "", ""
+		}
 		for _, x := range []any{
-			v.Rounds, v.Steps, v.Tokens, v.FinalEvalLoss, v.Seconds, v.Utilisation, v.BytesUp, v.BytesDown, v.PaidUzen, v.FeeUzen, v.SlashedUzen,
-			v.Audits.Drawn, v.Audits.Failed, len(v.Disputes), n, out, v.Halted, v.StateRoot,
+			v.Rounds, v.Steps, v.Tokens, loss, v.Seconds, v.Utilisation, v.BytesUp, v.BytesDown, v.PaidUzen, v.FeeUzen, v.SlashedUzen,
+			v.Audits.Drawn, v.Audits.Failed, len(v.Disputes), n, out, v.Halted, root,
 		} {
 			row = append(row, fmt.Sprint(x))
 		}
@@ -133,8 +148,8 @@ func (w Sweep) table() []byte {
 	return b.Bytes()
 }
 
-// table is the rounds as comma-separated values.
-func (e ending) table() []byte {
+// table is the rounds as comma-separated values. Of a modelled job the losses are left out.
+func (e ending) table(modelled bool) []byte {
 	var b bytes.Buffer
 	w := csv.NewWriter(&b)
 	_ = w.Write([]string{"round", "step", "tokens", "seconds", "train_loss", "eval_loss", "bytes_up", "bytes_down", "paid_uzen"})
@@ -145,12 +160,15 @@ func (e ending) table() []byte {
 			continue
 		}
 		at += m.Seconds
-		eval := ""
+		train, eval := number(m.Loss), ""
 		if m.EvalLoss != nil {
 			eval = number(*m.EvalLoss)
 		}
+		if modelled {
+			train = ""
+		}
 		_ = w.Write([]string{
-			strconv.Itoa(int(m.Round)), strconv.Itoa(int(m.Step)), strconv.FormatUint(m.Tokens, 10), number(at), number(m.Loss), eval,
+			strconv.Itoa(int(m.Round)), strconv.Itoa(int(m.Step)), strconv.FormatUint(m.Tokens, 10), number(at), train, eval,
 			strconv.FormatUint(m.BytesUp, 10), strconv.FormatUint(m.BytesDown, 10), strconv.FormatUint(m.PaidUzen, 10),
 		})
 	}

@@ -38,7 +38,7 @@ func (Money) Block(w *World) error {
 	for _, amount := range held {
 		sum += amount
 	}
-	want := uint64(len(w.parties))*funds + uint64(len(w.ledger.validators))*chain.SelfStake
+	want := w.minted + uint64(len(w.ledger.validators))*chain.SelfStake
 	participants, err := c.Participants(ctx)
 	var stakes uint64
 	for _, p := range participants {
@@ -86,7 +86,7 @@ func (j Justice) End(w *World) error {
 	}
 	for _, p := range participants {
 		name := w.Name(p.ID)
-		kept := p.Stake == stake && p.Slashed == 0 && !p.Jailed
+		kept := p.Stake == w.config.stake() && p.Slashed == 0 && !p.Jailed
 		if !kept && !slices.Contains(j.Guilty, name) && !(slices.Contains(j.Away, name) && onlySilent(receipts, p.ID)) {
 			return fmt.Errorf("justice: %s kept the rules, and has lost %d uzen of its stake", name, p.Slashed)
 		}

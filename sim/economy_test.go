@@ -152,7 +152,7 @@ func (e *economy) count() error {
 			return fmt.Errorf("the books are wrong: %+v", b)
 		}
 	}
-	genesis := uint64(len(e.w.parties))*funds + uint64(len(e.w.ledger.validators))*chain.SelfStake
+	genesis := e.w.minted + uint64(len(e.w.ledger.validators))*chain.SelfStake
 	if supply := books[len(books)-1].Owed; supply != genesis+e.made {
 		return fmt.Errorf("there are %d uzen, genesis made %d and epochs %d", supply, genesis, e.made)
 	}

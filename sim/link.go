@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math/rand/v2"
@@ -75,8 +76,15 @@ func (p *process) deliveredBy(from *process) *tally.Peer {
 	return p.delivered[from.name]
 }
 
-// fetch gets a blob from the own store or from the first holder that has it, and keeps it.
-func (p *process) fetch(ctx context.Context, c blob.CID, holders []string) ([]byte, error) {
+// Bulk is how many times their bytes blobs take on links, where what is trained stands for something larger. Zero is once.
+type Bulk struct {
+	Job     float64 // what the job ships, without its first checkpoint
+	Weights float64 // checkpoints, and what units hand on
+	Updates float64 // and their parts
+}
+
+// fetch gets a blob from the own store or from the first holder that has it, in the time of so many times its bytes, and keeps it.
+func (p *process) fetch(ctx context.Context, c blob.CID, holders []string, times float64) ([]byte, error) {
 	if b, err := p.store.Get(ctx, c); err == nil {
 		return b, nil
 	}
@@ -96,7 +104,7 @@ func (p *process) fetch(ctx context.Context, c blob.CID, holders []string) ([]by
 		if err != nil {
 			continue
 		}
-		if err := w.transfer(from, p, len(b)); err != nil {
+		if err := w.transfer(from, p, int(cmp.Or(times, 1)*float64(len(b)))); err != nil {
 			return nil, err
 		}
 		if !from.up || w.cut(p, from) {
@@ -108,8 +116,11 @@ func (p *process) fetch(ctx context.Context, c blob.CID, holders []string) ([]by
 	return nil, fmt.Errorf("sim: nobody has %s: %w", c, blob.ErrNotFound)
 }
 
-// blobs implements party.Blobs.
-type blobs struct{ process *process }
+// blobs implements party.Blobs, and engine.Peers.
+type blobs struct {
+	process *process
+	times   float64 // their bytes that they take
+}
 
 // A blob that its holder has not published yet is asked for again, as a node does.
 const (
@@ -121,7 +132,7 @@ const (
 func (b blobs) Await(ctx context.Context, c blob.CID, holders []string) (data []byte, err error) {
 	clock := &b.process.world.clock
 	for until := clock.now + askFor; ; {
-		if data, err = b.process.fetch(ctx, c, holders); err == nil || clock.now >= until {
+		if data, err = b.process.fetch(ctx, c, holders, b.times); err == nil || clock.now >= until {
 			return data, err
 		}
 		if err := clock.sleep(askAgain); err != nil {
@@ -132,7 +143,7 @@ func (b blobs) Await(ctx context.Context, c blob.CID, holders []string) (data []
 
 // Fetch implements party.Blobs.
 func (b blobs) Fetch(ctx context.Context, c blob.CID, holders []string) ([]byte, error) {
-	return b.process.fetch(ctx, c, holders)
+	return b.process.fetch(ctx, c, holders, b.times)
 }
 
 // Has implements party.Blobs.

@@ -164,12 +164,13 @@ func (p *process) block(height int64) {
 
 // open fetches the job and makes ready to compute, honestly or not.
 func (p *process) open(ctx context.Context, terms run.Terms) error {
+	bulk := p.world.config.Bulk
 	get := func(ctx context.Context, cid string) ([]byte, error) {
 		id, err := blob.Parse(cid)
 		if err != nil {
 			return nil, err
 		}
-		return p.fetch(ctx, id, p.chain.Bootstrap)
+		return p.fetch(ctx, id, p.chain.Bootstrap, bulk.Job)
 	}
 	j, err := engine.ReadJob(ctx, terms, get)
 	if err != nil {
@@ -179,12 +180,12 @@ func (p *process) open(ctx context.Context, terms run.Terms) error {
 	if err != nil {
 		return err
 	}
-	e, err := engine.New(terms, task, p.store, blobs{p})
+	e, err := engine.New(terms, task, p.store, blobs{p, bulk.Weights})
 	if err != nil {
 		return err
 	}
 	honest := memo{e, p.job, terms.Slices}
-	p.party = &party.Party{ID: p.key.Address(), Job: terms.Job, Compute: honest, Lineage: honest, Chain: p.chain, Blobs: blobs{p}}
+	p.party = &party.Party{ID: p.key.Address(), Job: terms.Job, Compute: honest, Lineage: honest, Chain: p.chain, Blobs: blobs{p, bulk.Updates}}
 	if p.act != nil {
 		p.step = p.act.Play(adversary.Cast{Party: p.party, Honest: honest, Step: p.step, State: func(ctx context.Context) (run.State, error) {
 			return p.chain.Run(ctx, terms.Job)

@@ -40,6 +40,7 @@ type Config struct {
 	BlockTime  time.Duration
 	Deadline   int64              // blocks that a duty may take before anything is measured
 	Link       Link               // of everybody
+	Bulk       Bulk               // of what goes over it
 	Unit       time.Duration      // that a unit takes; up to as much again is drawn for every machine
 	Combine    time.Duration      // that a member takes to make the next checkpoint of the updates of a round
 	Machines   map[string]Machine // by name, of those for whom the two lines before do not hold
@@ -90,7 +91,7 @@ type Newcomer struct {
 	At   time.Duration
 }
 
-// Money of the parties, in uzen.
+// Money of the parties, in uzen, beside what the order asks for.
 const (
 	funds  = 1_000_000_000_000
 	stake  = 100_000_000
@@ -110,6 +111,7 @@ type World struct {
 	waiting map[[sha256.Size]byte]func(client.Result, error)
 	digest  hash.Hash
 	broken  error
+	minted  uint64 // by the genesis, for the parties
 	checks  []Checker
 	over    bool
 }
@@ -143,13 +145,16 @@ func New(c Config, checks ...Checker) (*World, error) {
 	for i := range c.Validators {
 		keys = append(keys, chain.NewKeys(canon.Sum("sim/validator", []byte{byte(i)})))
 	}
-	accounts := []chain.Funded{{Address: keyOf("consumer").Address(), Amount: funds}}
+	accounts := []chain.Funded{{Address: keyOf("consumer").Address(), Amount: funds + c.order().Budget}}
 	names := c.Names()
 	for _, n := range c.Comes {
 		names = append(names, n.Name)
 	}
 	for _, name := range names {
-		accounts = append(accounts, chain.Funded{Address: keyOf(name).Address(), Amount: funds})
+		accounts = append(accounts, chain.Funded{Address: keyOf(name).Address(), Amount: funds + c.stake()})
+	}
+	for _, a := range accounts {
+		w.minted += a.Amount
 	}
 	doc, err := chain.Genesis("sim-"+strconv.FormatUint(c.Seed, 10), time.Unix(1_000_000_000, 0), keys, accounts)
 	if err != nil {
@@ -217,7 +222,7 @@ func (w *World) populate() {
 // enlist registers a party with its stake and its price.
 func (p *process) enlist(ctx context.Context) error {
 	if err := p.chain.Register(ctx, registry.Participant{
-		Roles: []run.Role{p.role}, PeerID: p.name, Addrs: []string{address(p.name)}, Device: "simulated", Stake: stake,
+		Roles: []run.Role{p.role}, PeerID: p.name, Addrs: []string{address(p.name)}, Device: "simulated", Stake: p.world.config.stake(),
 		Hardware: p.machine.Hardware, Tier: p.machine.Tier,
 	}); err != nil {
 		return err
@@ -235,6 +240,13 @@ func (p *process) order(ctx context.Context) error {
 	o := c.order()
 	o.Terms.SpecCID, o.Terms.Genesis = bundle, genesis
 	return p.chain.Order(ctx, o)
+}
+
+// stake of every party: enough for what it may be leased at the price that the order bears.
+func (c Config) stake() uint64 {
+	o := c.order()
+	params := registry.DefaultParams()
+	return max(stake, o.Stake(run.Worker, o.PriceCap, params), o.Stake(run.Verifier, o.PriceCap, params))
 }
 
 func (c Config) order() market.Order {

@@ -17,7 +17,7 @@ import (
 
 // advise ranks strategies for a job, and plays nothing.
 func (c *cli) advise(cmd *cobra.Command, path string, f simFlags, opt node.SimulateOptions) error {
-	if len(f.sweep)+len(f.acts)+len(f.crashes)+len(f.cuts) > 0 || f.dir != "" || f.events != "" {
+	if len(f.sweep)+len(f.acts)+len(f.crashes)+len(f.cuts) > 0 || f.modelled || f.dir != "" || f.events != "" {
 		return usage(cmd, errors.New("--advise plays nothing: it goes with --set, --link, --gflops, --verifiers, --block-time and --price"))
 	}
 	if !(f.price >= 0) {

@@ -32,6 +32,7 @@ type simFlags struct {
 	crashes, cuts []string
 	dir, events   string
 	threads       int
+	modelled      bool
 	advise        bool
 	price         float64
 }
@@ -55,13 +56,17 @@ Parties are worker-0, worker-1 ... and verifier-0 ...; what those who break the 
 --advise plays nothing and ranks strategies for the job by formulas, in seconds: bytes, time, utilisation, tokens a second, what
 is carried from round to round, cost, and what is known of their price in loss, with a line of --set for the best.
 
+--modelled lets something small stand in for the mathematics, so that a job of any size can be played: bytes,
+times, pay, faults and audits are those of the job, and there are no losses.
+
 --sweep plays the job once for each value, and for each combination of several sweeps.
 With --dir, each simulation leaves simulation.json, report.html, its charts as SVG (loss by step, by
-bytes and by virtual time), rounds.csv, metrics.jsonl, receipts.jsonl and lineage.jsonl, the same bytes
-for the same seed. A sweep leaves them in folders 000, 001 ..., and a report.html, its charts and
+bytes and by virtual time), rounds.csv, metrics.jsonl, receipts.jsonl, disputes.jsonl and lineage.jsonl,
+the same bytes for the same seed. A sweep leaves them in folders 000, 001 ..., and a report.html, its charts and
 sweep.csv that compare them.`,
 		Example: `  starling sim examples/quickstart.yaml
   starling sim job.yaml --link bad --gflops 20,20,5 --dir out/sim
+  starling sim job.yaml --modelled --link up=20,down=100,latency=50ms --gflops 20000,10000
   starling sim job.yaml --advise --link up=20,down=100 --gflops 2000,500
   starling sim job.yaml --sweep strategy.sync_steps=5,10,20,40 --sweep seed=1,2,3 --dir out/sweep
   starling sim job.yaml --act worker-1=skips --crash worker-2@60s+30s --cut worker-0/worker-3@10s+2m`,
@@ -80,6 +85,7 @@ sweep.csv that compare them.`,
 	fl.StringArrayVar(&f.acts, "act", nil, "who breaks the rules, and how: PARTY=ACT (repeatable)")
 	fl.StringArrayVar(&f.crashes, "crash", nil, "who crashes, when, and for how long: PARTY@30s+20s (repeatable)")
 	fl.StringArrayVar(&f.cuts, "cut", nil, "which two cannot reach each other: PARTY/PARTY@30s+20s (repeatable)")
+	fl.BoolVar(&f.modelled, "modelled", false, "let something small stand in for the mathematics: bytes, times and pay of a job of any size, and no losses")
 	fl.BoolVar(&f.advise, "advise", false, "rank strategies for these links and speeds, and play nothing")
 	fl.Float64Var(&f.price, "price", 0.02, "with --advise: how much more loss than that of data-parallel training the best may have")
 	fl.StringVar(&f.dir, "dir", "", "folder for the results")
@@ -238,7 +244,7 @@ func simError(ctx context.Context, err error) error {
 func (f simFlags) options() (o node.SimulateOptions, err error) {
 	o = node.SimulateOptions{
 		Seed: f.seed, Gflops: f.gflops, Verifiers: f.verifiers, Validators: f.validators, BlockTime: f.block, Threads: f.threads,
-		Acts: map[string]string{},
+		Modelled: f.modelled, Acts: map[string]string{},
 	}
 	if f.verifiers < 0 || f.validators < 1 || f.validators > 100 || f.threads < 1 || f.block < 10*time.Millisecond {
 		return o, fmt.Errorf("there are 1 to 100 validators, no negative number of verifiers, at least one thread, and at least 10ms from block to block")
@@ -339,17 +345,20 @@ func printVariants(done []variant, sweep []string) error {
 			key, _, _ := strings.Cut(text, "=")
 			fmt.Fprintf(w, "%s\t", v.Settings[key])
 		}
-		ended := fmt.Sprint(v.Rounds)
+		ended, loss, root := fmt.Sprint(v.Rounds), fmt.Sprintf("%.4f", v.FinalEvalLoss), v.StateRoot.Short()
+		if v.Modelled {
+			loss, root = "-", "-"
+		}
 		if v.Halted != "" {
 			ended += " (" + v.Halted + ")"
 		}
-		fmt.Fprintf(w, "%s\t%.4f\t%s\t%.1f %%\t%.2f\t%.2f\t%.2f\t%.2f\t%d\t", ended, v.FinalEvalLoss, tenths(v.Seconds), 100*v.Utilisation,
+		fmt.Fprintf(w, "%s\t%s\t%s\t%.1f %%\t%.2f\t%.2f\t%.2f\t%.2f\t%d\t", ended, loss, tenths(v.Seconds), 100*v.Utilisation,
 			float64(v.BytesUp)/1e6, float64(v.BytesDown)/1e6, zen(v.PaidUzen), zen(v.SlashedUzen), len(v.Disputes))
 		if liars > 0 {
 			n, out := v.BrokeRules()
 			fmt.Fprintf(w, "%d\t%d\t", n, out)
 		}
-		fmt.Fprintln(w, v.StateRoot.Short())
+		fmt.Fprintln(w, root)
 	}
 	if err := w.Flush(); err != nil || len(done) > 1 {
 		return err

@@ -88,7 +88,7 @@ func TestSimulationFolders(t *testing.T) {
 
 // What has no meaning for advice is refused, and not ignored.
 func TestAdviceGoesWithItsFlags(t *testing.T) {
-	for _, more := range [][]string{{"--sweep", "seed=1,2"}, {"--dir", t.TempDir()}, {"--crash", "worker-0@1s+1s"}, {"--price", "-1"}} {
+	for _, more := range [][]string{{"--sweep", "seed=1,2"}, {"--dir", t.TempDir()}, {"--crash", "worker-0@1s+1s"}, {"--price", "-1"}, {"--modelled"}} {
 		c := &cli{}
 		cmd := c.sim()
 		cmd.SetArgs(append([]string{"../../examples/quickstart.yaml", "--advise"}, more...))

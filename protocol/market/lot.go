@@ -2,6 +2,7 @@ package market
 
 import (
 	"math"
+	"math/bits"
 	"slices"
 
 	"github.com/starling-network/starling/protocol/registry"
@@ -166,4 +167,18 @@ func (o *Order) Value(role run.Role, price uint64) uint64 {
 		return all / max(1, uint64(o.Verifiers))
 	}
 	return all / max(1, uint64(o.Workers.Min))
+}
+
+// Stake is the least that may stand behind the work that one member is leased in a role, in uzen (registry.Participant.Cover).
+func (o *Order) Stake(role run.Role, price uint64, params registry.Params) uint64 {
+	const million = 1_000_000
+	high, low := bits.Mul64(o.Value(role, price), uint64(params.CoverPPM))
+	if high >= million {
+		return math.MaxUint64
+	}
+	stake, rest := bits.Div64(high, low, million)
+	if rest > 0 {
+		stake++
+	}
+	return max(stake, params.MinStake(role))
 }

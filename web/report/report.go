@@ -54,6 +54,7 @@ type Summary struct {
 	BudgetUzen, PaidUzen, FeeUzen uint64 // Budget = Paid + Fee + Refunded
 	RefundedUzen, SlashedUzen     uint64
 	StateRoot                     string
+	Modelled                      bool // nothing was trained: there is no loss and no lineage
 }
 
 // Point is one value of a series.

@@ -268,6 +268,22 @@ func selfContained(t *testing.T, page string) {
 	}
 }
 
+// Of a modelled job nothing is said of what was not trained.
+func TestModelledReport(t *testing.T) {
+	r := example()
+	r.Train, r.Eval, r.Lineage, r.Summary.Modelled, r.Summary.StateRoot = nil, nil, nil, true, ""
+	for i := range r.Rounds {
+		r.Rounds[i].Loss, r.Rounds[i].EvalLoss = math.NaN(), math.NaN()
+	}
+	r.Summary.FirstEvalLoss, r.Summary.FinalEvalLoss = math.NaN(), math.NaN()
+	page := render(t, r)
+	for text, want := range map[string]bool{"modelled: bytes": true, "Bytes by round": true, "Utilisation": true, "Eval loss": false, "Lineage": false, "Loss by time": false, "not measured": false, "NaN": false} {
+		if strings.Contains(page, text) != want {
+			t.Errorf("%q: want %v", text, want)
+		}
+	}
+}
+
 func TestEmptyReport(t *testing.T) {
 	page := render(t, Report{Job: Job{Name: "empty"}})
 	for _, want := range []string{"Nobody has a receipt yet", "No checkpoint was attested", "None was drawn"} {
