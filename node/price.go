@@ -47,10 +47,10 @@ var prices = []measured{
 	{"int8", 0.2e6, 100, 40, 0.068, 4, calibrated}, {"int8", 0.2e6, 20, 20, 0.077, 4, calibrated},
 	{"paced", 0.2e6, 20, 354, 0.021, 4, calibrated}, {"late int8", 0.2e6, 20, 200, 0.077, 4, calibrated}, {"late fragments", 0.2e6, 20, 200, 0.047, 4, calibrated},
 	{"fragments", 0.2e6, 20, 200, 0.019, 4, calibrated}, {"random", 0.2e6, 20, 200, 0.118, 4, calibrated},
-	{"zero", 0.2e6, 20, 200, 0.060, 4, calibrated}, {"third", 0.2e6, 20, 200, 0.013, 4, calibrated}, {"third", 0.2e6, 20, 20, 0.110, 4, calibrated},
+	{"zero", 0.2e6, 20, 200, 0.056, 4, calibrated}, {"third", 0.2e6, 20, 200, 0.013, 4, calibrated}, {"third", 0.2e6, 20, 20, 0.110, 4, calibrated},
 	{"top96", 0.2e6, 10, 400, 0.016, 4, calibrated}, {"top96", 0.2e6, 20, 20, 0.079, 4, calibrated},
 	{"top66", 0.2e6, 10, 400, 0.024, 4, calibrated}, {"top66", 0.2e6, 10, 40, 0.048, 4, calibrated},
-	{"waves", 0.2e6, 1, 4000, 0.160, 4, calibrated}, {"signs of waves", 0.2e6, 1, 4000, 0.196, 4, calibrated},
+	{"waves", 0.2e6, 1, 4000, 0.166, 4, calibrated}, {"signs of waves", 0.2e6, 1, 4000, 0.193, 4, calibrated},
 }
 
 // priceOf is what a strategy was measured to cost where it had it no easier: in rounds that were as long or longer, and no more

@@ -59,7 +59,7 @@ func newStandIn(ctx context.Context, b *Blueprint) (*standIn, error) {
 		}
 	}
 	if s.price = priceFor(s.UnitFlops(), b.UnitFlops()); s.price == 0 {
-		return nil, fmt.Errorf("%w: a unit of it has %.3g operations, which is too many: lower sync_steps or batch_size", ErrStandIn, float64(b.UnitFlops()))
+		return nil, fmt.Errorf("%w: a unit of it has %.3g operations, and no price is high enough for as many", ErrStandIn, float64(b.UnitFlops()))
 	}
 	return s, s.weigh(ctx, b)
 }

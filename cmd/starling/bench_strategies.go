@@ -24,7 +24,7 @@ func (c *cli) benchStrategies() *cobra.Command {
 		Short: "Compare strategies on one small model",
 		Long: `Hold sizes of payloads, published utilisations and published speeds against what the formulas say; train a small GPT-2 under
 attack by two of eight workers, by five rules of aggregation; and compare the losses of strategies with that of data-parallel
-training on as many tokens, with the codecs, rules, optimizers and units of jobs. Without --quick that takes some five hours of
+training on as many tokens, with the codecs, rules, optimizers and units of jobs. Without --quick that takes some six hours of
 processor time: three seeds of 4,000 steps. As many training runs are under way as there are --threads, each on one of them. With
 --keep every run that is over becomes a line of a file, and none that is there is done again; --for ends the command early, with a
 report of what there is. With --quick the losses are of so few steps that no bar is claimed for them.

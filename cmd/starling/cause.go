@@ -101,6 +101,8 @@ func machineCause(err error) error {
 	switch {
 	case errors.Is(err, node.ErrNoParty):
 		p.Code, p.What, p.Why, p.Fix, exit = "USAGE", err.Error(), "", "name one of the parties of the job", terminal.ExitUsage
+	case errors.Is(err, node.ErrStandIn):
+		p.Code, p.What, p.Fix, exit = "JOB_TOO_LARGE", "the job cannot be played with --modelled", "lower strategy.sync_steps or training.global_batch_size", terminal.ExitUsage
 	case onFile && errors.Is(err, fs.ErrNotExist):
 		p.Code, p.What, p.Fix, exit = "FILE_NOT_FOUND", "there is no "+file.Path, "give a path that exists", terminal.ExitNotFound
 	case onFile && errors.Is(err, fs.ErrExist):

@@ -80,6 +80,7 @@ func TestCauses(t *testing.T) {
 		"no file":        {noFile, 3, "FILE_NOT_FOUND"},
 		"no port":        {noPort, 1, "LISTEN_FAILED"},
 		"a plan":         {node.ErrPlanStale, 5, "PLAN_STALE"},
+		"too large":      {fmt.Errorf("%w: x", node.ErrStandIn), 2, "JOB_TOO_LARGE"},
 		"explained":      {terminal.WithExit(&terminal.Problem{Code: "X"}, 11), 11, "X"},
 		"unexplained":    {errors.New("x"), 1, "FAILURE"},
 	} {
