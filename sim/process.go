@@ -137,7 +137,7 @@ func (p *process) block(height int64) {
 	if p.world.config.Registers {
 		p.spawn(func(ctx context.Context) { p.world.must(p.register(ctx, height)) })
 	}
-	b, err := p.chain.Observe(p.ctx, height)
+	b, err := p.world.observe(p.ctx, p.chain, height)
 	if err != nil {
 		p.world.fail(fmt.Errorf("sim: %s cannot follow the chain: %w", p.name, err))
 	}

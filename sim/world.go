@@ -21,6 +21,7 @@ import (
 	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/registry"
 	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/role"
 	"github.com/starling-network/starling/role/adversary"
 	"github.com/starling-network/starling/role/engine"
 )
@@ -109,6 +110,7 @@ type World struct {
 	at      map[string]*process
 	cuts    map[[2]string]int
 	waiting map[[sha256.Size]byte]func(client.Result, error)
+	seen    map[string]*role.Block // runs by job as they are after the latest block, which everybody reads the same
 	digest  hash.Hash
 	broken  error
 	minted  uint64 // by the genesis, for the parties
@@ -139,7 +141,7 @@ func (c Config) Names() (names []string) {
 func New(c Config, checks ...Checker) (*World, error) {
 	w := &World{
 		config: c, random: rand.New(rand.NewPCG(c.Seed, 0)), at: map[string]*process{}, cuts: map[[2]string]int{},
-		waiting: map[[sha256.Size]byte]func(client.Result, error){}, digest: sha256.New(), checks: checks,
+		waiting: map[[sha256.Size]byte]func(client.Result, error){}, seen: map[string]*role.Block{}, digest: sha256.New(), checks: checks,
 	}
 	var keys []chain.Keys
 	for i := range c.Validators {
@@ -309,6 +311,7 @@ func (w *World) block() {
 		w.fail(err)
 		return
 	}
+	clear(w.seen)
 	height := w.ledger.height
 	w.trace("block", height, len(in), fmt.Sprintf("%x", w.ledger.appHash))
 	for _, t := range in {
@@ -342,7 +345,24 @@ func (w *World) block() {
 
 // State of the run.
 func (w *World) State() (run.State, error) {
-	return w.ledger.queries.Run(context.Background(), w.config.Job.ID())
+	b, err := w.observe(context.Background(), client.Member{Client: w.ledger.queries, Job: w.config.Job.ID()}, w.ledger.height)
+	if b == nil {
+		return run.State{}, cmp.Or(err, error(client.ErrNotFound))
+	}
+	return b.Run, nil
+}
+
+// observe is what a member sees of its run. What it sees is read once for all of them, who change nothing of it.
+func (w *World) observe(ctx context.Context, m client.Member, height int64) (*role.Block, error) {
+	b := w.seen[m.Job]
+	if b == nil {
+		var err error
+		if b, err = m.Observe(ctx, height); b == nil || err != nil {
+			return nil, err
+		}
+		w.seen[m.Job] = b
+	}
+	return &role.Block{Height: height, Run: b.Run, Disputes: b.Disputes}, nil
 }
 
 // Chain reads the chain as anybody can.
