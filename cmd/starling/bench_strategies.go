@@ -97,10 +97,13 @@ func printStrategies(out io.Writer, r *benchmark.StrategiesResult) error {
 	for _, s := range r.Sieges {
 		fmt.Fprintf(w, "\n%s", s.Attack)
 		for _, rule := range rules {
-			if x := s.Rules[rule]; x != nil {
-				fmt.Fprintf(w, "\t%+.2f %%, %.4f (%.4f)", 100*x.Gap, x.Mean, x.Spread)
-			} else {
+			switch x := s.Rules[rule]; {
+			case x == nil:
 				fmt.Fprint(w, "\tdiverged")
+			case x.Gap > 1:
+				fmt.Fprintf(w, "\t%.0f times as high", 1+x.Gap)
+			default:
+				fmt.Fprintf(w, "\t%+.2f %%, %.4f (%.4f)", 100*x.Gap, x.Mean, x.Spread)
 			}
 		}
 	}

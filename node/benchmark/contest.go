@@ -53,9 +53,7 @@ func diloco(codec string) train.Exchange {
 
 // late is DiLoCo whose rounds overlap, with a lower rate: all that is applied is late.
 func late() train.Exchange {
-	x := lasting(overlapping(diloco(codec.Int8)), 8)
-	x.Rate = 0.4
-	return x
+	return rated(0.4, lasting(overlapping(diloco(codec.Int8)), 8))
 }
 
 // sparse is SparseLoCo, with moments and feedback that last for so many rounds.
@@ -65,14 +63,14 @@ func sparse(k, bits int, rounds uint32) train.Exchange {
 
 // thirds is DiLoCo that sends the signs of the largest third of an update.
 func thirds() train.Exchange {
-	x := halved(lasting(diloco(codec.TopKName(1365, 1)), 32))
+	x := rated(0.5, lasting(diloco(codec.TopKName(1365, 1)), 32))
 	x.Feedback = 0.95
 	return x
 }
 
-// halved is an exchange with an outer rate of a half.
-func halved(x train.Exchange) train.Exchange {
-	x.Rate = 0.5
+// rated is an exchange at another outer rate.
+func rated(rate float64, x train.Exchange) train.Exchange {
+	x.Rate = rate
 	return x
 }
 
@@ -103,9 +101,10 @@ var compared = []contender{
 	{name: "sparseloco 96 of 4096, int2, rounds of 10, groups of 128", steps: 10, rate: steady, beta: long, exchange: sparse(96, 2, 128)},
 	{name: "sparseloco 66 of 4096, signs, rounds of 10", steps: 10, rate: steady, exchange: sparse(66, 1, 32)},
 	{name: "sparseloco 96 of 4096, int2, rounds of 10", steps: 10, rate: steady, exchange: sparse(96, 2, 32)},
-	{name: "diloco int8, outer rate 0.5", steps: 20, rate: steady, bar: 0.01, exchange: halved(lasting(diloco(codec.Int8), 8))},
+	{name: "diloco int8, outer rate 0.5", steps: 20, rate: steady, exchange: rated(0.5, lasting(diloco(codec.Int8), 8))},
+	{name: "diloco int8, outer rate 0.6", steps: 20, rate: steady, bar: 0.01, exchange: rated(0.6, lasting(diloco(codec.Int8), 8))},
 	{name: "diloco int8", steps: 20, rate: steady, exchange: lasting(diloco(codec.Int8), 8)},
-	{name: "async_diloco, paces 1, 0.77, 0.38 and 0.17", steps: 20, rate: steady, bar: 0.02, exchange: halved(lasting(diloco(codec.Int8), 8)), paces: speeds, beside: "diloco int8, outer rate 0.5"},
+	{name: "async_diloco, paces 1, 0.77, 0.38 and 0.17", steps: 20, rate: steady, bar: 0.02, exchange: rated(0.5, lasting(diloco(codec.Int8), 8)), paces: speeds, beside: "diloco int8, outer rate 0.6"},
 	{name: "async_diloco, overlap 1, outer rate 0.4", steps: 20, rate: steady, exchange: late(), paces: speeds},
 	{name: "diloco fp4", steps: 20, rate: steady, bar: 0.015, exchange: lasting(diloco(codec.E3M0), 8)},
 	{name: "diloco int8, overlap 1, outer rate 0.4", steps: 20, rate: steady, exchange: late()},
