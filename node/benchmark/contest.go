@@ -40,6 +40,7 @@ type contender struct {
 	steps    int     // of a round
 	rate     float64 // of its inner steps, at its peak
 	beta     float64 // of their second moments; 0: what is usual
+	proximal float64 // mu of FedProx; 0: none
 	bar      float64 // of the gap; 0: none is claimed
 	exchange train.Exchange
 	pupils   pupils
@@ -79,6 +80,13 @@ func average(codec string) train.Exchange {
 	return train.Exchange{Codec: codec, Rule: aggregate.Mean, Outer: outer.SGD, Rate: 1}
 }
 
+// adaptive is FedAdam or FedYogi as jobs have it.
+func adaptive(optimizer string) train.Exchange {
+	x := average(codec.Float32)
+	x.Outer, x.Rate, x.Momentum, x.Decay, x.Tau = optimizer, 0.01, 0.9, 0.99, 1e-3
+	return x
+}
+
 // lasting is an exchange of units whose moments last for so many rounds.
 func lasting(x train.Exchange, rounds uint32) train.Exchange {
 	x.Moments, x.Carry = true, rounds
@@ -115,6 +123,9 @@ var compared = []contender{
 	{name: "diloco int8, moments of zero, rate 2e-3", steps: 20, rate: gentle, exchange: diloco(codec.Int8)},
 	{name: "sparta, 1 of 32", steps: 20, rate: steady, exchange: lasting(withReplicas(average(codec.Int8), 32, 0), 8)},
 	{name: "fedavg", steps: 20, rate: steady, exchange: lasting(average(codec.Float32), 8)},
+	{name: "fedprox, mu 0.01", steps: 20, rate: steady, proximal: 0.01, exchange: lasting(average(codec.Float32), 8)},
+	{name: "fedadam, outer rate 0.01", steps: 20, rate: steady, exchange: lasting(adaptive(outer.Adam), 8)},
+	{name: "fedyogi, outer rate 0.01", steps: 20, rate: steady, exchange: lasting(adaptive(outer.Yogi), 8)},
 	{name: "gossip", steps: 20, rate: gentle, exchange: train.Exchange{Codec: codec.Float32, Rule: aggregate.Mean, Outer: outer.Pairs, Rate: 0.7, Momentum: 0.5, Pairs: workers, Topology: "complete"}},
 	{name: "diloco int8, rounds of 10", steps: 10, rate: steady, exchange: lasting(diloco(codec.Int8), 8)},
 	{name: "diloco int8, rounds of 100", steps: 100, rate: steady, exchange: lasting(diloco(codec.Int8), 8)},
@@ -167,7 +178,7 @@ func (c *contest) lessons(seed uint64) []lesson {
 
 // lesson is that of a contender with a seed.
 func (c *contest) lesson(x contender, seed uint64) lesson {
-	return lesson{name: x.name, exchange: x.exchange, rate: x.rate, beta: x.beta, pupils: x.pupils, units: workers, steps: x.steps, paces: x.paces, rounds: c.steps / x.steps, seed: seed}
+	return lesson{name: x.name, exchange: x.exchange, rate: x.rate, beta: x.beta, proximal: x.proximal, pupils: x.pupils, units: workers, steps: x.steps, paces: x.paces, rounds: c.steps / x.steps, seed: seed}
 }
 
 // The model and the network of which the share of time in steps is told.

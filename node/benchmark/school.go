@@ -62,6 +62,7 @@ type lesson struct {
 	exchange      train.Exchange
 	rate          float64 // at its peak, of inner steps
 	beta          float64 // of their second moments; 0: what is usual
+	proximal      float64 // pull of where a unit began; 0: none
 	pupils        pupils
 	units         int
 	steps, rounds int       // steps of a whole unit
@@ -85,6 +86,7 @@ func (l lesson) optimizer() model.AdamW {
 		return model.Descent
 	}
 	o := adamW(decay, clip)
+	o.Proximal = l.proximal
 	if l.beta > 0 {
 		o.Beta2 = l.beta
 	}
