@@ -19,6 +19,7 @@ import (
 	"github.com/starling-network/starling/role/adversary"
 	"github.com/starling-network/starling/role/engine"
 	"github.com/starling-network/starling/sim"
+	"github.com/starling-network/starling/web/report"
 )
 
 // SimulateOptions say on what network a job is played.
@@ -49,6 +50,7 @@ type Simulation struct {
 	Events      canon.Digest  `json:"events"` // digest of everything that happened
 
 	ending ending
+	told   *report.Report // nil: it was not asked for yet
 }
 
 // PartyResult is what a party of a simulation did and got.
@@ -267,11 +269,11 @@ func (o *observer) result(ctx context.Context, b *Blueprint, w *sim.World, event
 
 // measure lists the lines of the lineage and the metrics of its rounds, and returns how long their workers took for its units.
 func (o *observer) measure(ctx context.Context, e *ending, w *sim.World) (worked time.Duration, err error) {
-	eval, err := program.Compile(e.Eval, 1)
-	if err != nil {
-		return 0, err
-	}
+	var eval *program.Exec // of what was trained
 	if !o.modelled {
+		if eval, err = program.Compile(e.Eval, 1); err != nil {
+			return 0, err
+		}
 		if e.metrics, err = e.Blueprint.metrics(eval, 0, e.Genesis, heard{}, o.workers); err != nil {
 			return 0, err
 		}

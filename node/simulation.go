@@ -52,10 +52,14 @@ func (s *Simulation) Write(dir string) error {
 	return errors.Join(err, out.write(fileLineage, lineage.Bytes()), writeLines(out, fileMetrics, e.metrics))
 }
 
-// report is that of a run, with what only a simulation knows.
+// report is that of a run, with what only a simulation knows. It is made once: a sweep is compared anew after every variant.
 func (s *Simulation) report() report.Report {
+	if s.told != nil {
+		return *s.told
+	}
 	r := s.ending.report(&s.Summary)
 	r.Summary.Utilisation = s.Utilisation
+	r.Summary.BrokeRules, r.Summary.HadToLeave = s.BrokeRules()
 	if r.Summary.Modelled = s.Modelled; s.Modelled {
 		r.Summary.StateRoot = ""
 		for i := range r.Rounds {
@@ -68,6 +72,7 @@ func (s *Simulation) report() report.Report {
 			Out: p.Out, OutSeconds: p.OutSeconds,
 		})
 	}
+	s.told = &r
 	return r
 }
 

@@ -59,8 +59,8 @@ func (a axis) at(v float64) float64 {
 // round keeps a coordinate to a tenth, which no eye tells from more.
 func round(x float64) float64 { return math.Round(x*10) / 10 }
 
-func newChart(name, title, description, xLabel string) *Chart {
-	return &Chart{Name: name, Title: title, Description: description, XLabel: xLabel, Left: left, Right: width - right, Top: top,
+func newChart(name, title, description string) *Chart {
+	return &Chart{Name: name, Title: title, Description: description, Left: left, Right: width - right, Top: top,
 		Bottom: height - bottom, Width: width, Height: height}
 }
 
@@ -77,6 +77,7 @@ type curve struct {
 // scale is what the x axis of a chart counts.
 type scale struct {
 	label string
+	unit  float64                // of which ticks are 1, 2 or 5 times a power of ten
 	least float64                // between two ticks
 	tick  func(v float64) string // at the axis
 	at    func(v float64) string // of a point: "at step 40"
@@ -84,12 +85,12 @@ type scale struct {
 
 func steps() scale {
 	whole := func(v float64) string { return count(int(v)) }
-	return scale{"inner step", 1, whole, func(v float64) string { return "at step " + whole(v) }}
+	return scale{"inner step", 1, 1, whole, func(v float64) string { return "at step " + whole(v) }}
 }
 
 func sentBytes() scale {
 	text := func(v float64) string { return bytesText(uint64(v)) }
-	return scale{"sent by all", 1, text, func(v float64) string { return "after " + text(v) }}
+	return scale{"sent by all", 1, 1, text, func(v float64) string { return "after " + text(v) }}
 }
 
 // elapsed counts values in seconds, up to the highest, in units that suit it.
@@ -100,16 +101,12 @@ func elapsed(highest float64) scale {
 	} else if highest >= 300 {
 		unit, label = 60, "minutes"
 	}
-	return scale{label, 0, func(v float64) string { return strconv.FormatFloat(v/unit, 'g', 6, 64) }, func(v float64) string { return "after " + seconds(v) }}
+	return scale{label, unit, 0, func(v float64) string { return strconv.FormatFloat(v/unit, 'g', 6, 64) }, func(v float64) string { return "after " + seconds(v) }}
 }
 
-// step is that of the ticks up to a value, in what the axis counts: 1, 2 or 5 times a power of ten of its unit.
+// step is that of the ticks over a span, in what the axis counts.
 func (s scale) step(span float64) float64 {
-	unit := map[string]float64{"hours": 3600, "minutes": 60}[s.label]
-	if unit == 0 {
-		unit = 1
-	}
-	return math.Max(unit*niceStep(span/8/unit), s.least)
+	return math.Max(s.unit*niceStep(span/8/s.unit), s.least)
 }
 
 // curveChart draws curves of losses over an axis; nil if there is nothing to draw.

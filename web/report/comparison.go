@@ -2,7 +2,6 @@ package report
 
 import (
 	"cmp"
-	"fmt"
 	"io"
 	"math"
 	"slices"
@@ -32,11 +31,10 @@ func (c Comparison) Write(w io.Writer) error {
 	type row struct {
 		Variant
 		Class string // of its curves; "": none
-		Found string
 	}
 	rows := make([]row, len(c.Variants))
 	for i, v := range c.Variants {
-		rows[i] = row{Variant: v, Found: v.found()}
+		rows[i] = row{Variant: v}
 		if k := slices.Index(drawn, i); k >= 0 {
 			rows[i].Class = palette[k]
 		}
@@ -78,17 +76,19 @@ func (c Comparison) charts() []*Chart {
 			one.points = append(one.points, xy{float64(p.Step), p.Value})
 		}
 		bySteps = append(bySteps, one)
-		one.points = v.evalBy(func(s Round) float64 { return float64(s.BytesUp) })
+		_, eval := v.course(sent)
+		one.points = eval.points
 		byBytes = append(byBytes, one)
-		one.points = v.evalBy(func(s Round) float64 { return s.Seconds })
+		_, eval = v.course(lasted)
+		one.points = eval.points
 		byTime = append(byTime, one)
 	}
 	_, highest, _, _ := bounds(byTime)
 	var out []*Chart
 	for _, x := range []*Chart{
-		curveChart(newChart("loss", "Eval loss", "Eval loss of the variants by inner step, in nats a token", ""), steps(), bySteps),
-		curveChart(newChart("loss-by-bytes", "Eval loss by bytes", "Eval loss of the variants by the bytes that all members have sent, in nats a token", ""), sentBytes(), byBytes),
-		curveChart(newChart("loss-by-time", "Eval loss by time", "Eval loss of the variants by the time since the start, in nats a token", ""), elapsed(highest), byTime),
+		curveChart(newChart("loss", "Eval loss", "Eval loss of the variants by inner step, in nats a token"), steps(), bySteps),
+		curveChart(newChart("loss-by-bytes", "Eval loss by bytes", "Eval loss of the variants by the bytes that all members have sent, in nats a token"), sentBytes(), byBytes),
+		curveChart(newChart("loss-by-time", "Eval loss by time", "Eval loss of the variants by the time since the start, in nats a token"), elapsed(highest), byTime),
 	} {
 		if x != nil {
 			out = append(out, x)
@@ -104,30 +104,4 @@ func (c Comparison) label(v Variant) string {
 		parts[i] = c.Keys[i][strings.LastIndexByte(c.Keys[i], '.')+1:] + "=" + setting
 	}
 	return strings.Join(parts, ", ")
-}
-
-// evalBy is the eval losses by the sum of what rounds took.
-func (r Report) evalBy(took func(Round) float64) []xy {
-	curves := r.course(took)
-	if curves == nil {
-		return nil
-	}
-	return curves[1].points
-}
-
-// found says how many of those who broke the rules had to leave.
-func (r Report) found() string {
-	liars, out := 0, 0
-	for _, m := range r.Members {
-		if m.Act == "" {
-			continue
-		}
-		if liars++; m.Out != "" {
-			out++
-		}
-	}
-	if liars == 0 {
-		return ""
-	}
-	return fmt.Sprintf("%d of %d", out, liars)
 }

@@ -54,6 +54,7 @@ type Summary struct {
 	BudgetUzen, PaidUzen, FeeUzen uint64 // Budget = Paid + Fee + Refunded
 	RefundedUzen, SlashedUzen     uint64
 	StateRoot                     string
+	BrokeRules, HadToLeave        int  // members that did, and how many of these had to
 	Modelled                      bool // nothing was trained: there is no loss and no lineage
 }
 

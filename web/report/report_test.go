@@ -74,7 +74,7 @@ func example() Report {
 	r.Disputes = []Dispute{{Round: 3, Worker: liar, Challenger: "starling1verifier", Leaf: "step 41, operator 212 (Dot), tile 3: referee has 7c1e…, worker claimed 0000…",
 		Verdict: "worker at fault", Guilty: true, SlashedUzen: 2_000_000, Moves: []Move{{"starling1verifier", "challenges steps 40 to 59"},
 			{liar, "opens 16 state roots"}, {"starling1verifier", "disagrees from step 41 on"}}}}
-	r.Summary.Utilisation = 0.914
+	r.Summary.Utilisation, r.Summary.BrokeRules, r.Summary.HadToLeave = 0.914, 2, 1
 	r.Members = []Member{
 		{Name: "worker-0", BytesUp: 13_300_000, BytesDown: 39_900_000, Worked: 119.8, PaidUzen: 5_772_000},
 		{Name: "worker-3", Act: "skips", BytesUp: 1_662_000, BytesDown: 4_986_000, Worked: 12, SlashedUzen: 2_000_000, Out: "fraud proven in round 3", OutSeconds: 41.2},

@@ -21,24 +21,30 @@ func lossChart(train, eval []Point) *Chart {
 			curves[i].points = append(curves[i].points, xy{float64(p.Step), p.Value})
 		}
 	}
-	return curveChart(newChart("loss", "Loss", "Training loss by inner step and eval loss by round, in nats a token", ""), steps(), curves)
+	return curveChart(newChart("loss", "Loss", "Training loss by inner step and eval loss by round, in nats a token"), steps(), curves)
 }
 
 func (r Report) lossByBytes() *Chart {
-	c := newChart("loss-by-bytes", "Loss by bytes", "Loss by the bytes that all members have sent, in nats a token", "")
-	return curveChart(c, sentBytes(), r.course(func(s Round) float64 { return float64(s.BytesUp) }))
+	c := newChart("loss-by-bytes", "Loss by bytes", "Loss by the bytes that all members have sent, in nats a token")
+	train, eval := r.course(sent)
+	return curveChart(c, sentBytes(), []curve{train, eval})
 }
 
 func (r Report) lossByTime() *Chart {
-	c := newChart("loss-by-time", "Loss by time", "Loss by the time since the start, in nats a token", "")
-	curves := r.course(func(s Round) float64 { return s.Seconds })
+	c := newChart("loss-by-time", "Loss by time", "Loss by the time since the start, in nats a token")
+	train, eval := r.course(lasted)
+	curves := []curve{train, eval}
 	_, highest, _, _ := bounds(curves)
 	return curveChart(c, elapsed(highest), curves)
 }
 
-// course is how the losses of rounds go with the sum of what each took; no curves if that was nothing.
-func (r Report) course(took func(Round) float64) []curve {
-	train, eval := curve{class: "a", name: "training, mean of a round"}, curve{class: "b", name: "eval, a round", dots: true}
+// What rounds took.
+func sent(s Round) float64   { return float64(s.BytesUp) }
+func lasted(s Round) float64 { return s.Seconds }
+
+// course is how the losses of rounds go with the sum of what each took; without points if that was nothing.
+func (r Report) course(took func(Round) float64) (train, eval curve) {
+	train, eval = curve{class: "a", name: "training, mean of a round"}, curve{class: "b", name: "eval, a round", dots: true}
 	if len(r.Rounds) > 0 {
 		eval.points = append(eval.points, xy{0, r.Summary.FirstEvalLoss})
 	}
@@ -49,9 +55,9 @@ func (r Report) course(took func(Round) float64) []curve {
 		eval.points = append(eval.points, xy{at, s.EvalLoss})
 	}
 	if at == 0 {
-		return nil
+		train.points, eval.points = nil, nil
 	}
-	return []curve{train, eval}
+	return train, eval
 }
 
 // bytesChart draws what each round moved; nil without rounds. Many rounds share a bar.
@@ -75,7 +81,8 @@ func bytesChart(rounds []Round) *Chart {
 		groups = append(groups, g)
 		most = math.Max(most, float64(g.up)+float64(g.down))
 	}
-	c := newChart("bytes", "Bytes by round", "Bytes sent and received by all workers in each round", "round")
+	c := newChart("bytes", "Bytes by round", "Bytes sent and received by all workers in each round")
+	c.XLabel = "round"
 	step := niceStep(most / 5)
 	y := axis{0, math.Ceil(most/step) * step, c.Bottom, c.Top}
 	c.YTicks = ticks(y, step, func(v float64) string { return bytesText(uint64(v)) })
