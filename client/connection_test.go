@@ -174,7 +174,8 @@ func TestLargestLeafFits(t *testing.T) {
 // it is told so, as when a link is cut and nobody closes what went through it.
 type relay struct {
 	net.Listener
-	deaf atomic.Bool
+	deaf   atomic.Bool
+	events chan *net.TCPConn // the client's side of subscriptions, as they are made
 }
 
 func relayTo(t *testing.T, address string) *relay {
@@ -183,7 +184,7 @@ func relayTo(t *testing.T, address string) *relay {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &relay{Listener: l}
+	r := &relay{Listener: l, events: make(chan *net.TCPConn, 8)}
 	t.Cleanup(func() { _ = l.Close() })
 	go func() {
 		for {
@@ -208,6 +209,9 @@ func (r *relay) pass(in, out net.Conn) {
 	buffered := bufio.NewReader(in)
 	head, _ := buffered.Peek(len("GET /websocket"))
 	events := string(head) == "GET /websocket"
+	if events {
+		r.events <- in.(*net.TCPConn)
+	}
 	go func() {
 		_, _ = io.Copy(out, buffered)
 	}()
@@ -226,16 +230,23 @@ func (r *relay) pass(in, out net.Conn) {
 	}
 }
 
-// A client whose events stop without a word goes on: it asks for blocks, and its messages get through.
-func TestSilentSubscription(t *testing.T) {
-	n := start(t, "consumer")
+// relayed starts a network and a client that hears of its blocks through a relay.
+func relayed(t *testing.T) (n *network, r *relay, c *client.Client, blocks <-chan client.Block) {
+	t.Helper()
+	n = start(t, "consumer")
 	n.serve()
-	r := relayTo(t, n.config.RPC)
+	r = relayTo(t, n.config.RPC)
 	c, err := client.Connect("http://"+r.Addr().String(), key("consumer"))
 	n.must(err)
-	defer c.Close()
-	blocks, err := c.Blocks(n.ctx)
+	t.Cleanup(c.Close)
+	blocks, err = c.Blocks(n.ctx)
 	n.must(err)
+	return n, r, c, blocks
+}
+
+// A client whose events stop without a word goes on: it asks for blocks, and its messages get through.
+func TestSilentSubscription(t *testing.T) {
+	n, r, c, blocks := relayed(t)
 	begin := (<-blocks).Height
 	r.deaf.Store(true)
 	for b := range blocks {
@@ -245,6 +256,30 @@ func TestSilentSubscription(t *testing.T) {
 	}
 	n.must(c.Order(n.ctx, order("job")))
 	n.must(n.ctx.Err())
+}
+
+// A client whose events end with its connection, as a validator ends it to who has not read them for a while, is told of
+// them again over another.
+func TestEventsAfterReset(t *testing.T) {
+	n, r, c, blocks := relayed(t)
+	asked := func() *net.TCPConn {
+		t.Helper()
+		select {
+		case c := <-r.events:
+			return c
+		case <-n.ctx.Done():
+			t.Fatal("nobody asks for events")
+			return nil
+		}
+	}
+	first := asked()
+	<-blocks
+	n.must(errors.Join(first.SetLinger(0), first.Close())) // with a reset
+	second := asked()
+	<-blocks
+	n.must(second.Close())
+	asked()
+	n.height(c)
 }
 
 // A client that knows several validators goes on with another when the one that it talks to is gone.

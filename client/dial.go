@@ -1,6 +1,7 @@
 package client
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -11,7 +12,6 @@ import (
 	"time"
 
 	rpcclient "github.com/cometbft/cometbft/rpc/client"
-	rpchttp "github.com/cometbft/cometbft/rpc/client/http"
 )
 
 // Limits after which a validator counts as gone. A host that lost its power or its link closes no connection: without
@@ -40,44 +40,36 @@ func (u *Unreachable) Unwrap() error { return u.Err }
 // separated by commas, to the first of these that answers; when it is gone later, the next is asked. The caller stops the
 // connection.
 func Dial(addresses string) (rpcclient.Client, error) {
-	list := strings.Split(addresses, ",")
 	f := &failover{transport: &http.Transport{
 		DialContext: (&net.Dialer{
 			Timeout: dialPatience, KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: dialPatience, Interval: dialPatience, Count: 3},
 		}).DialContext,
 		ResponseHeaderTimeout: replyPatience,
 	}}
-	for _, address := range list {
+	for address := range strings.SplitSeq(addresses, ",") {
 		u, err := url.Parse(address)
 		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 			return nil, fmt.Errorf("%w: %q: give one such as http://127.0.0.1:26657", ErrAddress, address)
 		}
-		f.places = append(f.places, u)
+		f.list = append(f.list, u)
 	}
-	var failed error
-	for i, address := range list {
-		f.at.Store(int32(i))
-		rpc, err := rpchttp.NewWithClient(address, "/websocket", &http.Client{Transport: f})
-		if err != nil {
-			return nil, fmt.Errorf("client: %s: %w", address, err)
-		}
-		if failed = rpc.Start(); failed == nil {
-			return rpc, nil
-		}
+	c, err := newConnection(f)
+	if err != nil {
+		return nil, fmt.Errorf("client: %s: %w", addresses, err)
 	}
-	if answer, err := (&http.Client{Transport: f, Timeout: replyPatience}).Get(list[0]); err != nil {
-		failed = err // it says more than that there are no events
-	} else {
-		_ = answer.Body.Close()
+	ctx, cancel := context.WithTimeout(c.life, time.Duration(len(f.list))*(dialPatience+replyPatience))
+	defer cancel()
+	if _, err := c.Status(ctx); err != nil {
+		return nil, &Unreachable{addresses, err}
 	}
-	return nil, &Unreachable{addresses, failed}
+	return c, c.Start()
 }
 
 // failover sends every request to the place that answered last, and if it does not any more, or says that it is stopped, to the
 // next that does.
 type failover struct {
-	transport http.RoundTripper
-	places    []*url.URL
+	transport *http.Transport
+	list      []*url.URL // the places
 	at        atomic.Int32
 }
 
@@ -85,9 +77,9 @@ type failover struct {
 func (f *failover) RoundTrip(r *http.Request) (*http.Response, error) {
 	first := int(f.at.Load())
 	for i := 0; ; i++ {
-		at := (first + i) % len(f.places)
+		at := (first + i) % len(f.list)
 		attempt := r.Clone(r.Context())
-		attempt.URL.Scheme, attempt.URL.Host, attempt.Host = f.places[at].Scheme, f.places[at].Host, f.places[at].Host
+		attempt.URL.Scheme, attempt.URL.Host, attempt.Host = f.list[at].Scheme, f.list[at].Host, f.list[at].Host
 		if i > 0 && r.Body != nil {
 			body, err := r.GetBody()
 			if err != nil {
@@ -105,7 +97,7 @@ func (f *failover) RoundTrip(r *http.Request) (*http.Response, error) {
 			f.at.Store(int32(at))
 			return answer, nil
 		}
-		if i == len(f.places)-1 || r.Context().Err() != nil || r.Body != nil && r.GetBody == nil {
+		if i == len(f.list)-1 || r.Context().Err() != nil || r.Body != nil && r.GetBody == nil {
 			return nil, err
 		}
 	}

@@ -117,8 +117,8 @@ func (c *Client) listen(events <-chan ctypes.ResultEvent, ended <-chan struct{})
 // silence is how long events may fail to come before a client asks for blocks.
 const silence = time.Second
 
-// ask reads the blocks that no event told of. Events stop without a word when the validator is gone or cut off, and it is
-// minutes until the subscription is made again.
+// ask reads the blocks that no event told of. Events stop without a word when the validator is gone or cut off, until there is
+// another stream of them.
 func (c *Client) ask(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, replyPatience)
 	defer cancel()

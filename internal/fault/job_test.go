@@ -137,6 +137,7 @@ func (j *job) until(what string, so func(run.State) bool) (s run.State) {
 			return true
 		}
 		if s.Phase == run.Halted || s.Phase == run.Done {
+			j.tellNotes()
 			j.t.Fatalf("waiting for %s, the run ended in phase %d: %s", what, s.Phase, s.Why)
 		}
 		if !j.consumer.running() && j.consumer.code != 0 && j.consumer.code != -1 {

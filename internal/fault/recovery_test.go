@@ -52,7 +52,7 @@ func (j *job) spell(s run.State) int64 {
 	return blocks
 }
 
-// absence is in how many blocks a member that is there again signs a checkpoint, by the same rules: the round that goes on ends,
+// absence is in how many blocks a member that is there again has a part in a checkpoint, by the same rules: the round that goes on ends,
 // and in the next it does what it owes. If it is out of the run, or may be with the next deadline that it misses, it rests,
 // and shows first that it computes what the others do.
 func (j *job) absence(s run.State, id string) int64 {
@@ -74,12 +74,13 @@ func (j *job) attested(round uint32) int64 {
 	return e.Height
 }
 
-// signs reports whether a member has signed a checkpoint after that of a round, and after which.
-func (j *job) signs(p *process, after uint32) (uint32, bool) {
+// partakes reports whether a member has a part in a checkpoint after that of a round, and after which: a unit of it is the
+// member's, or it is among those who signed it first, which are as many as it takes.
+func (j *job) partakes(p *process, after uint32) (uint32, bool) {
 	s := j.run(j.id)
 	for round := after + 1; round <= s.Base.Round; round++ {
 		e, err := j.chain.Lineage(j.t.Context(), j.id, round)
-		if err == nil && slices.ContainsFunc(e.Votes, func(v run.Vote) bool { return v.Member == p.address }) {
+		if err == nil && (slices.Contains(e.Workers, p.address) || slices.ContainsFunc(e.Votes, func(v run.Vote) bool { return v.Member == p.address })) {
 			return round, true
 		}
 	}
@@ -94,14 +95,14 @@ func (j *job) back(what string, who ...*process) {
 	for _, p := range who {
 		var at uint32
 		j.until(p.name+" to take part again", func(run.State) bool {
-			round, ok := j.signs(p, s.Round)
+			round, ok := j.partakes(p, s.Round)
 			at = round
 			return ok
 		})
 		took, most := j.attested(at)-height, j.absence(s, p.address)
 		j.note("%s: %s in round %d, there again in round %d; %d rounds after the fault, and %d of at most %d blocks after its return, it takes part", p.name, what, j.hurt+1, s.Round+1, at-j.hurt, took, most)
 		if took > most {
-			j.t.Errorf("%s: %d blocks from its return to its next signature, the rules give it %d", p.name, took, most)
+			j.t.Errorf("%s: %d blocks from its return to its next part in a checkpoint, the rules give it %d", p.name, took, most)
 		}
 	}
 	j.endured()

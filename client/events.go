@@ -1,0 +1,153 @@
+package client
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	cmtjson "github.com/cometbft/cometbft/libs/json"
+	"github.com/cometbft/cometbft/libs/log"
+	"github.com/cometbft/cometbft/libs/service"
+	rpchttp "github.com/cometbft/cometbft/rpc/client/http"
+	ctypes "github.com/cometbft/cometbft/rpc/core/types"
+	rpctypes "github.com/cometbft/cometbft/rpc/jsonrpc/types"
+	"github.com/gorilla/websocket"
+)
+
+// Bounds of a stream of events.
+const (
+	streamPatience = time.Minute // for the next event or ping: validators send a ping every 27 s
+	maxEvent       = 64 << 20    // bytes: a block in JSON, with what came of its transactions
+)
+
+// connection asks questions as package rpchttp does. Its events come over WebSockets of its own: those of rpchttp fall silent
+// for good when they end with a reset, as they do for who did not read them for a while.
+type connection struct {
+	*rpchttp.HTTP
+	service.BaseService
+	places *failover
+	life   context.Context // until it is stopped
+	stop   context.CancelFunc
+}
+
+func newConnection(places *failover) (*connection, error) {
+	rpc, err := rpchttp.NewWithClient(places.list[0].String(), websocketPath, &http.Client{Transport: places})
+	if err != nil {
+		return nil, err
+	}
+	c := &connection{HTTP: rpc, places: places}
+	c.life, c.stop = context.WithCancel(context.Background())
+	c.BaseService = *service.NewBaseService(nil, "connection", c)
+	return c, nil
+}
+
+// SetLogger implements service.Service.
+func (c *connection) SetLogger(l log.Logger) { c.BaseService.SetLogger(l) }
+
+// OnStop implements service.Service.
+func (c *connection) OnStop() { c.stop() }
+
+// Subscribe implements rpcclient.EventsClient. The events come from whichever validator answers, until the connection is
+// stopped: a stream that ends is followed by another, and what happened between the two is not told.
+func (c *connection) Subscribe(ctx context.Context, _, query string, capacity ...int) (<-chan ctypes.ResultEvent, error) {
+	stream, err := c.places.stream(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	size := 1
+	if len(capacity) > 0 {
+		size = capacity[0]
+	}
+	events := make(chan ctypes.ResultEvent, size)
+	go func() {
+		for {
+			if stream != nil {
+				c.follow(stream, events)
+			}
+			select {
+			case <-c.life.Done():
+				return
+			case <-time.After(silence):
+			}
+			stream, _ = c.places.stream(c.life, query) // nil if there is none, until it is silent again
+		}
+	}()
+	return events, nil
+}
+
+// Unsubscribe implements rpcclient.EventsClient: events end with the connection.
+func (c *connection) Unsubscribe(context.Context, string, string) error { return nil }
+
+// UnsubscribeAll implements rpcclient.EventsClient: events end with the connection.
+func (c *connection) UnsubscribeAll(context.Context, string) error { return nil }
+
+// follow passes events on until their stream or the connection ends.
+func (c *connection) follow(stream *websocket.Conn, events chan<- ctypes.ResultEvent) {
+	defer context.AfterFunc(c.life, func() { _ = stream.Close() })()
+	defer func() { _ = stream.Close() }()
+	for {
+		var message rpctypes.RPCResponse
+		if stream.SetReadDeadline(time.Now().Add(streamPatience)) != nil || stream.ReadJSON(&message) != nil || message.Error != nil {
+			return
+		}
+		var event ctypes.ResultEvent
+		if cmtjson.Unmarshal(message.Result, &event) != nil {
+			return
+		}
+		if event.Data == nil {
+			continue // the answer to the question for events
+		}
+		select {
+		case events <- event:
+		case <-c.life.Done():
+			return
+		}
+	}
+}
+
+// websocketPath is where a validator has its events.
+const websocketPath = "/websocket"
+
+// stream asks the place that answered last for events, or the next that has any.
+func (f *failover) stream(ctx context.Context, query string) (stream *websocket.Conn, err error) {
+	first := int(f.at.Load())
+	for i := range f.list {
+		if stream, err = f.streamOf(ctx, f.list[(first+i)%len(f.list)], query); err == nil {
+			return stream, nil
+		}
+	}
+	return nil, err
+}
+
+func (f *failover) streamOf(ctx context.Context, place *url.URL, query string) (*websocket.Conn, error) {
+	question, err := rpctypes.MapToRequest(rpctypes.JSONRPCIntID(0), "subscribe", map[string]any{"query": query})
+	if err != nil {
+		return nil, err
+	}
+	u, request := *place, http.Request{Header: http.Header{}}
+	u.Scheme, u.User = strings.Replace(u.Scheme, "http", "ws", 1), nil // and https becomes wss
+	u.Path = strings.TrimSuffix(u.Path, "/") + websocketPath
+	if place.User != nil {
+		password, _ := place.User.Password()
+		request.SetBasicAuth(place.User.Username(), password)
+	}
+	dialer := websocket.Dialer{NetDialContext: f.transport.DialContext, HandshakeTimeout: replyPatience}
+	stream, answer, err := dialer.DialContext(ctx, u.String(), request.Header)
+	if err != nil {
+		return nil, err
+	}
+	_ = answer.Body.Close()
+	stream.SetReadLimit(maxEvent)
+	pong := stream.PingHandler()
+	stream.SetPingHandler(func(data string) error {
+		_ = stream.SetReadDeadline(time.Now().Add(streamPatience))
+		return pong(data)
+	})
+	if err := stream.WriteJSON(question); err != nil {
+		_ = stream.Close()
+		return nil, err
+	}
+	return stream, nil
+}
