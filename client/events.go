@@ -85,7 +85,11 @@ func (c *connection) UnsubscribeAll(context.Context, string) error { return nil 
 
 // follow passes events on until their stream or the connection ends.
 func (c *connection) follow(stream *websocket.Conn, events chan<- ctypes.ResultEvent) {
-	defer context.AfterFunc(c.life, func() { _ = stream.Close() })()
+	defer context.AfterFunc(c.life, func() {
+		bye := websocket.FormatCloseMessage(websocket.CloseNormalClosure, "")
+		_ = stream.WriteControl(websocket.CloseMessage, bye, time.Now().Add(dialPatience))
+		_ = stream.Close()
+	})()
 	defer func() { _ = stream.Close() }()
 	for {
 		var message rpctypes.RPCResponse
