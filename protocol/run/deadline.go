@@ -89,7 +89,8 @@ func adapt(seen []int64, first int64) int64 {
 
 // median is the upper one of an even number of values.
 func median(values []int64) int64 {
-	sorted := slices.Sorted(slices.Values(values))
+	sorted := slices.Clone(values)
+	slices.Sort(sorted)
 	return sorted[len(sorted)/2]
 }
 

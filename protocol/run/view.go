@@ -130,13 +130,9 @@ func (s State) Find(round, unit, attempt uint32) (Duty, bool) {
 }
 
 // Has reports whether Find finds an attempt at a unit.
-func (s State) Has(round, unit, attempt uint32) bool {
-	for l := range s.Each {
-		if l.has(round, unit, attempt) {
-			return true
-		}
-	}
-	return false
+func (s *State) Has(round, unit, attempt uint32) bool {
+	has := func(l Lap) bool { return l.has(round, unit, attempt) }
+	return has(s.Lap) || slices.ContainsFunc(s.Open, has) || slices.ContainsFunc(s.Void, has)
 }
 
 // Disputed reports whether a dispute about any unit is open.

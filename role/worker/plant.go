@@ -10,30 +10,30 @@ import (
 	"github.com/starling-network/starling/role"
 )
 
-func (w *Worker) nonce(s run.State, at role.Work) canon.Digest {
-	return audit.Nonce(w.secret, s.Terms.Job, at.Round, at.Unit, at.Attempt)
+func (w *Worker) nonce(at role.Work) canon.Digest {
+	return audit.Nonce(w.secret, w.run.Terms.Job, at.Round, at.Unit, at.Attempt)
 }
 
 // masked is what is committed for a result: it hides the right state roots, and shows others if a fault is planted.
-func (w *Worker) masked(s run.State, at role.Work, c run.Commitment) run.Commitment {
-	nonce := w.nonce(s, at)
+func (w *Worker) masked(at role.Work, c run.Commitment) run.Commitment {
+	nonce := w.nonce(at)
 	c.Hidden = audit.Hide(nonce, c.Segments)
-	if w.plants(s, nonce) {
+	if w.plants(nonce) {
 		c.Segments = audit.Plant(nonce, c.Segments)
 	}
 	return c
 }
 
 // plants reports whether to plant a fault: by chance, and never more of them than it may show.
-func (w *Worker) plants(s run.State, nonce canon.Digest) bool {
-	if w.secret.IsZero() || s.Terms.AuditPPM == 0 || s.Terms.Tolerance.DistancePPM > 0 || !audit.Plants(nonce) {
+func (w *Worker) plants(nonce canon.Digest) bool {
+	if w.secret.IsZero() || w.run.Terms.AuditPPM == 0 || w.run.Terms.Tolerance.DistancePPM > 0 || !audit.Plants(nonce) {
 		return false
 	}
-	m, _ := s.Member(w.id)
+	m, _ := w.run.Member(w.id)
 	planted := m.Planted
-	for _, l := range s.All() {
+	for _, l := range w.run.All() {
 		for _, u := range l.Units {
-			if u.Worker == w.id && w.suspect(s, role.Work{Round: l.Round, Unit: u.Index, Attempt: u.Attempt}, u) {
+			if u.Worker == w.id && w.suspect(role.Work{Round: l.Round, Unit: u.Index, Attempt: u.Attempt}, u) {
 				planted++
 			}
 		}
@@ -42,8 +42,8 @@ func (w *Worker) plants(s run.State, nonce canon.Digest) bool {
 }
 
 // suspect reports whether a fault may be planted in what it committed for a unit. Whether one is, the right roots tell.
-func (w *Worker) suspect(s run.State, at role.Work, u *run.Unit) bool {
-	return u.Status != run.Assigned && !u.Commit.Hidden.IsZero() && !w.secret.IsZero() && audit.Plants(w.nonce(s, at))
+func (w *Worker) suspect(at role.Work, u *run.Unit) bool {
+	return u.Status != run.Assigned && !u.Commit.Hidden.IsZero() && !w.secret.IsZero() && audit.Plants(w.nonce(at))
 }
 
 // answered reports whether the verifier of a unit can no longer learn from it that a fault was planted.
@@ -52,9 +52,9 @@ func answered(u *run.Unit) bool {
 }
 
 // planted reports whether a dispute is about a fault that it planted, as far as it knows.
-func (w *Worker) planted(s run.State, c dispute.Config) bool {
+func (w *Worker) planted(c dispute.Config) bool {
 	at := role.Work{Round: c.Round, Unit: c.Unit, Attempt: c.Attempt}
-	d, ok := s.Playing(c.Round, c.Unit, c.Attempt, c.Challenger)
+	d, ok := w.run.Playing(c.Round, c.Unit, c.Attempt, c.Challenger)
 	right, computed := w.computed[at]
-	return ok && w.suspect(s, at, &d.Unit) && (!computed || !slices.Equal(right.Segments, d.Commit.Segments))
+	return ok && w.suspect(at, &d.Unit) && (!computed || !slices.Equal(right.Segments, d.Commit.Segments))
 }

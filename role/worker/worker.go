@@ -47,7 +47,7 @@ func (w *Worker) Step(e role.Event) []role.Action {
 	switch e := e.(type) {
 	case role.Trained:
 		w.computed[e.Action.Work] = e.Commit
-		return w.lineage.Want(w.units(w.run)...)
+		return w.lineage.Want(w.units()...)
 	case role.Advanced, role.Reduced:
 		return w.lineage.Want(w.lineage.Duties(w.run)...)
 	case role.Finished:
@@ -56,10 +56,10 @@ func (w *Worker) Step(e role.Event) []role.Action {
 		}
 	case role.Block:
 		w.run = e.Run
-		w.forget(e.Run)
+		w.forget()
 		actions := append(w.part.Duties(e, w.busy), w.lineage.Duties(e.Run)...)
 		if m, _ := e.Run.Member(w.id); !m.Active || w.lineage.Holds(e.Run.Base) { // who is out answers for what it did
-			actions = append(actions, w.units(e.Run)...)
+			actions = append(actions, w.units()...)
 		}
 		return append(w.lineage.Stop(e.Run), w.lineage.Want(append(actions, w.defence(e)...)...)...)
 	}
@@ -77,20 +77,21 @@ func (w *Worker) busy(s run.State) bool {
 
 // forget drops what is about attempts at units that nobody asks for any more. In the current round one that it was late with
 // may still count.
-func (w *Worker) forget(s run.State) {
+func (w *Worker) forget() {
 	final := func(k role.Work) bool {
-		return k.Round != s.Round && !s.Has(k.Round, k.Unit, k.Attempt)
+		return k.Round != w.run.Round && !w.run.Has(k.Round, k.Unit, k.Attempt)
 	}
 	maps.DeleteFunc(w.computed, func(k role.Work, _ run.Commitment) bool { return final(k) })
 	maps.DeleteFunc(w.revealed, func(k role.Work, _ bool) bool { return final(k) })
 }
 
 // units returns what its units need: to be trained, committed, and, once no commitment of the round is open, revealed.
-func (w *Worker) units(s run.State) (actions []role.Action) {
+func (w *Worker) units() (actions []role.Action) {
+	s := &w.run
 	for l := range s.Each {
 		for _, u := range l.Units {
 			if l.Round == s.Round && len(u.Former) > 0 {
-				actions = append(actions, w.late(s, u.Index)...)
+				actions = append(actions, w.late(u.Index)...)
 			}
 			if u.Worker != w.id {
 				continue
@@ -99,13 +100,13 @@ func (w *Worker) units(s run.State) (actions []role.Action) {
 			commit, computed := w.computed[work]
 			switch {
 			case u.Status == run.Assigned && computed:
-				actions = append(actions, role.Commit{Work: work, Commit: w.masked(s, work, commit)})
+				actions = append(actions, role.Commit{Work: work, Commit: w.masked(work, commit)})
 			case u.Status == run.Assigned:
 				actions = append(actions, role.Train{Work: work, Base: l.Base})
-			case w.suspect(s, work, u) && answered(u) && !computed:
+			case w.suspect(work, u) && answered(u) && !computed:
 				actions = append(actions, role.Train{Work: work, Base: l.Base})
-			case w.suspect(s, work, u) && answered(u) && !slices.Equal(commit.Segments, u.Commit.Segments):
-				actions = append(actions, role.Unmask{Work: work, Nonce: w.nonce(s, work), Segments: commit.Segments})
+			case w.suspect(work, u) && answered(u) && !slices.Equal(commit.Segments, u.Commit.Segments):
+				actions = append(actions, role.Unmask{Work: work, Nonce: w.nonce(work), Segments: commit.Segments})
 			case (l.Round < s.Round || s.Phase != run.Train) && !w.revealed[work] && !u.Commit.Diverged():
 				actions = append(actions, role.Reveal{Work: work, Base: l.Base, CID: u.Commit.UpdateCID})
 			}
@@ -115,11 +116,11 @@ func (w *Worker) units(s run.State) (actions []role.Action) {
 }
 
 // late commits what it was late with and has computed by now: it counts while nobody else has committed it.
-func (w *Worker) late(s run.State, unit uint32) (actions []role.Action) {
-	for _, h := range s.Former(w.id, unit) {
-		work := role.Work{Round: s.Round, Unit: unit, Attempt: h.Attempt}
+func (w *Worker) late(unit uint32) (actions []role.Action) {
+	for _, h := range w.run.Former(w.id, unit) {
+		work := role.Work{Round: w.run.Round, Unit: unit, Attempt: h.Attempt}
 		if commit, computed := w.computed[work]; computed {
-			actions = append(actions, role.Commit{Work: work, Commit: w.masked(s, work, commit)})
+			actions = append(actions, role.Commit{Work: work, Commit: w.masked(work, commit)})
 		}
 	}
 	return actions
@@ -127,7 +128,7 @@ func (w *Worker) late(s run.State, unit uint32) (actions []role.Action) {
 
 func (w *Worker) defence(b role.Block) (actions []role.Action) {
 	for _, g := range b.Disputes {
-		if g.Config.Asserter == w.id && g.Turn == dispute.Asserter && !w.planted(b.Run, g.Config) {
+		if g.Config.Asserter == w.id && g.Turn == dispute.Asserter && !w.planted(g.Config) {
 			actions = append(actions, role.Moves(b.Run, g)...)
 		}
 	}

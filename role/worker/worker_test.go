@@ -257,7 +257,8 @@ func planting(t *testing.T) (w *Worker, s run.State, index uint32) {
 	w = Planting(me, canon.Digest{7})
 	s = state(run.Train)
 	s.Terms.AuditPPM = 1
-	for !audit.Plants(w.nonce(s, role.Work{Unit: index})) {
+	w.run = s
+	for !audit.Plants(w.nonce(role.Work{Unit: index})) {
 		index++
 	}
 	for range index + 1 {
@@ -282,7 +283,7 @@ func TestPlantedFaultIsShown(t *testing.T) {
 	commit := w.Step(role.Trained{Action: train[0].(role.Train), Commit: run.Commitment{UpdateCID: "mine", Segments: roots}})
 	want(t, "trained", commit, "Commit")
 	made := commit[0].(role.Commit).Commit
-	nonce := w.nonce(s, role.Work{Unit: at})
+	nonce := w.nonce(role.Work{Unit: at})
 	if made.Hidden != audit.Hide(nonce, roots) || !reflect.DeepEqual(made.Segments, audit.Plant(nonce, roots)) || made.UpdateCID != "mine" {
 		t.Fatalf("commits to %+v", made)
 	}
@@ -316,7 +317,8 @@ func TestNothingIsPlantedThatMayNotBe(t *testing.T) {
 	} {
 		w, s, at := planting(t)
 		spoil(w, &s)
-		c := w.masked(s, role.Work{Unit: at}, run.Commitment{Segments: roots})
+		w.run = s
+		c := w.masked(role.Work{Unit: at}, run.Commitment{Segments: roots})
 		if c.Hidden.IsZero() || !reflect.DeepEqual(c.Segments, roots) {
 			t.Errorf("%s: %+v", name, c)
 		}
