@@ -1,6 +1,9 @@
 package canon
 
 import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"testing"
@@ -56,6 +59,23 @@ func TestSumSeparatesDomainsAndParts(t *testing.T) {
 			t.Fatal("two different inputs share a digest")
 		}
 		seen[d] = true
+	}
+}
+
+// A digest is of the domain and the parts, each after its length in eight bytes, whatever they come to.
+func TestSumIsOfItsBytes(t *testing.T) {
+	framed := func(parts ...[]byte) (b []byte) {
+		for _, p := range parts {
+			b = append(binary.LittleEndian.AppendUint64(b, uint64(len(p))), p...)
+		}
+		return b
+	}
+	whole := bytes.Repeat([]byte("starling"), 100)
+	for n := range len(whole) {
+		one, rest := whole[:n/3], whole[n/3:n]
+		if got, want := Sum("domain", one, rest), Digest(sha256.Sum256(framed([]byte("domain"), one, rest))); got != want {
+			t.Fatalf("%d bytes: %s, want %s", n, got, want)
+		}
 	}
 }
 

@@ -60,6 +60,7 @@ func Dial(addresses string) (rpcclient.Client, error) {
 	ctx, cancel := context.WithTimeout(c.life, time.Duration(len(f.list))*(dialPatience+replyPatience))
 	defer cancel()
 	if _, err := c.Status(ctx); err != nil {
+		c.stop()
 		return nil, &Unreachable{addresses, err}
 	}
 	return c, c.Start()
