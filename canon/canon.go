@@ -74,32 +74,20 @@ type Digest [sha256.Size]byte
 
 // Sum digests the parts under a domain, so that a digest made for one purpose means nothing for another. Parts are
 // length-prefixed: ("ab","c") and ("a","bc") differ.
-func Sum(domain string, parts ...[]byte) Digest {
-	const small = 512 // bytes that are put together first: that takes no memory from the heap, which a hash does
-	size := head + len(domain)
+func Sum(domain string, parts ...[]byte) (d Digest) {
+	h := sha256.New() // on the stack: only methods of it are called here, and it is given to nobody
+	var head [8]byte
+	_, _ = h.Write(appendLength(head[:0], len(domain))) // a hash never fails to write
+	_, _ = h.Write([]byte(domain))
 	for _, p := range parts {
-		size += head + len(p)
-	}
-	if size <= small {
-		b := append(appendHead(make([]byte, 0, small), len(domain)), domain...)
-		for _, p := range parts {
-			b = append(appendHead(b, len(p)), p...)
-		}
-		return sha256.Sum256(b)
-	}
-	h := sha256.New()
-	b := append(appendHead(make([]byte, 0, head+len(domain)), len(domain)), domain...)
-	_, _ = h.Write(b) // a hash never fails to write
-	for _, p := range parts {
-		_, _ = h.Write(appendHead(b[:0], len(p)))
+		_, _ = h.Write(appendLength(head[:0], len(p)))
 		_, _ = h.Write(p)
 	}
-	return Digest(h.Sum(nil))
+	h.Sum(d[:0])
+	return d
 }
 
-const head = 8 // bytes before a part, which are its length
-
-func appendHead(b []byte, part int) []byte { return binary.LittleEndian.AppendUint64(b, uint64(part)) }
+func appendLength(b []byte, n int) []byte { return binary.LittleEndian.AppendUint64(b, uint64(n)) }
 
 // Hash digests the canonical bytes of v under a domain.
 func Hash(domain string, v any) Digest { return Sum(domain, MustMarshal(v)) }

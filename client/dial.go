@@ -51,13 +51,13 @@ func Dial(addresses string) (rpcclient.Client, error) {
 		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 			return nil, fmt.Errorf("%w: %q: give one such as http://127.0.0.1:26657", ErrAddress, address)
 		}
-		f.list = append(f.list, u)
+		f.places = append(f.places, u)
 	}
 	c, err := newConnection(f)
 	if err != nil {
 		return nil, fmt.Errorf("client: %s: %w", addresses, err)
 	}
-	ctx, cancel := context.WithTimeout(c.life, time.Duration(len(f.list))*(dialPatience+replyPatience))
+	ctx, cancel := context.WithTimeout(c.life, time.Duration(len(f.places))*(dialPatience+replyPatience))
 	defer cancel()
 	if _, err := c.Status(ctx); err != nil {
 		c.stop()
@@ -70,7 +70,7 @@ func Dial(addresses string) (rpcclient.Client, error) {
 // next that does.
 type failover struct {
 	transport *http.Transport
-	list      []*url.URL // the places
+	places    []*url.URL
 	at        atomic.Int32
 }
 
@@ -78,9 +78,9 @@ type failover struct {
 func (f *failover) RoundTrip(r *http.Request) (*http.Response, error) {
 	first := int(f.at.Load())
 	for i := 0; ; i++ {
-		at := (first + i) % len(f.list)
+		at := (first + i) % len(f.places)
 		attempt := r.Clone(r.Context())
-		attempt.URL.Scheme, attempt.URL.Host, attempt.Host = f.list[at].Scheme, f.list[at].Host, f.list[at].Host
+		attempt.URL.Scheme, attempt.URL.Host, attempt.Host = f.places[at].Scheme, f.places[at].Host, f.places[at].Host
 		if i > 0 && r.Body != nil {
 			body, err := r.GetBody()
 			if err != nil {
@@ -98,7 +98,7 @@ func (f *failover) RoundTrip(r *http.Request) (*http.Response, error) {
 			f.at.Store(int32(at))
 			return answer, nil
 		}
-		if i == len(f.list)-1 || r.Context().Err() != nil || r.Body != nil && r.GetBody == nil {
+		if i == len(f.places)-1 || r.Context().Err() != nil || r.Body != nil && r.GetBody == nil {
 			return nil, err
 		}
 	}

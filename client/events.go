@@ -27,17 +27,17 @@ const (
 type connection struct {
 	*rpchttp.HTTP
 	service.BaseService
-	places *failover
-	life   context.Context // until it is stopped
-	stop   context.CancelFunc
+	failover *failover
+	life     context.Context // until it is stopped
+	stop     context.CancelFunc
 }
 
-func newConnection(places *failover) (*connection, error) {
-	rpc, err := rpchttp.NewWithClient(places.list[0].String(), websocketPath, &http.Client{Transport: places})
+func newConnection(f *failover) (*connection, error) {
+	rpc, err := rpchttp.NewWithClient(f.places[0].String(), websocketPath, &http.Client{Transport: f})
 	if err != nil {
 		return nil, err
 	}
-	c := &connection{HTTP: rpc, places: places}
+	c := &connection{HTTP: rpc, failover: f}
 	c.life, c.stop = context.WithCancel(context.Background())
 	c.BaseService = *service.NewBaseService(nil, "connection", c)
 	return c, nil
@@ -52,7 +52,7 @@ func (c *connection) OnStop() { c.stop() }
 // Subscribe implements rpcclient.EventsClient. The events come from whichever validator answers, until the connection is
 // stopped: a stream that ends is followed by another, and what happened between the two is not told.
 func (c *connection) Subscribe(ctx context.Context, _, query string, capacity ...int) (<-chan ctypes.ResultEvent, error) {
-	stream, err := c.places.stream(ctx, query)
+	stream, err := c.failover.stream(ctx, query)
 	if err != nil {
 		return nil, err
 	}
@@ -71,7 +71,7 @@ func (c *connection) Subscribe(ctx context.Context, _, query string, capacity ..
 				return
 			case <-time.After(silence):
 			}
-			stream, _ = c.places.stream(c.life, query) // nil if there is none, until it is silent again
+			stream, _ = c.failover.stream(c.life, query) // nil if there is none, until it is silent again
 		}
 	}()
 	return events, nil
@@ -117,8 +117,8 @@ const websocketPath = "/websocket"
 // stream asks the place that answered last for events, or the next that has any.
 func (f *failover) stream(ctx context.Context, query string) (stream *websocket.Conn, err error) {
 	first := int(f.at.Load())
-	for i := range f.list {
-		if stream, err = f.streamOf(ctx, f.list[(first+i)%len(f.list)], query); err == nil {
+	for i := range f.places {
+		if stream, err = f.streamOf(ctx, f.places[(first+i)%len(f.places)], query); err == nil {
 			return stream, nil
 		}
 	}

@@ -248,10 +248,11 @@ func testLiar(t *testing.T, j *job.Job, honest *Summary) {
 	for _, d := range s.Disputes {
 		switch d.Verdict {
 		case "worker_lied":
-			if lie := (unit{d.Round, d.Unit}); lies[lie] || liar != "" && liar != d.Worker {
+			lie := unit{d.Round, d.Unit}
+			if lies[lie] || liar != "" && liar != d.Worker {
 				t.Errorf("a second verdict, or against another: %+v", d)
 			}
-			liar, lies[unit{d.Round, d.Unit}] = d.Worker, true
+			liar, lies[lie] = d.Worker, true
 		case "moot": // of a round that was rolled back; it may be about a fault that was planted
 		default:
 			t.Errorf("dispute %+v", d)
@@ -260,10 +261,14 @@ func testLiar(t *testing.T, j *job.Job, honest *Summary) {
 			t.Errorf("leaf of dispute %+v", d)
 		}
 	}
-	slashed, lost := 0, uint64(0)
+	cost, lost := map[unit]uint64{}, uint64(0) // what each took of the stake; rounds of the file are counted from 1
 	for _, r := range readReceipts(t, dir) {
 		if r.Kind == reward.Slash {
-			slashed, lost = slashed+1, lost+r.Amount
+			lie := unit{r.Round, r.Unit}
+			if cost[lie] > 0 {
+				t.Errorf("slashed a second time: %+v", r)
+			}
+			cost[lie], lost = r.Amount, lost+r.Amount
 		}
 		if r.Who == liar && r.Kind != reward.Slash && r.Amount > 0 {
 			t.Errorf("the liar was paid: %+v", r)
@@ -272,14 +277,14 @@ func testLiar(t *testing.T, j *job.Job, honest *Summary) {
 			t.Errorf("an honest party was slashed: %+v", r)
 		}
 	}
-	if slashed != len(lies) || lost != s.SlashedUzen {
-		t.Errorf("%d verdicts, %d slashes of %d uzen in all, in the summary %d", len(lies), slashed, lost, s.SlashedUzen)
+	if len(cost) != len(lies) || lost != s.SlashedUzen {
+		t.Errorf("%d verdicts, slashes %v, in the summary %d uzen", len(lies), cost, s.SlashedUzen)
 	}
 	if len(taken) == 0 || len(taken) > len(lies) {
 		t.Errorf("slashes: %+v", taken)
 	}
 	for _, e := range taken {
-		if e.Who != liar || e.Amount == 0 || e.Job != s.Job || e.Role != "worker" || !lies[unit{e.Round, e.Unit}] {
+		if lie := (unit{e.Round, e.Unit}); e.Who != liar || e.Amount == 0 || e.Amount != cost[lie] || e.Job != s.Job || e.Role != "worker" || !lies[lie] {
 			t.Errorf("slash %+v", e)
 		}
 	}
