@@ -11,8 +11,9 @@ import (
 	"github.com/starling-network/starling/chain/app"
 )
 
-// Calls is how CometBFT calls an application in its process: one call after the other, but that the signature of a transaction is
-// verified before it waits for its turn, by as many goroutines as bring transactions.
+// Calls is how CometBFT calls an application in its process. Consensus and the pool of transactions take turns, as the SDK's own
+// server has them; queries and the reading of snapshots do not, so that nobody who asks holds up a block (docs/adr/0040-queries-beside-consensus.md). The signature of a transaction is verified before it
+// waits for its turn, by as many goroutines as bring transactions.
 func Calls(a *app.App) proxy.ClientCreator {
 	return calls{proxy.NewLocalClientCreator(server.NewCometABCIWrapper(a)), a}
 }
@@ -43,6 +44,21 @@ func (c caller) CheckTx(ctx context.Context, r *abci.RequestCheckTx) (*abci.Resp
 func (c caller) CheckTxAsync(ctx context.Context, r *abci.RequestCheckTx) (*abcicli.ReqRes, error) {
 	c.early(r)
 	return c.Client.CheckTxAsync(ctx, r)
+}
+
+// Query implements abcicli.Client.
+func (c caller) Query(ctx context.Context, r *abci.RequestQuery) (*abci.ResponseQuery, error) {
+	return c.app.Query(ctx, r)
+}
+
+// ListSnapshots implements abcicli.Client.
+func (c caller) ListSnapshots(_ context.Context, r *abci.RequestListSnapshots) (*abci.ResponseListSnapshots, error) {
+	return c.app.ListSnapshots(r)
+}
+
+// LoadSnapshotChunk implements abcicli.Client.
+func (c caller) LoadSnapshotChunk(_ context.Context, r *abci.RequestLoadSnapshotChunk) (*abci.ResponseLoadSnapshotChunk, error) {
+	return c.app.LoadSnapshotChunk(r)
 }
 
 func (c caller) early(r *abci.RequestCheckTx) {

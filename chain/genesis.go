@@ -26,11 +26,15 @@ import (
 	"github.com/starling-network/starling/chain/x/beacon"
 )
 
-// Limits of a block. A leaf of a dispute has at most 8 MiB, and a transaction must hold one.
+// Limits of a block. What a party of a dispute shows, and the opening of a job before it, have at most 2 MiB each, and a transaction
+// must hold both.
 const (
 	MaxBlockBytes = 12 << 20
-	MaxTxBytes    = 9 << 20
+	MaxTxBytes    = app.MaxTx
 )
+
+// maxBody is a request with the largest transaction, in base64.
+const maxBody = MaxTxBytes*4/3 + 1<<16
 
 // A validator loses its vote, and a hundredth of its stake, when it has signed fewer than leastSigned of the last signedWindow
 // blocks: it may be away for hours. By the SDK's own default, half of a hundred blocks, a restart would cost both, and the

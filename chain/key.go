@@ -9,6 +9,7 @@ import (
 	"github.com/oasisprotocol/curve25519-voi/primitives/ed25519"
 
 	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/chain/wire"
 )
 
 // Keys are all keys of one validator, made from one secret seed.
@@ -31,6 +32,15 @@ func NewKeys(seed [32]byte) Keys {
 		VRF:       ed25519.NewKeyFromSeed(derive("vrf")),
 		Operator:  &secp256k1.PrivKey{Key: derive("operator")},
 	}
+}
+
+// KeysOf are the keys of a kept secret: those of NewKeys, but the operator is the account that wallets open with its words.
+func KeysOf(s wire.Secret) Keys {
+	keys := NewKeys(s.Bytes)
+	if !s.Digest {
+		keys.Operator = s.Account()
+	}
+	return keys
 }
 
 // Address is the account of the operator.

@@ -7,6 +7,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/starling-network/starling/chain/wire"
+	"github.com/starling-network/starling/internal/keyfile"
 )
 
 // Errors of the secret of a validator.
@@ -17,52 +20,47 @@ var (
 	ErrSecretExists = errors.New("chain: the folder holds the keys of a validator already")
 )
 
-// secretFile is where the secret of the validator in a folder is: 32 bytes.
-func secretFile(home string) string { return filepath.Join(home, "config", "validator.seed") }
+// SecretFile is where the secret of the validator in a folder is: a file of package keyfile with what wire.Secret is kept as.
+func SecretFile(home string) string { return filepath.Join(home, "config", "validator.seed") }
 
 // ReadSecret is what all keys of the validator in a folder come from: ErrNoSecret if it has none.
-func ReadSecret(home string) (seed [32]byte, err error) {
-	file := secretFile(home)
-	kept, err := os.ReadFile(file)
+func ReadSecret(home string) (secret wire.Secret, err error) {
+	file := SecretFile(home)
+	kept, err := keyfile.Read(file)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return seed, fmt.Errorf("%w: %s", ErrNoSecret, home)
+		return secret, fmt.Errorf("%w: %s", ErrNoSecret, home)
 	case err != nil:
-		return seed, fmt.Errorf("chain: %w", err)
-	case len(kept) != len(seed):
-		return seed, fmt.Errorf("chain: %s has %d bytes, not %d: restore it, or begin a new chain in another folder", file, len(kept), len(seed))
+		return secret, fmt.Errorf("chain: %w", err)
 	}
-	return [32]byte(kept), nil
+	secret, ok := wire.ReadSecret(kept)
+	if !ok {
+		return secret, fmt.Errorf("chain: %s holds no secret (%d bytes): restore it, or begin a new chain in another folder", file, len(kept))
+	}
+	return secret, nil
 }
 
 // RestoreSecret puts a secret in the folder of a validator, which is made if need be: ErrSecretExists if it has one.
-func RestoreSecret(home string, seed [32]byte) error {
-	file := secretFile(home)
+func RestoreSecret(home string, secret wire.Secret) error {
+	file := SecretFile(home)
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 		return fmt.Errorf("chain: %w", err)
 	}
-	f, err := os.CreateTemp(filepath.Dir(file), "validator.seed.*") // for nobody else to read
-	if err != nil {
-		return fmt.Errorf("chain: %w", err)
-	}
-	defer os.Remove(f.Name())
-	_, err = f.Write(seed[:])
-	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return fmt.Errorf("chain: %w", err)
-	}
-	err = os.Link(f.Name(), file) // unlike a rename, it replaces nothing
-	if errors.Is(err, fs.ErrExist) {
+	switch err := keyfile.Write(file, secret.Kept()); {
+	case errors.Is(err, keyfile.ErrExists):
 		return fmt.Errorf("%w: %s", ErrSecretExists, home)
+	case err != nil:
+		return fmt.Errorf("chain: %w", err)
 	}
-	return err
+	return nil
 }
 
 // MakeKeys are the keys of the validator in a folder, made if there are none yet.
 func MakeKeys(home string) (Keys, error) {
-	seed, err := ReadSecret(home)
+	secret, err := ReadSecret(home)
 	if errors.Is(err, ErrNoSecret) {
-		_, _ = rand.Read(seed[:]) // never fails
-		err = RestoreSecret(home, seed)
+		_, _ = rand.Read(secret.Bytes[:]) // never fails
+		err = RestoreSecret(home, secret)
 	}
-	return NewKeys(seed), err
+	return KeysOf(secret), err
 }

@@ -67,7 +67,7 @@ func (v *Validator) serve(c Config, logger log.Logger) (err error) {
 	go func() { _ = s.grpc.Serve(within) }() // it ends with the server
 	s.conn, err = grpc.NewClient("passthrough:///validator", grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return within.DialContext(ctx) }),
-		grpc.WithDefaultCallOptions(grpc.ForceCodec(codec.NewProtoCodec(v.app.Registry).GRPCCodec()), grpc.MaxCallRecvMsgSize(MaxBlockBytes*2), grpc.MaxCallSendMsgSize(MaxTxBytes*2)))
+		grpc.WithDefaultCallOptions(grpc.ForceCodec(codec.NewProtoCodec(v.app.Registry).GRPCCodec()), grpc.MaxCallRecvMsgSize(MaxBlockBytes*2), grpc.MaxCallSendMsgSize(maxBody)))
 	if err != nil {
 		return fmt.Errorf("chain: %w", err)
 	}
@@ -76,7 +76,7 @@ func (v *Validator) serve(c Config, logger log.Logger) (err error) {
 	routes.Router.PathPrefix("/").Handler(routes.GRPCGatewayRouter)
 	// Wallets are pages of other origins. There are no cookies and nothing is secret.
 	s.http = &http.Server{
-		Handler:           handlers.CORS(handlers.AllowedHeaders([]string{"Content-Type"}))(http.MaxBytesHandler(routes.Router, 2*MaxTxBytes)),
+		Handler:           handlers.CORS(handlers.AllowedHeaders([]string{"Content-Type"}))(http.MaxBytesHandler(routes.Router, maxBody)),
 		ReadHeaderTimeout: slow, ReadTimeout: slow, WriteTimeout: slow, IdleTimeout: 2 * slow,
 	}
 	return s.listen(c.REST, s.http.Serve)

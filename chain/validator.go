@@ -17,6 +17,8 @@ import (
 	"cosmossdk.io/log/v2"
 	cmtdb "github.com/cometbft/cometbft-db"
 	cmtcfg "github.com/cometbft/cometbft/config"
+	cmted25519 "github.com/cometbft/cometbft/crypto/ed25519"
+	cmtjson "github.com/cometbft/cometbft/libs/json"
 	cmtlog "github.com/cometbft/cometbft/libs/log"
 	cmtstrings "github.com/cometbft/cometbft/libs/strings"
 	"github.com/cometbft/cometbft/node"
@@ -47,6 +49,7 @@ type Config struct {
 	Accounts  []Funded      // with coins from the first block; not read when Home already holds the chain
 	BlockTime time.Duration // 0: DefaultBlockTime
 	Seed      []byte        // 32 secret bytes for all keys; nil: made at the first start and kept in Home
+	Full      bool          // it follows the chain of its Peers and answers clients, and holds no key of a validator
 	Log       io.Writer     // errors of the chain; nil: nowhere
 	Metrics   bool          // keep metrics of CometBFT in the default registry of Prometheus; one validator of a process may
 	Say       func(string)  // news for who runs it; nil: nobody
@@ -198,7 +201,7 @@ func (v *Validator) open(c Config, doc *cmttypes.GenesisDoc) error {
 	}
 	logger := log.NewLogger(c.Log, log.LevelOption(zerolog.ErrorLevel), log.ColorOption(false))
 	v.app, err = app.New(logger, db, app.Config{
-		ChainID: doc.ChainID, Validator: app.Validator{Address: v.keys.Consensus.PubKey().Address(), VRF: v.keys.VRF},
+		ChainID: doc.ChainID, Validator: c.voter(v.keys),
 		Referee: c.Referee, Home: c.Home, Snapshots: kept, GasPrice: price,
 	})
 	if err != nil {
@@ -207,8 +210,12 @@ func (v *Validator) open(c Config, doc *cmttypes.GenesisDoc) error {
 	if err := checkStores(cfg, v.app.LastBlockHeight()); err != nil {
 		return errors.Join(err, v.app.Close())
 	}
+	signer, err := c.signer(cfg, v.keys)
+	if err != nil {
+		return errors.Join(err, v.app.Close())
+	}
 	comet := cmtlog.NewFilter(withoutGoodbyes{cmtlog.NewTMLogger(cmtlog.NewSyncWriter(c.Log))}, cmtlog.AllowError())
-	v.node, err = node.NewNode(cfg, c.signer(cfg, v.keys), &p2p.NodeKey{PrivKey: v.keys.Node},
+	v.node, err = node.NewNode(cfg, signer, &p2p.NodeKey{PrivKey: v.keys.Node},
 		Calls(v.app),
 		func() (*cmttypes.GenesisDoc, error) { return doc, nil },
 		v.database, node.DefaultMetricsProvider(cfg.Instrumentation), comet)
@@ -265,7 +272,7 @@ func (c Config) comet() *cmtcfg.Config {
 		cfg.TxIndex.Indexer = "null"
 	}
 	cfg.RPC.CORSAllowedOrigins = []string{"*"} // wallets are pages of other origins
-	cfg.RPC.MaxBodyBytes = 2 * MaxTxBytes      // base64
+	cfg.RPC.MaxBodyBytes = maxBody
 	cfg.P2P.ListenAddress = "tcp://127.0.0.1:0"
 	if c.Listen != "" {
 		cfg.P2P.ListenAddress = "tcp://" + c.Listen
@@ -296,16 +303,37 @@ func (c Config) name() string {
 	return "validator"
 }
 
+// voter is what the application adds to votes: nothing, if it has none.
+func (c Config) voter(keys Keys) app.Validator {
+	if c.Full {
+		return app.Validator{}
+	}
+	return app.Validator{Address: keys.Consensus.PubKey().Address(), VRF: keys.VRF}
+}
+
 // signer holds the consensus key and remembers the last vote on disk, so that the validator never signs two votes for
-// one step, whenever it was killed.
-func (c Config) signer(cfg *cmtcfg.Config, keys Keys) *privval.FilePV {
+// one step, whenever it was killed. CometBFT wants a key of a full node, too: it is another at every start, of no validator, and written nowhere.
+func (c Config) signer(cfg *cmtcfg.Config, keys Keys) (cmttypes.PrivValidator, error) {
+	if c.Full {
+		return privval.NewFilePV(cmted25519.GenPrivKey(), "", ""), nil
+	}
 	keyFile, stateFile := cfg.PrivValidatorKeyFile(), cfg.PrivValidatorStateFile()
 	signer := privval.NewFilePV(keys.Consensus, keyFile, stateFile)
-	if _, err := os.Stat(stateFile); err == nil {
-		signer.LastSignState = privval.LoadFilePV(keyFile, stateFile).LastSignState
+	if err := os.Remove(keyFile); err != nil && !errors.Is(err, fs.ErrNotExist) { // the key is in our own file only, which may be encrypted
+		return nil, fmt.Errorf("chain: %w", err)
 	}
-	signer.Save()
-	return signer
+	kept, err := os.ReadFile(stateFile)
+	switch last := &signer.LastSignState; {
+	case errors.Is(err, fs.ErrNotExist):
+		last.Save()
+	case err != nil:
+		return nil, fmt.Errorf("chain: %w", err)
+	default:
+		if err := cmtjson.Unmarshal(kept, last); err != nil {
+			return nil, fmt.Errorf("chain: %s does not say what was signed last: %w", stateFile, err)
+		}
+	}
+	return signer, nil
 }
 
 // next waits for a block.
@@ -327,8 +355,15 @@ func (v *Validator) next(ctx context.Context) error {
 	}
 }
 
-// keys are those of the given secret, or of the one in the folder, made at the first start.
+// keys are those of the given secret, or of the one in the folder, made at the first start. A full node has that of its connections alone.
 func (c Config) keys() (Keys, error) {
+	if c.Full {
+		node, err := p2p.LoadOrGenNodeKey(filepath.Join(c.Home, "config", "node_key.json"))
+		if err != nil {
+			return Keys{}, fmt.Errorf("chain: %w", err)
+		}
+		return Keys{Node: node.PrivKey}, nil
+	}
 	if len(c.Seed) == 0 {
 		return MakeKeys(c.Home)
 	}

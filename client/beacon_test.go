@@ -12,6 +12,7 @@ import (
 	"github.com/starling-network/starling/chain/x/beacon"
 	"github.com/starling-network/starling/chain/x/beacon/beaconpb"
 	"github.com/starling-network/starling/client"
+	"github.com/starling-network/starling/internal/nowork"
 	"github.com/starling-network/starling/protocol/run"
 )
 
@@ -31,7 +32,10 @@ func TestBeaconOfEveryBlock(t *testing.T) {
 			t.Errorf("block %d has the beacon %s", b.Height, value)
 		}
 		seen[value] = true
-		if b.Height < 4 {
+		if b.Height < 4 || b.Height > 8 { // from the ninth block on, the group of the validator signs
+			if len(seen) >= 15 {
+				return
+			}
 			continue
 		}
 		before, err := c.Beacon(n.ctx, b.Height-2)
@@ -44,9 +48,6 @@ func TestBeaconOfEveryBlock(t *testing.T) {
 		output := beacon.Output{Validator: keys.Consensus.PubKey().Address(), Beta: beta}
 		if !ok || beacon.Combine("test", b.Height, last, []beacon.Output{output}) != value {
 			t.Errorf("the beacon of block %d is not what the validator's output makes", b.Height)
-		}
-		if len(seen) >= 5 {
-			return
 		}
 	}
 }
@@ -104,7 +105,7 @@ func TestTwoValidators(t *testing.T) {
 	n.must(err)
 	for i := range keys {
 		v, err := chain.Start(ctx, chain.Config{
-			Home: t.TempDir(), BlockTime: 50 * time.Millisecond, Log: t.Output(), Seed: seeds[i][:], Genesis: doc,
+			Home: t.TempDir(), Referee: nowork.Open, BlockTime: 50 * time.Millisecond, Log: t.Output(), Seed: seeds[i][:], Genesis: doc,
 			Listen: listen[i], Peers: []string{keys[1-i].NodeID() + "@" + listen[1-i]},
 		})
 		n.must(err)
@@ -123,7 +124,7 @@ func TestTwoValidators(t *testing.T) {
 	n.enlist("w0", run.Worker, 1)
 	n.enlist("w1", run.Worker, 1)
 	n.enlist("v0", run.Verifier, 1)
-	n.must(n.clients["consumer"].Order(ctx, order("job")))
+	n.must(n.clients["consumer"].Order(ctx, order("job"), nil))
 	n.finish(names[1:]...)
 	n.outputs(2)
 }

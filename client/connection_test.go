@@ -53,8 +53,8 @@ func TestManyAtOnce(t *testing.T) {
 	// Another process with the same key has used the account: the client finds the sequence again.
 	other := client.New(n.validator.Client(), key("consumer"))
 	defer other.Close()
-	n.must(other.Order(n.ctx, order("other")))
-	n.must(c.Order(n.ctx, order("again")))
+	n.must(other.Order(n.ctx, order("other"), nil))
+	n.must(c.Order(n.ctx, order("again"), nil))
 	n.balance("consumer", funds-many*1000-2*order("").Budget)
 }
 
@@ -68,7 +68,7 @@ func message(c *client.Client, o market.Order) *marketpb.MsgOrder {
 func TestRestartContinues(t *testing.T) {
 	n := start(t, "consumer", "w0")
 	n.enlist("w0", run.Worker, 7)
-	n.must(n.clients["consumer"].Order(n.ctx, order("job")))
+	n.must(n.clients["consumer"].Order(n.ctx, order("job"), nil))
 	height := n.height(n.clients["w0"])
 	n.validator.Stop()
 	if _, err := n.clients["w0"].Blocks(n.ctx); !errors.Is(err, client.ErrClosed) {
@@ -104,7 +104,7 @@ func TestHostileMessages(t *testing.T) {
 	if _, err := c.Submit(n.ctx, m); err == nil {
 		t.Error("a message in somebody else's name is taken")
 	}
-	n.must(c.Order(n.ctx, order("job")))
+	n.must(c.Order(n.ctx, order("job"), nil))
 }
 
 func TestOverHTTP(t *testing.T) {
@@ -112,8 +112,8 @@ func TestOverHTTP(t *testing.T) {
 	rpc := n.dial()
 	c := client.New(rpc, key("consumer"))
 	defer c.Close()
-	n.must(c.Order(n.ctx, order("job")))
-	n.refused(c.Order(n.ctx, order("job")), chainmarket.ErrTaken, "market", 5)
+	n.must(c.Order(n.ctx, order("job"), nil))
+	n.refused(c.Order(n.ctx, order("job"), nil), chainmarket.ErrTaken, "market", 5)
 	if _, err := c.Run(n.ctx, "job"); !errors.Is(err, client.ErrNotFound) {
 		t.Errorf("a run that has not begun: %v", err)
 	}
@@ -164,7 +164,7 @@ func TestLargestLeafFits(t *testing.T) {
 	n.enlist("v0", run.Verifier, 1)
 	o := order("job")
 	o.Workers = market.Workers{Min: 1, Target: 1, Max: 1}
-	n.must(n.clients["consumer"].Order(n.ctx, o))
+	n.must(n.clients["consumer"].Order(n.ctx, o, nil))
 	n.until(n.clients["w0"], "job", func(s run.State) bool { return s.Phase == run.Train })
 	leaf := dispute.Move{Leaf: &dispute.Leaf{Payload: make([]byte, dispute.MaxLeaf)}}
 	n.refused(n.clients["v0"].Move(n.ctx, "job", 0, 0, 0, leaf), training.ErrNoDispute, "training", 17)
@@ -254,7 +254,7 @@ func TestSilentSubscription(t *testing.T) {
 			break
 		}
 	}
-	n.must(c.Order(n.ctx, order("job")))
+	n.must(c.Order(n.ctx, order("job"), nil))
 	n.must(n.ctx.Err())
 }
 
@@ -290,10 +290,10 @@ func TestAnotherValidator(t *testing.T) {
 	c, err := client.Connect("http://127.0.0.1:1,http://"+r.Addr().String()+",http://"+n.config.RPC, key("consumer"))
 	n.must(err)
 	defer c.Close()
-	n.must(c.Order(n.ctx, order("job")))
+	n.must(c.Order(n.ctx, order("job"), nil))
 	r.deaf.Store(true)
 	n.must(r.Close())
-	n.must(c.Order(n.ctx, order("other")))
+	n.must(c.Order(n.ctx, order("other"), nil))
 	if _, err := client.Connect("127.0.0.1:1", key("consumer")); err == nil || !strings.Contains(err.Error(), "http://") {
 		t.Errorf("an address without a scheme: %v", err)
 	}
@@ -312,7 +312,7 @@ func TestStoppedValidator(t *testing.T) {
 	c, err := client.Connect(full.URL+",http://"+n.config.RPC, key("consumer"))
 	n.must(err)
 	defer c.Close()
-	n.must(c.Order(n.ctx, order("job")))
+	n.must(c.Order(n.ctx, order("job"), nil))
 }
 
 // starting is a validator that catches up with the others for a while, and takes no transactions until then.
@@ -416,7 +416,7 @@ func TestTransactionOutOfTurn(t *testing.T) {
 	d := &disordered{Client: n.validator.Client()}
 	c := client.New(d, key("consumer"))
 	defer c.Close()
-	n.must(c.Order(n.ctx, order("job")))
+	n.must(c.Order(n.ctx, order("job"), nil))
 	if !d.taken.Load() || d.early.Load() != nil {
 		t.Error("it was not out of turn")
 	}
@@ -477,5 +477,5 @@ func TestValidatorThatCatchesUp(t *testing.T) {
 	n := start(t, "consumer")
 	c := client.New(&starting{Client: n.validator.Client()}, key("consumer"))
 	defer c.Close()
-	n.must(c.Order(n.ctx, order("job")))
+	n.must(c.Order(n.ctx, order("job"), nil))
 }

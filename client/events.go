@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync"
 	"time"
 
 	cmtjson "github.com/cometbft/cometbft/libs/json"
@@ -30,6 +31,7 @@ type connection struct {
 	failover *failover
 	life     context.Context // until it is stopped
 	stop     context.CancelFunc
+	streams  sync.WaitGroup
 }
 
 func newConnection(f *failover) (*connection, error) {
@@ -46,8 +48,20 @@ func newConnection(f *failover) (*connection, error) {
 // SetLogger implements service.Service.
 func (c *connection) SetLogger(l log.Logger) { c.BaseService.SetLogger(l) }
 
-// OnStop implements service.Service.
-func (c *connection) OnStop() { c.stop() }
+// OnStop implements service.Service. It returns when every stream has said that it ends, or soon: to a validator a stream that is just gone
+// is a fault.
+func (c *connection) OnStop() {
+	c.stop()
+	said := make(chan struct{})
+	go func() {
+		c.streams.Wait()
+		close(said)
+	}()
+	select {
+	case <-said:
+	case <-time.After(time.Second):
+	}
+}
 
 // Subscribe implements rpcclient.EventsClient. The events come from whichever validator answers, until the connection is
 // stopped: a stream that ends is followed by another, and what happened between the two is not told.
@@ -61,7 +75,7 @@ func (c *connection) Subscribe(ctx context.Context, _, query string, capacity ..
 		size = capacity[0]
 	}
 	events := make(chan ctypes.ResultEvent, size)
-	go func() {
+	c.streams.Go(func() {
 		for {
 			if stream != nil {
 				c.follow(stream, events)
@@ -73,7 +87,7 @@ func (c *connection) Subscribe(ctx context.Context, _, query string, capacity ..
 			}
 			stream, _ = c.failover.stream(c.life, query) // nil if there is none, until it is silent again
 		}
-	}()
+	})
 	return events, nil
 }
 
@@ -85,15 +99,18 @@ func (c *connection) UnsubscribeAll(context.Context, string) error { return nil 
 
 // follow passes events on until their stream or the connection ends.
 func (c *connection) follow(stream *websocket.Conn, events chan<- ctypes.ResultEvent) {
-	defer context.AfterFunc(c.life, func() {
-		bye := websocket.FormatCloseMessage(websocket.CloseNormalClosure, "")
-		_ = stream.WriteControl(websocket.CloseMessage, bye, time.Now().Add(dialPatience))
+	// What waits for a message is woken; the end of a stream is said once, and before it.
+	defer context.AfterFunc(c.life, func() { _ = stream.SetReadDeadline(time.Now()) })()
+	defer func() {
+		if c.life.Err() != nil {
+			bye := websocket.FormatCloseMessage(websocket.CloseNormalClosure, "")
+			_ = stream.WriteControl(websocket.CloseMessage, bye, time.Now().Add(time.Second))
+		}
 		_ = stream.Close()
-	})()
-	defer func() { _ = stream.Close() }()
+	}()
 	for {
 		var message rpctypes.RPCResponse
-		if stream.SetReadDeadline(time.Now().Add(streamPatience)) != nil || stream.ReadJSON(&message) != nil || message.Error != nil {
+		if stream.SetReadDeadline(time.Now().Add(streamPatience)) != nil || c.life.Err() != nil || stream.ReadJSON(&message) != nil || message.Error != nil {
 			return
 		}
 		var event ctypes.ResultEvent

@@ -251,7 +251,9 @@ var updates = map[string]update{
 	},
 	"training": func(ctx context.Context, c *Client) (sdk.Msg, error) {
 		p, err := c.Penalty(ctx)
-		return &trainingpb.MsgUpdateParams{Authority: Governance(), Params: trainingpb.Params{SlashPpm: p.SlashPPM, BountyPpm: p.BountyPPM}}, err
+		return &trainingpb.MsgUpdateParams{Authority: Governance(), Params: trainingpb.Params{
+			SlashPpm: p.SlashPPM, BountyPpm: p.BountyPPM, UnopenedPpm: p.UnopenedPPM, FirstPpm: p.FirstPPM, MemoryBlocks: p.MemoryBlocks,
+		}}, err
 	},
 	"beacon": func(ctx context.Context, c *Client) (sdk.Msg, error) {
 		r, err := beaconpb.NewQueryClient(c.conn).Params(ctx, &beaconpb.QueryParamsRequest{})

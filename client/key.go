@@ -1,6 +1,7 @@
 package client
 
 import (
+	"encoding/hex"
 	"errors"
 	"fmt"
 
@@ -37,6 +38,9 @@ func NewKey(k *secp256k1.PrivKey) *Key {
 
 // Address of the account: starling1...
 func (k *Key) Address() string { return k.address }
+
+// Hex is the secret key in the form that wallets import: 64 hexadecimal digits.
+func (k *Key) Hex() string { return hex.EncodeToString(k.private.Key) }
 
 // PublicKey implements Signer.
 func (k *Key) PublicKey() []byte { return k.private.PubKey().Bytes() }

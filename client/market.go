@@ -64,6 +64,11 @@ func (c *Client) Unstake(ctx context.Context, amount uint64) error {
 	return c.send(ctx, &registrypb.MsgUnstake{Sender: c.Address(), Amount: amount})
 }
 
+// Unjail lets the account, which was convicted, be matched again.
+func (c *Client) Unjail(ctx context.Context) error {
+	return c.send(ctx, &registrypb.MsgUnjail{Sender: c.Address()})
+}
+
 // Heartbeat says that the account, which committed to a tier, is there.
 func (c *Client) Heartbeat(ctx context.Context) error {
 	return c.send(ctx, &registrypb.MsgHeartbeat{Sender: c.Address()})
@@ -105,13 +110,14 @@ func (c *Client) OfferPool(ctx context.Context, price uint64, slots uint32) erro
 	return c.send(ctx, &marketpb.MsgOffer{Sender: c.Address(), Role: registrypb.Role(run.Worker), Price: price, Slots: slots, Pool: true})
 }
 
-// Order places an order and locks its budget. Consumer and At are the account and the block.
-func (c *Client) Order(ctx context.Context, o market.Order) error {
+// Order places an order of the work that an opening shows (referee.Opening), and locks its budget. Consumer and At are the account and
+// the block.
+func (c *Client) Order(ctx context.Context, o market.Order, opening []byte) error {
 	return c.send(ctx, &marketpb.MsgOrder{
 		Sender: c.Address(), Terms: runpb.FromTerms(o.Terms), Budget: o.Budget, PriceCap: o.PriceCap,
 		WorkersMin: o.Workers.Min, WorkersTarget: o.Workers.Target, WorkersMax: o.Workers.Max,
 		Verifiers: o.Verifiers, Deadline: o.Deadline, Conditions: marketpb.FromConditions(o.Conditions),
-		Near: o.Near, Data: o.Data, OnExceed: marketpb.OnExceed(o.OnExceed), SharesPpm: o.SharesPPM,
+		OnExceed: marketpb.OnExceed(o.OnExceed), SharesPpm: o.SharesPPM, Opening: opening,
 	})
 }
 

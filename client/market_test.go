@@ -30,10 +30,10 @@ func TestConsumerSteersItsJob(t *testing.T) {
 	o.Terms.Rounds, o.PriceCap, o.Budget = 4, 600, 5000
 	e, err := c.Estimate(n.ctx, owned(o, c))
 	n.must(err)
-	if e.Why != market.PriceAboveCap || len(e.Passed) != 3 {
+	if e.Why != market.PriceAboveCap || len(e.Passed) != 1 || len(e.May) != 2 {
 		t.Errorf("before the order: %+v", e)
 	}
-	n.must(c.Order(n.ctx, o))
+	n.must(c.Order(n.ctx, o, nil))
 	n.refused(c.PauseJob(n.ctx, "job"), chainmarket.ErrState, "market", 9)
 	n.must(n.clients["w1"].Offer(n.ctx, run.Worker, 600, 1))
 	n.until(c, "job", func(s run.State) bool { return s.Phase == run.Train })
@@ -82,7 +82,7 @@ func TestBudgetRunsOut(t *testing.T) {
 	c := n.clients["consumer"]
 	o := order("job")
 	o.Terms.Rounds, o.PriceCap, o.Budget, o.OnExceed = 3, 600, 5000, market.PauseExceeded
-	n.must(c.Order(n.ctx, o))
+	n.must(c.Order(n.ctx, o, nil))
 	done := make(chan struct{})
 	for _, name := range []string{"w0", "w1", "v0"} {
 		go func() {
@@ -135,17 +135,19 @@ func TestMeasurement(t *testing.T) {
 		results = append(results, canon.Sum("result", m.Seed[:], []byte{byte(i)}))
 	}
 	n.must(w.AnswerMeasure(n.ctx, registry.Root(w.Address(), m.Seed, results)))
-	m = n.measurement(func(m registry.Measurement) bool { return m.Checker != "" })
-	if m.Checker != v.Address() {
-		t.Fatalf("%s checks", m.Checker)
+	m = n.measurement(func(m registry.Measurement) bool { return len(m.Checks) > 0 })
+	if !m.Owes(v.Address()) {
+		t.Fatalf("%+v check", m.Checks)
 	}
 	n.refused(w.OpenMeasure(n.ctx, results), registry.ErrMeasure, "registry", 9)
-	n.must(v.CheckMeasure(n.ctx, w.Address(), results[m.Segment]))
+	n.must(v.CheckMeasure(n.ctx, w.Address(), m.Sample(v.Address(), []canon.Digest{results[m.Picks[0]], results[m.Picks[1]]})))
 	n.must(w.OpenMeasure(n.ctx, results))
 	p, err := w.Participant(n.ctx, w.Address())
 	n.must(err)
 	params, err := w.RegistryParams(n.ctx)
 	n.must(err)
+	n.refused(w.AskMeasure(n.ctx, 1), chainregistry.ErrRests, "registry", 17)
+	n.refused(v.AskMeasure(n.ctx, 1), registry.ErrStake, "registry", 3)
 	if p.Rate == 0 || p.Class(params) != registry.Processor {
 		t.Errorf("measured: %+v", p)
 	}
@@ -185,18 +187,18 @@ func TestConditionsAndPools(t *testing.T) {
 		}))
 	}
 	n.refused(pool.OfferPool(n.ctx, 300, 1), chainmarket.ErrRole, "market", 4)
-	n.must(pool.Register(n.ctx, registry.Participant{PeerID: "peer-pool"}))
+	n.must(pool.Register(n.ctx, registry.Participant{PeerID: "peer-pool", Stake: 2_000_000}))
 	n.must(pool.OfferPool(n.ctx, 300, 1))
 	o := order("job")
 	o.Workers = market.Workers{Min: 1, Target: 2, Max: 2}
-	o.Conditions = market.Conditions{Memory: 8192, Regions: []string{"eu"}, Tier: registry.Bronze}
+	o.Conditions = market.Conditions{Machines: []market.Machine{{Memory: 8192}}, Regions: []string{"eu"}, Tier: registry.Bronze}
 	e, err := c.Estimate(n.ctx, owned(o, c))
 	n.must(err)
-	if e.Why != market.ConditionsUnmet || len(e.Passed) != 3 { // the verifier is in no region
+	if e.Why != market.ConditionsUnmet || len(e.Passed) != 2 || len(e.May) != 1 { // the verifier is in no region
 		t.Errorf("%q, %+v", e.Why, e.Passed)
 	}
 	o.Conditions.Regions, o.Conditions.NotRegions = nil, []string{"us"}
-	n.must(c.Order(n.ctx, o))
+	n.must(c.Order(n.ctx, o, nil))
 	s := n.until(c, "job", func(s run.State) bool { return true })
 	if len(s.Members) != 2 || s.Members[0].Price+s.Members[1].Price != 700 {
 		t.Errorf("members: %+v", s.Members)

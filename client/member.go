@@ -47,12 +47,16 @@ func (m Member) Send(ctx context.Context, a role.Action) error {
 		return m.Unseal(ctx, m.Job, a.Work.Round, a.Work.Unit, a.Work.Attempt, a.Opening)
 	case role.Unmask:
 		return m.Unmask(ctx, m.Job, a.Work.Round, a.Work.Unit, a.Work.Attempt, a.Nonce, a.Segments)
+	case role.Confess:
+		return m.Confess(ctx, m.Job, a.Work.Round, a.Work.Unit, a.Work.Attempt)
 	case role.Report:
 		return m.Report(ctx, m.Job, a.Work.Round, a.Work.Unit, a.Work.Attempt, a.DistancePPM, a.CosinePPM)
 	case role.Suspect:
 		return m.Suspect(ctx, m.Job, a.Work.Round, a.Work.Unit, a.Work.Attempt)
-	case party.Challenge:
-		return m.Challenge(ctx, m.Job, a.Work.Round, a.Work.Unit, a.Work.Attempt, a.Segment, a.Opening)
+	case role.Challenge:
+		return m.Challenge(ctx, m.Job, a.Work.Round, a.Work.Unit, a.Work.Attempt, a.Segment, a.Commitment)
+	case party.Refutation:
+		return m.Refute(ctx, m.Job, a.Wrong, a.Shown)
 	case party.Move:
 		return m.Move(ctx, m.Job, a.Game.Config.Round, a.Game.Config.Unit, a.Game.Config.Attempt, a.Made)
 	case role.Attest:

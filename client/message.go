@@ -44,6 +44,11 @@ func (c *Client) Unmask(ctx context.Context, job string, round, unit, attempt ui
 	})
 }
 
+// Confess says that the account finds its own commitment wrong.
+func (c *Client) Confess(ctx context.Context, job string, round, unit, attempt uint32) error {
+	return c.send(ctx, &trainingpb.MsgConfess{Sender: c.Address(), Job: job, Round: round, Unit: unit, Attempt: attempt})
+}
+
 // Report answers the audit of a tolerant unit: how far its update is from that of the exact execution, in parts per million.
 func (c *Client) Report(ctx context.Context, job string, round, unit, attempt, distancePPM, cosinePPM uint32) error {
 	return c.send(ctx, &trainingpb.MsgReport{
@@ -56,11 +61,18 @@ func (c *Client) Suspect(ctx context.Context, job string, round, unit, attempt u
 	return c.send(ctx, &trainingpb.MsgSuspect{Sender: c.Address(), Job: job, Round: round, Unit: unit, Attempt: attempt})
 }
 
-// Challenge answers an audit, or speaks up without one: the state root of a segment is the first that is wrong. Opening is
-// what the referee needs to know of the work.
-func (c *Client) Challenge(ctx context.Context, job string, round, unit, attempt, segment uint32, opening []byte) error {
+// Challenge answers an audit, or speaks up without one: the state root of a segment is the first that is wrong in the
+// commitment with a digest.
+func (c *Client) Challenge(ctx context.Context, job string, round, unit, attempt, segment uint32, commitment canon.Digest) error {
 	return c.send(ctx, &trainingpb.MsgChallenge{
-		Sender: c.Address(), Job: job, Round: round, Unit: unit, Attempt: attempt, Segment: segment, Opening: opening,
+		Sender: c.Address(), Job: job, Round: round, Unit: unit, Attempt: attempt, Segment: segment, Commitment: commitment[:],
+	})
+}
+
+// Refute shows that an attested checkpoint of an open round is not what the updates of its round lead to.
+func (c *Client) Refute(ctx context.Context, job string, wrong run.Checkpoint, shown []byte) error {
+	return c.send(ctx, &trainingpb.MsgRefute{
+		Sender: c.Address(), Job: job, Checkpoint: wrong.Round, Root: wrong.Root[:], Shown: shown,
 	})
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/starling-network/starling/client"
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
+	"github.com/starling-network/starling/internal/nowork"
 	"github.com/starling-network/starling/protocol/audit"
 	"github.com/starling-network/starling/protocol/dispute"
 	"github.com/starling-network/starling/protocol/market"
@@ -47,7 +48,7 @@ func startChain(t *testing.T, chainID string, names ...string) *network {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	t.Cleanup(cancel)
-	n := &network{t: t, ctx: ctx, config: chain.Config{Home: t.TempDir(), ChainID: chainID, BlockTime: 50 * time.Millisecond, Log: t.Output()}}
+	n := &network{t: t, ctx: ctx, config: chain.Config{Home: t.TempDir(), ChainID: chainID, BlockTime: 50 * time.Millisecond, Log: t.Output(), Referee: nowork.Open}}
 	for _, name := range names {
 		n.config.Accounts = append(n.config.Accounts, chain.Funded{Address: key(name).Address(), Amount: funds})
 	}
@@ -211,7 +212,7 @@ func (n *network) play(name, job string) {
 		}
 		for _, d := range s.Audits(c.Address()) {
 			if d.Worker == n.liar {
-				n.must(c.Challenge(ctx, job, d.Round, d.Index, d.Attempt, 0, []byte("opening")))
+				n.must(c.Challenge(ctx, job, d.Round, d.Index, d.Attempt, 0, d.Commit.Digest()))
 				n.must(c.Move(ctx, job, d.Round, d.Index, d.Attempt, dispute.Move{Leaf: &dispute.Leaf{Payload: []byte("leaf")}}))
 				break // the verdict changed the other duties
 			}

@@ -63,8 +63,15 @@ func (c *Client) ReceiptsFrom(ctx context.Context, job string, from uint64) ([]r
 
 // Disputes are the disputes of a job, open and decided, in order of round, unit and opening.
 func (c *Client) Disputes(ctx context.Context, job string) ([]dispute.Game, error) {
-	r, err := trainingpb.NewQueryClient(c.conn).Disputes(ctx, &trainingpb.QueryDisputesRequest{Job: job})
-	return list[dispute.Game](r.GetGames(), err)
+	var all []dispute.Game
+	for next := (&trainingpb.QueryDisputesRequest{Job: job}); ; {
+		r, err := trainingpb.NewQueryClient(c.conn).Disputes(ctx, next)
+		page, err := list[dispute.Game](r.GetGames(), err)
+		if all = append(all, page...); err != nil || !r.More {
+			return all, err
+		}
+		next.Round, next.Unit, next.Number = r.Round, r.Unit, r.Number
+	}
 }
 
 // Seals are the seals of the audits of a round that passed.

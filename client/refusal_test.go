@@ -34,14 +34,14 @@ func TestRefusals(t *testing.T) {
 
 	bad := order("job")
 	bad.Budget = 0
-	n.refused(consumer.Order(ctx, bad), market.ErrOrder, "market", 2)
+	n.refused(consumer.Order(ctx, bad, nil), market.ErrOrder, "market", 2)
 	bad = order("job/../x")
-	n.refused(consumer.Order(ctx, bad), chainmarket.ErrJob, "market", 6)
+	n.refused(consumer.Order(ctx, bad, nil), chainmarket.ErrJob, "market", 6)
 	bad = order("job")
 	bad.Budget = 2 * funds
-	n.refused(consumer.Order(ctx, bad), chainmarket.ErrFunds, "market", 10)
-	n.must(consumer.Order(ctx, order("job")))
-	n.refused(stranger.Order(ctx, order("job")), chainmarket.ErrTaken, "market", 5)
+	n.refused(consumer.Order(ctx, bad, nil), chainmarket.ErrFunds, "market", 10)
+	n.must(consumer.Order(ctx, order("job"), nil))
+	n.refused(stranger.Order(ctx, order("job"), nil), chainmarket.ErrTaken, "market", 5)
 	n.refused(stranger.CancelOrder(ctx, "job"), chainmarket.ErrNotYours, "market", 8)
 	n.refused(stranger.CancelOrder(ctx, "other"), chainmarket.ErrNoOrder, "market", 7)
 	n.balance("consumer", funds-order("job").Budget)
@@ -79,7 +79,7 @@ func TestAttestationNeedsTheSendersSignature(t *testing.T) {
 	n.enlist("v0", run.Verifier, 1)
 	o := order("job")
 	o.Terms.AuditPPM = 0
-	n.must(n.clients["consumer"].Order(n.ctx, o))
+	n.must(n.clients["consumer"].Order(n.ctx, o, nil))
 	w0 := n.clients["w0"]
 	s := n.until(w0, "job", func(s run.State) bool {
 		for _, name := range []string{"w0", "w1"} {
@@ -104,11 +104,11 @@ func TestAttestationNeedsTheSendersSignature(t *testing.T) {
 func TestOrdersEndWithoutARun(t *testing.T) {
 	n := start(t, "consumer")
 	c := n.clients["consumer"]
-	n.must(c.Order(n.ctx, order("cancelled")))
+	n.must(c.Order(n.ctx, order("cancelled"), nil))
 	o := order("expired")
 	b := n.height(c)
 	o.Deadline = b + 10
-	n.must(c.Order(n.ctx, o))
+	n.must(c.Order(n.ctx, o, nil))
 	open, err := c.Orders(n.ctx)
 	n.must(err)
 	if len(open) != 2 || open[0].ID != "cancelled" || open[0].Status != "open" || open[0].Why != string(market.TooFewWorkers) {
@@ -122,9 +122,12 @@ func TestOrdersEndWithoutARun(t *testing.T) {
 		n.must(err)
 		e, err := c.Escrow(n.ctx, id)
 		n.must(err)
-		if p.Status != "ended" || p.Why != why || e.Refunded != e.Budget {
+		if p.Status != "ended" || p.Why != why || e.Refunded != e.Budget-market.WaitingFee(0) || e.Fee != market.WaitingFee(0) {
 			t.Errorf("%s: %s %s, %+v", id, p.Status, p.Why, e)
 		}
 	}
-	n.balance("consumer", funds)
+	n.balance("consumer", funds-2*market.WaitingFee(0)) // what is never matched was stored and tried, for nothing
+	o = order("cheap")
+	o.Budget = market.WaitingFee(0) - 1
+	n.refused(c.Order(n.ctx, o, nil), market.ErrOrder, "market", 2)
 }

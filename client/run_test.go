@@ -7,10 +7,12 @@ import (
 
 	"github.com/starling-network/starling/canon"
 	chainmarket "github.com/starling-network/starling/chain/x/market"
+	chainregistry "github.com/starling-network/starling/chain/x/registry"
 	"github.com/starling-network/starling/chain/x/training"
 	"github.com/starling-network/starling/client"
 	"github.com/starling-network/starling/protocol/audit"
 	"github.com/starling-network/starling/protocol/dispute"
+	"github.com/starling-network/starling/protocol/registry"
 	"github.com/starling-network/starling/protocol/reward"
 	"github.com/starling-network/starling/protocol/run"
 )
@@ -21,7 +23,7 @@ func TestRunFromOrderToReceipts(t *testing.T) {
 	n.enlist("w1", run.Worker, 600)
 	n.enlist("v0", run.Verifier, 400)
 	consumer := n.clients["consumer"]
-	n.must(consumer.Order(n.ctx, order("job")))
+	n.must(consumer.Order(n.ctx, order("job"), nil))
 	placed, err := consumer.PlacedOrder(n.ctx, "job")
 	n.must(err)
 	if placed.Consumer != consumer.Address() || placed.At == 0 {
@@ -71,12 +73,16 @@ func (ruling) Config(job string, d run.Duty, challenger string, blocks int64) (d
 	}, nil
 }
 
-func (r ruling) open(spec canon.Digest, opening []byte) (training.Case, error) {
-	if string(opening) != "opening" || spec != terms("").Spec {
-		return nil, errors.New("not an opening")
-	}
-	return r, nil
+func (ruling) Refute(run.Combination, []byte) (string, error) {
+	return "", errors.New("nothing is shown")
 }
+
+func (ruling) Bound(run.Terms) error { return nil }
+
+func (r ruling) open(canon.Digest, []byte) (training.Case, error) { return r, nil }
+
+// first is what a first conviction takes of the stakes of these tests: half of the smallest.
+const first = 500_000
 
 func TestLiarIsConvicted(t *testing.T) {
 	n := start(t, "consumer", "w0", "w1", "v0")
@@ -86,16 +92,27 @@ func TestLiarIsConvicted(t *testing.T) {
 	n.enlist("w1", run.Worker, 500)
 	n.enlist("v0", run.Verifier, 500)
 	consumer := n.clients["consumer"]
-	n.must(consumer.Order(n.ctx, order("job")))
+	n.must(consumer.Order(n.ctx, order("job"), nil))
 	n.finish("v0", "w0", "w1")
 	games, err := consumer.Disputes(n.ctx, "job")
 	n.must(err)
 	left := uint64(stake)
-	for _, g := range games {
+	for i, g := range games {
 		if g.Loser() != n.liar {
 			t.Errorf("a dispute that the liar does not lose: %+v", g)
 		}
-		left -= left / 2
+		if i == 0 {
+			left -= first
+		} else {
+			left -= left / 2
+		}
+	}
+	all, err := consumer.Receipts(n.ctx, "job")
+	n.must(err)
+	for _, r := range all {
+		if r.Reason == reward.Restitution {
+			left -= r.Amount // for the audits that its conviction caused
+		}
 	}
 	p, err := consumer.Participant(n.ctx, n.liar)
 	n.must(err)
@@ -115,7 +132,7 @@ func TestFalseChallenge(t *testing.T) {
 	n.enlist("w1", run.Worker, 500)
 	n.enlist("v0", run.Verifier, 500)
 	consumer := n.clients["consumer"]
-	n.must(consumer.Order(n.ctx, order("job")))
+	n.must(consumer.Order(n.ctx, order("job"), nil))
 	s := n.until(consumer, "job", func(s run.State) bool {
 		for _, name := range []string{"w0", "w1"} {
 			for _, u := range s.Work(key(name).Address()) {
@@ -125,25 +142,67 @@ func TestFalseChallenge(t *testing.T) {
 		return len(s.Audits(key("v0").Address())) > 0
 	})
 	v0, unit := n.clients["v0"], s.Audits(key("v0").Address())[0]
-	n.refused(v0.Challenge(n.ctx, "job", 0, unit.Index, 0, 0, []byte("nonsense")), training.ErrOpening, "training", 16)
-	n.refused(v0.Challenge(n.ctx, "job", 0, unit.Index, 0, 99, []byte("opening")), dispute.ErrConfig, "training", 18)
-	n.must(v0.Challenge(n.ctx, "job", 0, unit.Index, 0, 0, []byte("opening")))
+	n.refused(v0.Challenge(n.ctx, "job", 0, unit.Index, 0, 99, unit.Commit.Digest()), dispute.ErrConfig, "training", 18)
+	n.must(v0.Challenge(n.ctx, "job", 0, unit.Index, 0, 0, unit.Commit.Digest()))
 	leaf := dispute.Move{Leaf: &dispute.Leaf{Payload: []byte("leaf")}}
 	n.refused(n.clients["w0"].Move(n.ctx, "job", 0, unit.Index, 0, leaf), dispute.ErrNotYours, "training", 20)
 	n.refused(v0.Move(n.ctx, "job", 0, unit.Index, 0, dispute.Move{Pick: &dispute.Pick{}}), dispute.ErrMove, "training", 22)
 	n.must(v0.Move(n.ctx, "job", 0, unit.Index, 0, leaf))
 	p, err := v0.Participant(n.ctx, v0.Address())
 	n.must(err)
-	if !p.Jailed || p.Stake != stake/2 {
+	if !p.Jailed || p.Stake != stake-first {
 		t.Errorf("the false challenger after the verdict: %+v", p)
 	}
 	n.refused(v0.Move(n.ctx, "job", 0, unit.Index, 0, leaf), training.ErrNoDispute, "training", 17)
-	// It was the only verifier of a run that wants audits.
-	n.refused(v0.Pass(n.ctx, "job", 0, unit.Index, 0, canon.Sum("seal")), run.ErrHalted, "training", 4)
-	e, err := consumer.Escrow(n.ctx, "job")
+	// It was the only verifier of a run that wants audits, which waits for another.
+	n.refused(v0.Pass(n.ctx, "job", 0, unit.Index, 0, canon.Sum("seal")), run.ErrInactive, "training", 6)
+	s, err = consumer.Run(n.ctx, "job")
 	n.must(err)
-	if e.Remaining() != 0 || e.Refunded != e.Budget {
-		t.Errorf("escrow of the halted run: %+v", e)
+	if m, _ := s.Member(v0.Address()); s.Phase == run.Halted || m.Active {
+		t.Errorf("the run is in phase %s: %s, and the false challenger %+v", s.Phase, s.Why, m)
+	}
+}
+
+// Who has no part in a run, and is not even registered, challenges a unit with a bond from its account, wins, and has its bond and
+// the bounty. With right work it loses half of the bond.
+func TestStrangerChallenges(t *testing.T) {
+	for _, lies := range []bool{true, false} {
+		n := start(t, "consumer", "w0", "w1", "v0", "x")
+		n.referee(ruling(!lies))
+		for _, name := range []string{"w0", "w1"} {
+			n.enlist(name, run.Worker, 500)
+		}
+		n.enlist("v0", run.Verifier, 500)
+		consumer, x := n.clients["consumer"], n.clients["x"]
+		n.must(consumer.Order(n.ctx, order("job"), nil))
+		s := n.until(consumer, "job", func(s run.State) bool {
+			for _, name := range []string{"w0", "w1"} {
+				for _, u := range s.Work(key(name).Address()) {
+					n.must(n.clients[name].Commit(n.ctx, "job", s.Round, u.Index, u.Attempt, commitment(s.Round, u.Index)))
+				}
+			}
+			return len(s.Audits(key("v0").Address())) > 0
+		})
+		unit := s.Audits(key("v0").Address())[0]
+		n.must(x.Challenge(n.ctx, "job", 0, unit.Index, 0, 0, unit.Commit.Digest()))
+		bond := registry.DefaultParams().VerifierStake
+		n.balance("x", funds-bond)
+		n.must(x.Move(n.ctx, "job", 0, unit.Index, 0, dispute.Move{Leaf: &dispute.Leaf{Payload: []byte("leaf")}}))
+		p, err := x.Participant(n.ctx, x.Address())
+		n.must(err)
+		if lies {
+			n.balance("x", funds-bond+first/2)
+			if p.Jailed || p.Stake != bond {
+				t.Errorf("the stranger who was right: %+v", p)
+			}
+			n.must(x.Unstake(n.ctx, bond))
+			continue
+		}
+		if !p.Jailed || p.Stake != bond/2 {
+			t.Errorf("the stranger who was wrong: %+v", p)
+		}
+		n.refused(x.Challenge(n.ctx, "job", 0, unit.Index, 0, 0, unit.Commit.Digest()), chainregistry.ErrJailed, "registry", 16)
+		n.must(n.clients["v0"].Pass(n.ctx, "job", 0, unit.Index, 0, canon.Sum("seal"))) // its audit goes on
 	}
 }
 
@@ -155,7 +214,7 @@ func TestPlantedFaults(t *testing.T) {
 	n.enlist("w1", run.Worker, 500)
 	n.enlist("v0", run.Verifier, 500)
 	consumer, v0 := n.clients["consumer"], n.clients["v0"]
-	n.must(consumer.Order(n.ctx, order("job")))
+	n.must(consumer.Order(n.ctx, order("job"), nil))
 	s := n.until(consumer, "job", func(s run.State) bool {
 		for _, name := range []string{"w0", "w1"} {
 			for i, u := range s.Work(key(name).Address()) {
@@ -178,9 +237,10 @@ func TestPlantedFaults(t *testing.T) {
 			continue
 		}
 		n.refused(show(), run.ErrWrongPhase, "training", 9)
-		n.must(v0.Challenge(n.ctx, "job", 0, d.Index, 0, 1, []byte("opening")))
+		n.must(v0.Challenge(n.ctx, "job", 0, d.Index, 0, 1, d.Commit.Digest()))
 		n.refused(worker.Unmask(n.ctx, "job", 0, d.Index, 0, canon.Sum("another"), right.Segments), run.ErrBadPlant, "training", 26)
 		n.must(show())
+		n.refused(v0.Challenge(n.ctx, "job", 0, d.Index, 0, 1, d.Commit.Digest()), run.ErrStale, "training", 7)
 		shown++
 	}
 	games, err := consumer.Disputes(n.ctx, "job")
@@ -290,7 +350,9 @@ func (n *network) checkMoney(c *client.Client, members []string) {
 		if r.Kind != reward.Slash {
 			earned[r.Who] += r.Amount
 		}
-		fee += r.Fee
+		if r.Payer == "" {
+			fee += r.Fee
+		}
 	}
 	last := receipts[len(receipts)-1]
 	if last.Kind != reward.Refund || last.Amount != escrow.Refunded || fee != escrow.Fee {

@@ -25,8 +25,8 @@ import (
 )
 
 const (
-	gasLimit = 1 << 40 // of a transaction that pays nothing; nothing of ours needs as much
-	patience = 100     // blocks until a transaction that is in none is lost
+	gasLimit = 200_000_000 // of a transaction that pays nothing: no chain of ours lets it take more (app.FreeGas)
+	patience = 100         // blocks until a transaction that is in none is lost
 )
 
 // Error is a transaction that the chain refused: its code, what was refused and why, and what to do. It unwraps to the

@@ -106,6 +106,14 @@ func AddStake(ctx context.Context, c *client.Client, amount uint64) error {
 	return c.Register(ctx, p)
 }
 
+// UnjailStake lets an account that was convicted be matched again.
+func UnjailStake(ctx context.Context, c *client.Client) error {
+	if _, err := registered(ctx, c); err != nil {
+		return err
+	}
+	return c.Unjail(ctx)
+}
+
 // Unstake lets an amount of the stake of an account leave it; all of it if the amount is 0.
 func Unstake(ctx context.Context, c *client.Client, amount uint64) error {
 	p, err := registered(ctx, c)

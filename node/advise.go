@@ -331,11 +331,11 @@ func (b *Blueprint) weigh(c *Candidate, j *job.Job, n SimulateOptions, shipped i
 	if err != nil {
 		return err
 	}
-	order, err := b.order()
+	order, err := b.embeddedOrder()
 	if err != nil {
 		return err
 	}
-	_, c.MostUzen = market.Quote(order.Terms, embeddedPrice, order.Verifiers)
+	_, c.MostUzen = market.Quote(order.Terms, embeddedAsk(order), order.Verifiers)
 	update, err := b.update()
 	if err != nil {
 		return err

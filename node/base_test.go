@@ -74,6 +74,12 @@ func testAdapter(t *testing.T, j *job.Job, base string, trained *Summary) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
+	if text, err := os.ReadFile(filepath.Join(out, fileAdapterConfig)); err != nil || !strings.Contains(string(text), `"base_model_name_or_path": "base"`) {
+		t.Errorf("the adapter does not name its base: %s, %v", text, err)
+	}
+	if text, err := os.ReadFile(filepath.Join(out, "README.md")); err != nil || strings.Contains(string(text), "base_model: base\nlibrary") {
+		t.Errorf("the card names a folder where the Hub wants a repository: %v", err)
+	}
 	if _, err := OpenModel(out); err != nil {
 		t.Fatal(err)
 	}

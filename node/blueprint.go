@@ -13,6 +13,7 @@ import (
 	"github.com/starling-network/starling/compute/kernel"
 	"github.com/starling-network/starling/compute/model"
 	"github.com/starling-network/starling/compute/model/folder"
+	"github.com/starling-network/starling/compute/model/gguf"
 	"github.com/starling-network/starling/compute/program"
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
@@ -38,6 +39,7 @@ type Blueprint struct {
 	Spec      *train.Spec
 	Genesis   *train.Checkpoint
 	Frozen    []*tensor.Tensor // of the base model, by train.Frozen(Step), if an adapter is trained
+	Ignored   []string         // keys of the base model's config.json that mean nothing to it
 	Slices    uint32           // in which a round is reduced; 0: every member combines all updates
 
 	trained model.Config // Model, or Model with its adapter
@@ -130,7 +132,7 @@ func readBase(j *job.Job) (*folder.Model, error) {
 	}
 	base, err := folder.Read(os.DirFS(j.BaseModelPath()))
 	if err != nil {
-		return nil, problem(j, "model.base_model", job.CodeBadValue, "the base model cannot be used", err, "give the folder of a gpt2 or llama model with its weights as safetensors")
+		return nil, problem(j, "model.base_model", job.CodeBadValue, "the base model cannot be used", err, "give a model folder in Hugging Face form, of an architecture that docs/models.md lists, with its weights as safetensors")
 	}
 	return base, nil
 }
@@ -151,7 +153,7 @@ func (b *Blueprint) corpusFits() error {
 func (b *Blueprint) chooseModel(base *folder.Model) (err error) {
 	m := b.Job.Model
 	if base != nil {
-		b.Model = base.Config
+		b.Model, b.Ignored = base.Config, base.Ignored
 		if is := b.Model.Architecture(); m.Architecture != "" && m.Architecture != is {
 			return problem(b.Job, "model.architecture", job.CodeBadValue, "the base model is another", fmt.Errorf("it is %s, the job says %s", is, m.Architecture), "remove architecture")
 		}
@@ -178,12 +180,14 @@ func (b *Blueprint) buildModel() (err error) {
 		return problem(j, "sequence_len", job.CodeBadValue, "the sequences are longer than the model's context", fmt.Errorf("%d tokens against %d", j.SequenceLen, c), "lower sequence_len or raise the context in model.config")
 	}
 	for i, text := range j.Eval.Prompts {
-		if n, c := len(b.Tokenizer.Encode(text)), b.Model.Context(); n > c {
+		if n, c := len(b.Tokenizer.EncodeText(text)), b.Model.Context(); n > c {
 			return problem(j, fmt.Sprintf("eval.prompts.%d", i), job.CodeBadValue, "a prompt is longer than the model's context", fmt.Errorf("%d tokens against %d", n, c), "shorten it")
 		}
 	}
-	if b.wantsGGUF() && b.Model.Architecture() != model.Llama {
-		return problem(j, "output.formats", job.CodeUnsupported, "gguf is written for llama only", errors.New("the model is "+b.Model.Architecture()), "use safetensors, or architecture: llama")
+	if b.wantsGGUF() {
+		if err := gguf.Writes(b.Model); err != nil {
+			return problem(j, "output.formats", job.CodeUnsupported, "gguf is not written for this model", err, "use safetensors, or architecture: llama")
+		}
 	}
 	if b.Step, err = model.TrainStep(b.trained, b.optimizer(), j.WorkerBatch(), j.SequenceLen); err != nil {
 		return problem(j, "model", job.CodeBadValue, "the training step cannot be built", err, "check model.config")

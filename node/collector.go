@@ -5,9 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"math"
+	"slices"
 	"time"
 
+	"github.com/starling-network/starling/chain/referee"
 	"github.com/starling-network/starling/client"
 	"github.com/starling-network/starling/client/api"
 	"github.com/starling-network/starling/compute/program"
@@ -44,9 +47,9 @@ type collector struct {
 	took      func(dispute.Game) float64                      // milliseconds of the referee for the leaf of a dispute, 0 if not known
 	updates   func(context.Context, blob.CID) ([]byte, error) // those at hand without fetching; nil: what the store keeps
 
-	lines    []Line // complete lines of the lineage
-	torn     bool   // the files hold more than the lines: writing them failed half-way
-	pruned   int    // checkpoints of the first lines that are deleted
+	lines    []Line          // complete lines of the lineage
+	torn     bool            // the files hold more than the lines: writing them failed half-way
+	dropped  map[uint32]bool // rounds of the lineage whose checkpoint is deleted
 	last     *train.Checkpoint
 	progress Progress
 	mark     mark            // of the last round collected
@@ -77,6 +80,7 @@ func newCollector(with collector, h home.Home) (*collector, error) {
 		return nil, err
 	}
 	c.host, c.store, c.seen, c.marks = host, store, map[string]bool{}, map[uint32]mark{}
+	c.dropped = map[uint32]bool{}
 	if c.updates == nil {
 		c.updates = store.Get
 	}
@@ -140,7 +144,7 @@ func (c *collector) order(ctx context.Context, o market.Order) error {
 	if _, err := c.chain.Escrow(ctx, o.ID); !errors.Is(err, client.ErrNotFound) {
 		return err
 	}
-	return c.chain.Order(ctx, o)
+	return c.chain.Order(ctx, o, referee.Opening(c.b.Spec, c.b.Step, c.b.Manifest))
 }
 
 // run collects rounds until the books are closed.
@@ -305,7 +309,7 @@ func (c *collector) collect(ctx context.Context, round, latest uint32) error {
 	if err := c.record(ctx, round, next, c.hear(ctx, entry, holders), &line); err != nil {
 		return err
 	}
-	return c.prune(ctx, c.keep()+int(run.Window(c.b.Spec.Units, c.b.Spec.Exchange.Carry)))
+	return c.prune(ctx, int(run.Window(c.b.Spec.Units, c.b.Spec.Exchange.Carry)))
 }
 
 // voidError says that collected checkpoints are not in the lineage any more.
@@ -352,7 +356,8 @@ func (c *collector) rewind(ctx context.Context, round uint32) error {
 	}
 	c.torn = false
 	c.board.Restart(round*c.b.Spec.Steps + 1)
-	c.lines, c.last, c.pruned = kept, nil, min(c.pruned, len(kept))
+	c.lines, c.last = kept, nil
+	maps.DeleteFunc(c.dropped, func(r uint32, _ bool) bool { return int(r) > len(kept) })
 	c.mark = c.marks[round]
 	if c.mark.at.IsZero() { // collected before a restart
 		c.mark = mark{at: time.Now(), step: int(round * c.b.Spec.Steps)}
@@ -424,9 +429,6 @@ func (c *collector) holders(ctx context.Context) ([]string, error) {
 	return addrs, nil
 }
 
-// keep is how many checkpoints of the lineage stay in the folder.
-func (c *collector) keep() int { return max(1, c.b.Job.Checkpoint.KeepLast) }
-
 // names are the checkpoints of lines, and the first of all, which is never deleted: a later one may have blobs of it.
 func (c *collector) names(lines []Line) []run.Checkpoint {
 	names := []run.Checkpoint{{CID: c.out.Run.Blobs.Genesis}}
@@ -436,14 +438,29 @@ func (c *collector) names(lines []Line) []run.Checkpoint {
 	return names
 }
 
-// prune deletes all checkpoints but the last ones. While the run goes on more are kept than in the end, for the case that
-// some are rolled back.
-func (c *collector) prune(ctx context.Context, keep int) error {
-	kept := c.names(c.lines[max(0, len(c.lines)-keep):])
-	for ; c.pruned < len(c.lines)-keep; c.pruned++ {
-		if err := dropCheckpoint(ctx, c.store, c.lines[c.pruned].checkpoint(), kept); err != nil {
+// prune deletes checkpoints. The last of the lineage stay, so many as are open, since rounds may be rolled back, and the last
+// keep_last of those after a multiple of every_steps steps.
+func (c *collector) prune(ctx context.Context, open int) error {
+	keeps := c.b.Job.Checkpoint
+	every, saved := max(1, keeps.EverySteps/int(c.b.Spec.Steps)), keeps.KeepLast
+	var kept, drop []Line
+	for i, l := range slices.Backward(c.lines) {
+		switch after := i + 1; { // rounds
+		case after%every == 0 && saved > 0:
+			saved--
+			kept = append(kept, l)
+		case after > len(c.lines)-max(1, open):
+			kept = append(kept, l)
+		case !c.dropped[l.Round]:
+			drop = append(drop, l)
+		}
+	}
+	names := c.names(kept)
+	for _, l := range drop {
+		if err := dropCheckpoint(ctx, c.store, l.checkpoint(), names); err != nil {
 			return err
 		}
+		c.dropped[l.Round] = true
 	}
 	return nil
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"slices"
 
@@ -15,12 +14,12 @@ import (
 	"github.com/starling-network/starling/network/blob"
 	"github.com/starling-network/starling/network/checkpoint"
 	"github.com/starling-network/starling/node/card"
-	"github.com/starling-network/starling/node/serve"
 	"github.com/starling-network/starling/node/tracking"
 	"github.com/starling-network/starling/protocol/dispute"
 	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/reward"
 	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/role"
 	"github.com/starling-network/starling/role/engine"
 )
 
@@ -36,8 +35,8 @@ type Summary struct {
 	FinalEvalLoss float64       `json:"final_eval_loss"`
 	Diverged      string        `json:"diverged,omitempty"` // why the model is worth nothing: its loss rose, or is no number
 	Audits        AuditCounts   `json:"audits"`
-	Disputes      []DisputeLine `json:"disputes"`       // but for those about planted faults
-	Planted       int           `json:"planted_faults"` // that a verifier found
+	Disputes      []DisputeLine `json:"disputes"` // but for those about planted faults
+	Plants        PlantCounts   `json:"planted_faults"`
 	PaidUzen      uint64        `json:"paid_uzen"`
 	FeeUzen       uint64        `json:"fee_uzen"`
 	RefundedUzen  uint64        `json:"refunded_uzen"`
@@ -54,6 +53,14 @@ type AuditCounts struct {
 	Drawn  int `json:"drawn"`
 	Passed int `json:"passed"`
 	Failed int `json:"failed"`
+}
+
+// PlantCounts counts the faults that workers planted, to find out whether verifiers look: shown by their workers, of these found by a
+// verifier, and passed by one, who was slashed. Nobody looked at the others.
+type PlantCounts struct {
+	Shown  int `json:"shown"`
+	Caught int `json:"caught"`
+	Passed int `json:"passed"`
 }
 
 // DisputeLine is one dispute of a summary.
@@ -104,15 +111,6 @@ type ending struct {
 	diverged string                     // why the run was given up, if it diverged
 }
 
-// chatFiles are those in which the base model of a job, if it has one, says how it wants conversations: what was made of it wants
-// them so too. They decide nothing in the training, and are not part of what is verified.
-func (c *collector) chatFiles() (map[string][]byte, error) {
-	if c.b.Job.Model.BaseModel == "" {
-		return nil, nil
-	}
-	return serve.ChatFiles(c.b.Job.BaseModelPath())
-}
-
 // conclude writes what a run leaves behind.
 func (c *collector) conclude(ctx context.Context) (*Summary, error) {
 	c.show("closing the books")
@@ -134,15 +132,14 @@ func (c *collector) conclude(ctx context.Context) (*Summary, error) {
 	if err := errors.Join(writeReceipts(c.out, k.receipts), writeDisputes(c.out, k.disputes, c.took), c.writeLinks(ctx)); err != nil {
 		return nil, err
 	}
-	files, err := exportModel(c.b, c.last)
+	leaves, err := c.b.leaves()
 	if err != nil {
 		return nil, err
 	}
-	chat, err := c.chatFiles()
+	files, err := exportModel(c.b, c.last, leaves)
 	if err != nil {
 		return nil, err
 	}
-	maps.Copy(files, chat)
 	for name, text := range files {
 		if err := c.out.write(name, text); err != nil {
 			return nil, err
@@ -155,7 +152,7 @@ func (c *collector) conclude(ctx context.Context) (*Summary, error) {
 	if err := tracking.TrainerState(&state, tracked(metrics)); err != nil {
 		return nil, err
 	}
-	if err := errors.Join(c.out.write(fileTrainerState, state.Bytes()), c.prune(ctx, c.keep()), c.out.writeJSON(fileSummary, s)); err != nil {
+	if err := errors.Join(c.out.write(fileTrainerState, state.Bytes()), c.prune(ctx, 1), c.out.writeJSON(fileSummary, s)); err != nil {
 		return s, err
 	}
 	return s, c.out.writeCard()
@@ -219,19 +216,39 @@ func (e ending) summary() *Summary {
 			switch {
 			case passed(r):
 				s.Audits.Passed++
-			case r.Reason == reward.FaultFound || r.Reason == reward.FalseChallenge:
+			case r.Reason == reward.FaultFound || r.Reason == reward.NothingShown || r.Reason == reward.FalseChallenge:
 				s.Audits.Failed++
 			}
 		}
 	}
+	s.Plants = e.plants()
 	for _, g := range e.disputes {
 		if g.Planted {
-			s.Planted++
 			continue
 		}
 		s.Disputes = append(s.Disputes, disputeLine(g, e.took(g)))
 	}
 	return s
+}
+
+// plants counts the planted faults: several may challenge one.
+func (k books) plants() (n PlantCounts) {
+	for _, m := range k.state.Members {
+		n.Shown += int(m.Planted)
+	}
+	caught := map[role.Work]bool{}
+	for _, g := range k.disputes {
+		if g.Planted {
+			caught[role.Work{Round: g.Config.Round, Unit: g.Config.Unit, Attempt: g.Config.Attempt}] = true
+		}
+	}
+	n.Caught = len(caught)
+	for _, r := range k.receipts {
+		if r.Kind == reward.Slash && r.Reason == reward.PlantPassed {
+			n.Passed++
+		}
+	}
+	return n
 }
 
 // rise says that the loss at the end is far above that at the start: half as much again, and a nat. It is the eval loss, or

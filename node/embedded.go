@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"os"
 	"path/filepath"
 	"sync"
@@ -15,13 +16,11 @@ import (
 	"github.com/starling-network/starling/network/peer"
 	"github.com/starling-network/starling/node/disk"
 	"github.com/starling-network/starling/node/home"
-	"github.com/starling-network/starling/node/journal"
 	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/registry"
 	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/role/adversary"
 	"github.com/starling-network/starling/role/engine"
-	"github.com/starling-network/starling/role/verifier"
-	"github.com/starling-network/starling/role/worker"
 )
 
 const (
@@ -69,18 +68,18 @@ func (n *embedded) start(ctx context.Context, b *Blueprint, opt TrainOptions) er
 	for i := range b.Spec.Units {
 		names = append(names, fmt.Sprintf("worker-%d", i))
 	}
-	for i := range embeddedVerifiers {
-		names = append(names, fmt.Sprintf("verifier-%d", i))
-	}
-	order, err := b.order()
+	order, err := b.embeddedOrder()
 	if err != nil {
 		return err
+	}
+	for i := range order.Verifiers {
+		names = append(names, fmt.Sprintf("verifier-%d", i))
 	}
 	if n.share = opt.disk; n.share == (disk.Share{}) {
 		n.share.Percent = max(1, embeddedDisk/len(names))
 	}
 	stake := func(r run.Role) uint64 {
-		return max(embeddedStake, order.Stake(r, embeddedPrice, registry.DefaultParams()))
+		return max(embeddedStake, order.Stake(r, embeddedAsk(order), registry.DefaultParams()))
 	}
 	var accounts []chain.Funded
 	for i, name := range names {
@@ -118,19 +117,19 @@ func (n *embedded) start(ctx context.Context, b *Blueprint, opt TrainOptions) er
 		if err := p.room.promise(b.JobID(), engine.Footprint(b.Spec, b.Step, b.Manifest, order.Terms, p.last)); err != nil {
 			return err
 		}
-		p.step, p.liar = verifier.New(p.id).Step, false
-		if r := partyRole(i, b); r == run.Worker {
-			p.step, p.liar = worker.Planting(p.id, homes[name].Derive("plant")).Step, i < opt.Dishonest
+		step, header := roleOf(homes[name], partyRole(i, b), false, p.id, b.JobID(), opt.Version)
+		p.step, p.minutes = step, takeMinutes(homes[name].Dir, header, p.log)
+		if partyRole(i, b) == run.Worker {
 			p.torch, p.say = &opt.Torch, opt.Say
+			if i < opt.Dishonest {
+				p.act = adversary.Skips{}
+			}
 		}
-		p.minutes = takeMinutes(homes[name].Dir, journal.Header{
-			Role: partyRole(i, b).String(), ID: p.id, Job: b.JobID(), Version: opt.Version, Plants: partyRole(i, b) == run.Worker,
-		}, p.log)
 		n.parties = append(n.parties, p)
 	}
 	for i, p := range n.parties {
 		r := partyRole(i, b)
-		if err := p.enlist(ctx, r, stake(r)); err != nil {
+		if err := p.enlist(ctx, r, stake(r), embeddedAsk(order)); err != nil {
 			return err
 		}
 	}
@@ -157,17 +156,17 @@ func (n *embedded) newParty(ctx context.Context, name string, h home.Home, job s
 	key := h.Account()
 	log := n.log.With("party", name)
 	return &process{
-		id: key.Address(), threads: 1, host: host, store: store, room: newRoom(store.Usage().Quota), last: DefaultKeep, log: log, watch: n.watch,
+		id: key.Address(), threads: 1, host: host, store: store, room: newRoom(store.Usage().Quota), memory: newMemory(math.MaxInt64 >> 20), last: DefaultKeep, log: log, watch: n.watch,
 		chain:  client.Member{Client: client.New(n.validator.Client(), key), Job: job, Bootstrap: n.consumer.host.Addrs()},
 		drafts: newDrafts(h.Dir, job, log),
 	}, nil
 }
 
 // enlist registers a party with its stake and its price, or, after a restart, tells where it is now.
-func (p *process) enlist(ctx context.Context, r run.Role, stake uint64) error {
+func (p *process) enlist(ctx context.Context, r run.Role, stake, price uint64) error {
 	return p.chain.Enlist(ctx, registry.Participant{
 		Roles: []run.Role{r}, PeerID: p.host.ID().String(), Addrs: p.host.Addrs(), Device: device(), Stake: stake,
-	}, market.Offer{Role: r, Price: embeddedPrice, Slots: 1})
+	}, market.Offer{Role: r, Price: price, Slots: 1})
 }
 
 // runJob places the order, unless that was done before a restart, and lets everybody work until the books are closed.

@@ -3,6 +3,7 @@ package node
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
 	"slices"
 
 	"github.com/starling-network/starling/compute/model/gguf"
@@ -19,14 +20,16 @@ const (
 	fileTokenizer        = "tokenizer.json"
 	fileTokenizerConfig  = "tokenizer_config.json"
 	fileGenerationConfig = "generation_config.json"
+	fileSpecialTokens    = "special_tokens_map.json"           // of a base model with a chat template
+	fileTemplate         = "chat_template.jinja"               // likewise, and of a model that was tuned on conversations
 	fileAdapter          = "adapter/adapter_model.safetensors" // of a job that trains one: a folder that PEFT loads
 	fileAdapterConfig    = "adapter/adapter_config.json"
 )
 
 func (b *Blueprint) wantsGGUF() bool { return slices.Contains(b.Job.Output.Formats, "gguf") }
 
-// exportModel returns the files of the model of a checkpoint, by name.
-func exportModel(b *Blueprint, c *train.Checkpoint) (map[string][]byte, error) {
+// exportModel returns the files of the model of a checkpoint, by name, with the texts that go with it.
+func exportModel(b *Blueprint, c *train.Checkpoint, t texts) (map[string][]byte, error) {
 	tensors, err := b.weights(c)
 	if err != nil {
 		return nil, err
@@ -39,34 +42,40 @@ func exportModel(b *Blueprint, c *train.Checkpoint) (map[string][]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	tokenizerConfig, err := json.MarshalIndent(map[string]any{
-		"tokenizer_class": "PreTrainedTokenizerFast", "model_max_length": b.Model.Context(), "clean_up_tokenization_spaces": false,
-	}, "", "  ")
-	if err != nil {
-		return nil, err
-	}
-	files := map[string][]byte{
-		fileModel: weights, fileConfig: b.Model.JSON(), fileTokenizer: b.Tokenizer.JSON(),
-		fileTokenizerConfig:  append(tokenizerConfig, '\n'),
-		fileGenerationConfig: []byte("{\n  \"do_sample\": true\n}\n"),
-	}
+	files := map[string][]byte{fileModel: weights, fileTokenizer: b.Tokenizer.JSON()}
+	maps.Copy(files, t.files)
 	if b.adapted() {
 		if files[fileAdapter], err = encodeWeights(c.Names, trainedWeights(c)); err != nil {
 			return nil, err
 		}
-		if files[fileAdapterConfig], err = b.trained.AdapterJSON(); err != nil {
+		if files[fileAdapterConfig], err = b.adapterJSON(t.base); err != nil {
 			return nil, err
 		}
 	}
 	if b.wantsGGUF() {
 		var out bytes.Buffer
-		m := gguf.Model{Name: b.Job.Name, Config: b.Model, Tensors: tensors, Tokenizer: b.Tokenizer}
+		m := gguf.Model{Name: b.Job.Name, Config: b.Model, Tensors: tensors, Tokenizer: b.Tokenizer, Template: t.template}
 		if err := gguf.Encode(&out, m, gguf.F32); err != nil {
 			return nil, err
 		}
 		files[fileGGUF] = out.Bytes()
 	}
 	return files, nil
+}
+
+// adapterJSON is the config of the adapter. Loaders that find the base by its adapter read there which it is: what the job names.
+func (b *Blueprint) adapterJSON(base string) ([]byte, error) {
+	text, err := b.trained.AdapterJSON()
+	if err != nil || base == "" {
+		return text, err
+	}
+	config := object{}
+	if err := json.Unmarshal(text, &config); err != nil {
+		return nil, err
+	}
+	name, err := json.Marshal(base)
+	config["base_model_name_or_path"] = name
+	return config.bytes(), err
 }
 
 func encodeWeights(names []string, tensors map[string]*tensor.Tensor) ([]byte, error) {

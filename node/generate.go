@@ -41,7 +41,12 @@ type Generator struct {
 	reader *generate.Reader
 	vocab  int // ids that may be drawn: those of the tokenizer
 	end    int // the token that ends a text, or -1
+
+	ignored []string // keys of config.json
 }
+
+// Ignored lists the keys of config.json that mean nothing to the model.
+func (g *Generator) Ignored() []string { return g.ignored }
 
 // OpenModel loads a model folder in Hugging Face form: config.json, tokenizer.json and the tensors. The error wraps
 // ErrModel and names the file.
@@ -51,6 +56,7 @@ func OpenModel(dir string) (*Generator, error) {
 		return nil, err
 	}
 	g := newGenerator(m.Config, m.Tokenizer)
+	g.ignored = m.Ignored
 	return g, g.reader.SetWeights(m.Tensors)
 }
 
@@ -106,7 +112,7 @@ func (g *Generator) Generate(ctx context.Context, opt GenerateOptions, emit func
 // tokens are those of a prompt; an empty one is the token that ends the text before.
 func (g *Generator) tokens(prompt string) []int32 {
 	ids := []int32{}
-	for _, id := range g.tok.Encode(prompt) {
+	for _, id := range g.tok.EncodeText(prompt) {
 		ids = append(ids, int32(id))
 	}
 	if len(ids) == 0 {

@@ -17,7 +17,7 @@ import (
 // ActOf lets the account of a folder do something on a network: that of a party, or the operator of a validator. Without a network it
 // is that of the folder.
 func ActOf(ctx context.Context, dir, network string, do func(context.Context, *client.Client) error) error {
-	seed, err := chain.ReadSecret(dir)
+	secret, err := chain.ReadSecret(dir)
 	if errors.Is(err, chain.ErrNoSecret) {
 		f, err := ReadParty(dir)
 		if err != nil {
@@ -39,7 +39,7 @@ func ActOf(ctx context.Context, dir, network string, do func(context.Context, *c
 		}
 		network = "http://" + f.RPC
 	}
-	return actAs(ctx, client.NewKey(chain.NewKeys(seed).Operator), network, do)
+	return actAs(ctx, client.NewKey(chain.KeysOf(secret).Operator), network, do)
 }
 
 // Look asks a network something.

@@ -29,13 +29,15 @@ type JoinOptions struct {
 	Port      int           // for other validators; the three after it are for CometBFT, gRPC and REST
 	BlockTime time.Duration // of the chain
 	Every     uint64        // blocks between two snapshots that the others take; 0: execute all blocks from the first on
+	Private   bool          // it answers clients of its own machine only
+	Full      bool          // it is no validator: it has no keys of one, follows the chain and answers clients
 }
 
 // Joined is what Join made.
 type Joined struct {
 	ChainID  string      `json:"chain_id"`
 	Home     string      `json:"home"`
-	Operator string      `json:"operator"`         // account whose coins it stakes
+	Operator string      `json:"operator"`         // account whose coins it stakes; "": of a full node
 	Phrase   string      `json:"phrase,omitempty"` // backup of its keys, if they are new: for nobody else to see
 	RPC      string      `json:"rpc"`
 	Peers    []string    `json:"peers"`
@@ -44,7 +46,7 @@ type Joined struct {
 
 // Join makes the folder of a validator that joins a chain which others run. Keys that are there, and no more, stay: they were
 // restored. It starts with RunValidator, follows the chain, and
-// votes once Bond has given it a stake. What the given validators say of the chain is trusted: its genesis, and the block from
+// votes once Bond has given it a stake; a full node never does. What the given validators say of the chain is trusted: its genesis, and the block from
 // which a snapshot is checked.
 func Join(ctx context.Context, o JoinOptions) (*Joined, error) {
 	if o.Port < 1 || o.Port+3 > 65535 {
@@ -81,25 +83,41 @@ func Join(ctx context.Context, o JoinOptions) (*Joined, error) {
 			return nil, err
 		}
 	}
-	_, err = chain.ReadSecret(o.Home)
-	made := errors.Is(err, chain.ErrNoSecret)
-	if _, err := chain.MakeKeys(o.Home); err != nil {
-		return nil, err
-	}
-	keys, err := ReadValidatorKeys(o.Home)
-	if err != nil {
+	j := &Joined{ChainID: doc.ChainID, Home: o.Home, Peers: peers, Sync: from}
+	if !o.Full {
+		if err := j.makeKeys(); err != nil {
+			return nil, err
+		}
+	} else if err := os.MkdirAll(filepath.Join(o.Home, "config"), 0o700); err != nil {
 		return nil, err
 	}
 	f := validatorAt(doc.ChainID, o.Host, o.Port, o.BlockTime)
-	f.Peers, f.Sync = peers, from
+	f.Peers, f.Sync, f.Full = peers, from, o.Full
+	if o.Private {
+		f.private()
+	}
 	if err := errors.Join(doc.SaveAs(filepath.Join(o.Home, "config", fileGenesis)), writeJSON(path, f)); err != nil {
 		return nil, err
 	}
-	j := &Joined{ChainID: doc.ChainID, Home: o.Home, Operator: keys.Operator, RPC: "http://" + f.RPC, Peers: peers, Sync: from}
-	if made {
+	j.RPC = "http://" + f.RPC
+	return j, nil
+}
+
+// makeKeys makes the keys of the new validator, unless they were restored.
+func (j *Joined) makeKeys() error {
+	_, err := chain.ReadSecret(j.Home)
+	made := errors.Is(err, chain.ErrNoSecret)
+	if _, err := chain.MakeKeys(j.Home); err != nil {
+		return err
+	}
+	keys, err := ReadValidatorKeys(j.Home)
+	if err != nil {
+		return err
+	}
+	if j.Operator = keys.Operator; made {
 		j.Phrase = keys.Phrase
 	}
-	return j, nil
+	return nil
 }
 
 // maxGenesis bounds the genesis that is fetched, in chunks of 16 MiB.

@@ -34,8 +34,9 @@ type keeper struct {
 	chain  ledger
 	host   *peer.Host
 	store  *blob.Bounded
-	last   int // checkpoints of the lineage
-	factor int // holders of a blob
+	last   int   // checkpoints of the lineage
+	factor int   // holders of a blob
+	most   int64 // bytes of a blob that it reads
 	log    *slog.Logger
 
 	blocks  chan role.Block // the latest that nobody has looked at
@@ -67,7 +68,7 @@ type Replicas struct {
 func newKeeper(p *process, j *engine.Job, e *engine.Engine) *keeper {
 	return &keeper{
 		id: p.id, jobID: p.chain.Job, job: j, engine: e, chain: p.chain, host: p.host, store: p.store,
-		last: max(1, p.last), factor: cmp.Or(p.replicas, replica.Factor), log: p.log,
+		last: max(1, p.last), factor: cmp.Or(p.replicas, replica.Factor), most: j.Largest(), log: p.log,
 		blocks: make(chan role.Block, 1), shards: map[string][]blob.CID{}, parts: map[string][]blob.CID{},
 	}
 }
@@ -243,14 +244,16 @@ func (k *keeper) pieces(ctx context.Context, update string) []blob.CID {
 }
 
 func (k *keeper) fetch(ctx context.Context, c blob.CID) ([]byte, error) {
-	if b, err := k.store.Get(ctx, c); err == nil {
-		return b, nil
+	if has, err := k.store.Has(ctx, c); err == nil && has {
+		if b, err := k.host.FetchWithin(ctx, c, nil, k.most); err == nil {
+			return b, nil
+		}
 	}
 	holders, err := k.chain.Holders(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return k.host.Fetch(ctx, c, holders)
+	return k.host.FetchWithin(ctx, c, holders, k.most)
 }
 
 // fulfil fetches what this member lacks of its duties.

@@ -55,7 +55,8 @@ func (f *flock) join(quota int64, last, factor int) *keeper {
 	}
 	f.t.Cleanup(func() { _ = h.Close() })
 	k := &keeper{
-		id: fmt.Sprintf("member-%d", n), jobID: "job", job: &engine.Job{}, chain: f, host: h, store: store,
+		most: 1 << 30,
+		id:   fmt.Sprintf("member-%d", n), jobID: "job", job: &engine.Job{}, chain: f, host: h, store: store,
 		last: last, factor: factor, log: slog.New(slog.DiscardHandler),
 		shards: map[string][]blob.CID{}, parts: map[string][]blob.CID{},
 	}

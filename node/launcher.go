@@ -116,7 +116,9 @@ func (l *launcher) Plan(ctx context.Context, s api.Spec) (api.Plan, error) {
 	if err := p.tryStep(b); err != nil {
 		return api.Plan{}, l.refusal(err)
 	}
-	p.placeHere(b)
+	if err := p.placeHere(b); err != nil {
+		return api.Plan{}, l.refusal(err)
+	}
 	made := api.Plan{ID: p.ID, Name: p.Name, Steps: p.Steps, Rounds: p.Rounds, Workers: p.Workers, Tokens: p.Tokens, Flops: p.Flops, Parameters: p.Parameters,
 		DiskBytes: p.Disk, RoundBytes: p.Received, CostUzen: p.Most, BudgetUzen: p.Budget, Facts: runs.Facts(j), Notes: p.Notes,
 		StepSeconds: p.StepTime, Seconds: p.Seconds, MemoryBytes: p.Memory, Placement: *p.Placement, Rejections: []api.Rejection{}}

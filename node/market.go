@@ -2,6 +2,7 @@ package node
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"time"
 
@@ -18,7 +19,7 @@ func (b *Blueprint) conditioned(o market.Order, height int64) market.Order {
 	r, budget := b.Job.Resources, b.Job.Budget
 	p := r.Placement
 	c := market.Conditions{
-		Memory: leastMemory(r.AnyOf), Upload: uint64(r.Bandwidth) / 1000, Regions: p.Regions, NotRegions: p.Exclude,
+		Machines: machines(r.AnyOf), Disk: uint64(r.Disk) >> 20, Passed: passes(p.MinReputation), Upload: uint64(r.Bandwidth) / 1000, Regions: p.Regions, NotRegions: p.Exclude,
 		Jurisdictions: p.Jurisdictions, NotJurisdictions: p.ExcludeJurisdictions, Attested: r.Attested,
 		Domains: uint32(p.FailureDomains), Hourly: uint64(budget.MaxPricePerHour),
 	}
@@ -27,48 +28,69 @@ func (b *Blueprint) conditioned(o market.Order, height int64) market.Order {
 		class, _ := registry.ParseClass(name)
 		c.Classes = append(c.Classes, class)
 	}
-	o.Conditions, o.Near, o.Data = c, p.Near, b.Spec.Data.String()
+	o.Conditions = c
 	if budget.OnExceed == "pause" {
 		o.OnExceed = market.PauseExceeded
 	}
 	o.SharesPPM = uint32(math.Round(budget.ContributorPart * 1e6))
+	if d := time.Duration(b.Job.Strategy.RoundTimeout); d > 0 {
+		o.Terms.Deadlines.Train = int64(d / time.Second)
+	}
 	if d := time.Duration(budget.Deadline); d > 0 {
 		o.Deadline = height + int64(d/time.Second)
 	}
 	return o
 }
 
-// leastMemory is the smallest that one of the acceptable machines has, in MiB.
-func leastMemory(machines []job.Machine) (mib uint64) {
-	for i, m := range machines {
-		if size := uint64(m.Memory) >> 20; i == 0 || size < mib {
-			mib = size
-		}
+// machines are the acceptable kinds of worker, as the market knows them.
+func machines(list []job.Machine) (out []market.Machine) {
+	for _, m := range list {
+		model, devices := m.Accelerator()
+		out = append(out, market.Machine{Memory: uint64(m.Memory) >> 20, Cores: uint32(m.CPUs), Devices: uint32(devices), Model: model})
 	}
-	return mib
+	return out
 }
+
+// ParseAccelerators reads what the owner of a machine says of its accelerators: a model and how many, such as h100:8, or nothing.
+func ParseAccelerators(text string) (model string, n uint32, err error) {
+	if text == "" {
+		return "", 0, nil
+	}
+	m := job.Machine{Accelerators: text}
+	model, devices := m.Accelerator()
+	if model == "" || devices < 1 {
+		return "", 0, fmt.Errorf("--accelerators %s: write the model and how many there are, such as h100:8", text)
+	}
+	return model, uint32(devices), nil
+}
+
+// passes is how many audits in a row a worker has passed at least whose reputation is so good: of n audits it is n/(n+1).
+func passes(reputation float64) uint32 { return uint32(math.Ceil(reputation/(1-reputation) - 1e-9)) }
 
 // Quote is what would become of a job on a network now.
 type Quote struct {
 	Job     string        `json:"job"`
 	Matched bool          `json:"matched"`
-	Why     market.Reason `json:"why,omitempty"`     // it would wait
-	Round   uint64        `json:"round_uzen"`        // at most
-	Likely  uint64        `json:"likely_uzen"`       // with as many audits as its rate draws
-	Whole   uint64        `json:"whole_uzen"`        // at most, with every unit audited
-	Budget  uint64        `json:"budget_uzen"`       //
-	Seconds uint64        `json:"seconds,omitempty"` // of training, at the measured rates; 0: a machine was never measured
-	Members []Quoted      `json:"members"`
-	Others  []Quoted      `json:"others"` // offers that would not be taken
+	Why     market.Reason `json:"why,omitempty"`         // it would wait
+	Round   uint64        `json:"round_uzen"`            // at most, at the highest prices of those who may be drawn
+	Likely  uint64        `json:"likely_uzen"`           // with as many audits as its rate draws
+	Whole   uint64        `json:"whole_uzen"`            // at most, with every unit audited
+	Budget  uint64        `json:"budget_uzen"`           //
+	Work    uint64        `json:"work_price,omitempty"`  // that workers would be paid, uzen per 10^15 floating-point operations, as one beacon draws them
+	Audit   uint64        `json:"audit_price,omitempty"` // and verifiers
+	Seconds uint64        `json:"seconds,omitempty"`     // of training, at the measured rates; 0: a machine was never measured
+	Members []Quoted      `json:"members"`               // offers that may be drawn
+	Others  []Quoted      `json:"others"`                // offers that cannot be
 }
 
-// Quoted is an offer, and why it would not be taken.
+// Quoted is an offer, and how likely it is drawn, or why it cannot be.
 type Quoted struct {
 	ID     string        `json:"id"`
 	Role   string        `json:"role"`
 	Price  uint64        `json:"price"` // uzen per 10^15 floating-point operations
 	Class  string        `json:"class,omitempty"`
 	Region string        `json:"region,omitempty"`
+	Odds   float64       `json:"odds,omitempty"` // about
 	Why    market.Misfit `json:"why,omitempty"`
 	Text   string        `json:"text,omitempty"`
 }
@@ -93,14 +115,23 @@ func (b *Blueprint) quote(ctx context.Context, network string) (*Quote, error) {
 	}
 	defer c.Close()
 	o = b.conditioned(o, h.Height)
-	o.Consumer, o.At, o.Terms.SpecCID, o.Terms.Genesis = "quote", h.Height, "quote", run.Checkpoint{Root: b.Spec.Digest(), CID: "quote"}
-	e, err := c.Estimate(ctx, o)
+	o.At = h.Height
+	e, err := c.Estimate(ctx, asIf(o))
 	if err != nil {
 		return nil, err
 	}
 	q := &Quote{Job: b.Job.Name, Matched: e.Why == market.Matched, Why: e.Why, Round: e.Round, Likely: e.Likely, Whole: e.Whole, Budget: o.Budget, Seconds: e.Seconds}
 	for _, m := range e.Lease.Members {
-		q.Members = append(q.Members, Quoted{ID: m.ID, Role: m.Role.String(), Price: m.Price})
+		if m.Role == run.Worker {
+			q.Work = max(q.Work, m.Price)
+		} else {
+			q.Audit = max(q.Audit, m.Price)
+		}
+	}
+	for _, may := range e.May {
+		line := quoted(may.Lot)
+		line.Odds = float64(may.PPM) / 1e6
+		q.Members = append(q.Members, line)
 	}
 	for _, p := range e.Passed {
 		line := quoted(p.Lot)
@@ -108,6 +139,12 @@ func (b *Blueprint) quote(ctx context.Context, network string) (*Quote, error) {
 		q.Others = append(q.Others, line)
 	}
 	return q, nil
+}
+
+// asIf is an order with something in place of what is known only when its blobs are stored, which no price depends on.
+func asIf(o market.Order) market.Order {
+	o.Consumer, o.Terms.SpecCID, o.Terms.Genesis = "quote", "quote", run.Checkpoint{Root: o.Terms.Spec, CID: "quote"}
+	return o
 }
 
 func quoted(l market.Lot) Quoted {

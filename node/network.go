@@ -46,6 +46,16 @@ type validatorFile struct {
 	BlockMS int      `json:"block_ms"`
 
 	Sync *chain.Sync `json:"sync,omitempty"` // of one that joined a chain
+	Full bool        `json:"full,omitempty"` // it is no validator: it follows the chain and answers clients
+}
+
+// private moves the interfaces for clients to the loopback.
+func (f *validatorFile) private() {
+	for _, at := range []*string{&f.RPC, &f.GRPC, &f.REST} {
+		if _, port, err := net.SplitHostPort(*at); err == nil {
+			*at = net.JoinHostPort("127.0.0.1", port)
+		}
+	}
 }
 
 // NetworkOptions says what network to make.
@@ -57,6 +67,7 @@ type NetworkOptions struct {
 	Hosts      []string // that everybody reaches the validators at: one for all, or one for each
 	Port       int      // first of the ports: validator i takes Port+10i for the others, and the next for CometBFT, gRPC and REST
 	BlockTime  time.Duration
+	Private    bool // validators answer clients of their own machine only
 }
 
 // Errors of folders of networks and parties.
@@ -156,6 +167,9 @@ func (o NetworkOptions) validator(i int, keys []chain.Keys) validatorFile {
 		return validatorAt(o.ChainID, o.Hosts[i%len(o.Hosts)], o.Port+10*i, o.BlockTime)
 	}
 	f := of(i)
+	if o.Private {
+		f.private()
+	}
 	for j, k := range keys {
 		if j != i {
 			f.Peers = append(f.Peers, k.NodeID()+"@"+of(j).Listen)

@@ -9,6 +9,7 @@ import (
 	sdk "github.com/cosmos/cosmos-sdk/types"
 
 	"github.com/starling-network/starling/chain"
+	"github.com/starling-network/starling/chain/wire"
 	"github.com/starling-network/starling/client"
 	"github.com/starling-network/starling/node/home"
 )
@@ -17,25 +18,30 @@ import (
 type ValidatorKeys struct {
 	Operator string // account
 	Node     string // identity of the process among the validators'
-	Phrase   string // the secret, as home.PhraseOf writes it
+	Phrase   string // the secret as words
+	Key      string // of the operator, as wallets import it; "" if they make it of the words themselves
 }
 
 // ReadValidatorKeys reads the keys of the validator in a folder: chain.ErrNoSecret if it has none.
 func ReadValidatorKeys(dir string) (ValidatorKeys, error) {
-	seed, err := chain.ReadSecret(dir)
+	secret, err := chain.ReadSecret(dir)
 	if err != nil {
 		return ValidatorKeys{}, err
 	}
-	keys := chain.NewKeys(seed)
-	return ValidatorKeys{Operator: keys.Address(), Node: keys.NodeID(), Phrase: home.PhraseOf(seed)}, nil
+	keys := chain.KeysOf(secret)
+	v := ValidatorKeys{Operator: keys.Address(), Node: keys.NodeID(), Phrase: secret.Words()}
+	if secret.Digest {
+		v.Key = client.NewKey(keys.Operator).Hex()
+	}
+	return v, nil
 }
 
 // RestoreValidatorKeys puts the keys of a phrase in a folder, which Join then makes a validator's: chain.ErrSecretExists if it has
-// keys, home.ErrPhrase if it is none.
-func RestoreValidatorKeys(dir, phrase string) (ValidatorKeys, error) {
+// keys, home.ErrPhrase if it is none. With digest the words are those of a folder whose operator is not the account of wallets.
+func RestoreValidatorKeys(dir, phrase string, digest bool) (ValidatorKeys, error) {
 	seed, err := home.ParsePhrase(phrase)
 	if err == nil {
-		err = chain.RestoreSecret(dir, seed)
+		err = chain.RestoreSecret(dir, wire.Secret{Bytes: seed, Digest: digest})
 	}
 	if err != nil {
 		return ValidatorKeys{}, err
@@ -49,10 +55,11 @@ func operate(ctx context.Context, dir string, messages func(*client.Client, chai
 	if err != nil {
 		return r, err
 	}
-	keys, err := chain.MakeKeys(dir)
+	secret, err := chain.ReadSecret(dir) // a full node has none
 	if err != nil {
 		return r, err
 	}
+	keys := chain.KeysOf(secret)
 	err = actAs(ctx, client.NewKey(keys.Operator), "http://"+f.RPC, func(ctx context.Context, c *client.Client) error {
 		if err := awaitRecent(ctx, c, 2*time.Duration(f.BlockMS)*time.Millisecond); err != nil {
 			return err

@@ -33,6 +33,7 @@ type Plan struct {
 	Flops      uint64   `json:"flops"`        // of all units once
 	Most       uint64   `json:"most_uzen"`    // that it may cost, with every unit audited
 	Budget     uint64   `json:"budget_uzen"`  //
+	Stakes     Bonds    `json:"stakes"`       // that members must have
 	StepTime   float64  `json:"step_seconds"` // of one inner step of one worker, measured here
 	Seconds    float64  `json:"seconds"`      // of training if this machine does all of it; 0: it waits for others
 	Memory     uint64   `json:"memory_bytes"` // of one worker
@@ -60,40 +61,44 @@ func PlanJob(ctx context.Context, j *job.Job, network string) (*Plan, error) {
 		return nil, err
 	}
 	if network == "" {
-		p.placeHere(b)
-		return p, nil
+		return p, p.placeHere(b)
 	}
 	p.Quote, err = b.quote(ctx, network)
 	return p, err
 }
 
 // placeHere says how long this machine takes if it does everything, as Train lets it, and whether it has the memory.
-func (p *Plan) placeHere(b *Blueprint) {
+func (p *Plan) placeHere(b *Blueprint) error {
+	o, err := b.embeddedOrder()
+	if err != nil {
+		return err
+	}
 	p.Seconds = p.StepTime * float64(b.Spec.StepsBefore(b.Spec.Units)) * float64(b.Spec.Rounds) * (1 + float64(auditPPM(b.Job.Strategy.Verification))/1e6)
-	p.Placement = &api.Placement{Workers: int(b.Spec.Units), Verifiers: embeddedVerifiers, Fits: "unknown"}
+	p.Placement = &api.Placement{Workers: int(b.Spec.Units), Verifiers: int(o.Verifiers), Fits: "unknown"}
 	p.Placement.MemoryBytes = p.Memory * uint64(p.Placement.Workers+p.Placement.Verifiers)
 	available, _, ok := memory.Available()
 	if !ok {
-		return
+		return nil
 	}
 	p.Placement.FreeBytes, p.Placement.Fits = available, "yes"
 	if available < p.Placement.MemoryBytes {
 		p.Placement.Fits = "no"
 	}
+	return nil
 }
 
 // plan is what a job will take as far as nothing has to be tried or asked for it.
 func (b *Blueprint) plan() (*Plan, error) {
-	o, err := b.order()
+	o, err := b.embeddedOrder()
 	if err != nil {
 		return nil, err
 	}
-	_, most := market.Quote(o.Terms, embeddedPrice, o.Verifiers)
+	_, most := market.Quote(o.Terms, embeddedAsk(o), o.Verifiers)
 	j, s := b.Job, b.Spec
 	p := &Plan{
 		ID: b.JobID(), Name: j.Name, Parameters: b.Model.Parameters(), Tokens: b.tokens(j.Training.MaxSteps), Steps: j.Training.MaxSteps,
 		Rounds: int(s.Rounds), Workers: j.Strategy.Workers.Target, Flops: o.Terms.RoundFlops() * uint64(s.Rounds),
-		Most: most, Budget: o.Budget, Disk: engine.Footprint(s, b.Step, b.Manifest, o.Terms, j.Checkpoint.KeepLast), Executor: j.Executor, Notes: []string{},
+		Most: most, Budget: o.Budget, Stakes: bonds(o), Disk: engine.Footprint(s, b.Step, b.Manifest, o.Terms, j.Checkpoint.KeepLast), Executor: j.Executor, Notes: []string{},
 	}
 	for _, n := range j.Notes {
 		p.Notes = append(p.Notes, n.Place+": "+n.Text)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/starling-network/starling/client"
 	"github.com/starling-network/starling/compute/kernel"
+	"github.com/starling-network/starling/compute/program"
 	"github.com/starling-network/starling/network/blob"
 	"github.com/starling-network/starling/network/peer"
 	"github.com/starling-network/starling/node/torch"
@@ -33,11 +34,12 @@ type process struct {
 	host     *peer.Host
 	store    *blob.Bounded
 	room     *room // that the store has for runs
+	memory   *room // that the machine has for runs
 	last     int   // checkpoints of the lineage to keep
 	replicas int   // holders of what must outlive a member; 0: replica.Factor
 	log      *slog.Logger
 	step     func(role.Event) []role.Action
-	liar     bool // skips its training and fabricates what it commits to
+	act      adversary.Act // how it breaks the rules; nil: it keeps them
 	watch    *watch
 	drain    <-chan struct{} // closed when it shall take on nothing new, and leave; may be nil
 	minutes  *minutes
@@ -148,10 +150,11 @@ func (p *process) observe(ctx context.Context, height int64) (*role.Block, error
 	return b, err
 }
 
-// unfit reports whether a job cannot be worked on here: there is too little room on the disk, or it is not what was ordered.
+// unfit reports whether a job cannot be worked on here: there is too little room on the disk or in memory, it is not what was ordered,
+// or a dispute about it could not be decided.
 func unfit(err error) bool {
 	short := (*RoomError)(nil)
-	return errors.As(err, &short) || errors.Is(err, engine.ErrTerms)
+	return errors.As(err, &short) || errors.Is(err, program.ErrLimit) || errors.Is(err, blob.ErrTooLarge) || errors.Is(err, engine.ErrTerms) || errors.Is(err, engine.ErrUndecidable)
 }
 
 // decline leaves a run whose job is unfit, and reports whether that is done. The last worker or verifier stays, in case that
@@ -168,18 +171,18 @@ func (p *process) decline(ctx context.Context, b *role.Block) (left bool) {
 	return false
 }
 
-// open fetches the job and makes ready to compute: a *RoomError if there is too little room on the disk.
+// open fetches the job and makes ready to compute: a *RoomError if there is too little room on the disk or in memory.
 func (p *process) open(ctx context.Context, s run.State) error {
 	holders, err := p.chain.Holders(ctx)
 	if err != nil {
 		return err
 	}
-	get := func(ctx context.Context, cid string) ([]byte, error) {
+	get := func(ctx context.Context, cid string, most int64) ([]byte, error) {
 		c, err := blob.Parse(cid)
 		if err != nil {
 			return nil, err
 		}
-		return p.host.Fetch(ctx, c, holders)
+		return p.host.FetchWithin(ctx, c, holders, most)
 	}
 	j, err := engine.ReadJob(ctx, s.Terms, get)
 	if err != nil {
@@ -188,19 +191,25 @@ func (p *process) open(ctx context.Context, s run.State) error {
 	if err := p.room.promise(p.chain.Job, j.Footprint(p.last)); err != nil {
 		return err
 	}
+	if err := p.memory.promise(p.chain.Job, j.Memory(p.threads)); err != nil {
+		return err
+	}
 	task, err := j.Task(ctx, p.threads, get)
 	if err != nil {
 		return err
 	}
-	e, err := engine.New(s.Terms, task, p.store, served{p.store, p.host})
+	blobs := served{p.store, p.host, j.Largest(), p.patience}
+	e, err := engine.New(s.Terms, task, p.store, blobs)
 	if err != nil {
 		return err
 	}
 	e.KeepDrafts(p.drafts)
 	p.keeper.Store(newKeeper(p, j, e))
-	p.party = &party.Party{ID: p.id, Job: p.chain.Job, Compute: p.compute(ctx, j, e), Lineage: e, Chain: p.chain, Blobs: served{p.store, p.host}}
-	if p.liar {
-		p.party.Compute = adversary.Fabricator{Honest: e}
+	p.party = &party.Party{ID: p.id, Job: p.chain.Job, Compute: p.compute(ctx, j, e), Lineage: e, Chain: p.chain, Blobs: blobs}
+	if p.act != nil {
+		p.step = p.act.Play(adversary.Cast{Party: p.party, Honest: e, Step: p.step, State: func(ctx context.Context) (run.State, error) {
+			return p.chain.Run(ctx, p.chain.Job)
+		}})
 	}
 	p.log.Info("job opened", "rounds", task.Spec.Rounds, "units", task.Spec.Units)
 	return nil
@@ -226,7 +235,9 @@ func (p *process) perform(ctx context.Context, a role.Action) role.Event {
 // served is a store that a host serves to its peers. It implements party.Blobs.
 type served struct {
 	blob.Store
-	host *peer.Host
+	host     *peer.Host
+	most     int64                // bytes of a blob that it fetches
+	patience func() time.Duration // with who is busy; may be nil
 }
 
 var _ party.Blobs = served{}
@@ -234,26 +245,55 @@ var _ party.Blobs = served{}
 // fetchPatience is how long a blob that its holder has not published yet is asked for again.
 const fetchPatience = 20 * time.Second
 
-// Await implements party.Blobs.
+// Await implements party.Blobs. A holder that is busy is asked again, too, ever less often.
 func (s served) Await(ctx context.Context, c blob.CID, holders []string) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(ctx, fetchPatience)
-	defer cancel()
+	patience := fetchPatience
+	if s.patience != nil {
+		patience = max(patience, s.patience())
+	}
+	return insist(ctx, patience, func(ctx context.Context) ([]byte, error) { return s.host.FetchWithin(ctx, c, holders, s.most) })
+}
+
+// insist fetches until there is a blob, or an error that does not pass: of a blob that is not there it waits for fetchPatience, of
+// holders that are busy for the patience told.
+func insist(ctx context.Context, patience time.Duration, fetch func(context.Context) ([]byte, error)) ([]byte, error) {
+	const again = 100 * time.Millisecond
+	begin, pause := time.Now(), again
 	for {
-		b, err := s.host.Fetch(ctx, c, holders)
-		if err == nil || !errors.Is(err, blob.ErrNotFound) {
+		limit, wait := fetchPatience, again
+		within, cancel := context.WithTimeout(ctx, max(patience, fetchPatience))
+		b, err := fetch(within)
+		cancel()
+		busy := errors.Is(err, peer.ErrBusy)
+		if busy {
+			limit, wait = patience, pause
+			pause = min(2*pause, 2*time.Second)
+		}
+		if err == nil || !busy && !errors.Is(err, blob.ErrNotFound) || time.Since(begin)+wait >= limit {
 			return b, err
 		}
 		select {
 		case <-ctx.Done():
 			return nil, err
-		case <-time.After(100 * time.Millisecond):
+		case <-time.After(wait):
 		}
 	}
 }
 
+// patience is how long a busy holder is asked again: half of the time that is left to attest, at the rate of the blocks so far, so
+// that there is time to look for the blob elsewhere and to say that it is missing.
+func (p *process) patience() time.Duration {
+	s := p.state.Load()
+	if s == nil || p.watch == nil {
+		return 0
+	}
+	height, interval := p.watch.pace()
+	return interval * time.Duration(max(0, s.Since+s.Terms.Deadlines.Attest-height)) / 2
+}
+
 // Fetch implements party.Blobs.
 func (s served) Fetch(ctx context.Context, c blob.CID, holders []string) ([]byte, error) {
-	return s.host.Fetch(ctx, c, holders)
+	return s.host.FetchWithin(ctx, c, holders, s.most)
 }
 
 // atOnce is how many blobs are fetched at the same time for one action. Each of them comes from several peers.

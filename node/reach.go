@@ -57,15 +57,44 @@ func (d *directory) addrs() (list []string) {
 }
 
 // has reports whether a peer is that of a participant.
-func (d *directory) has(id peer.ID) bool {
-	is := func(p registry.Participant) bool { return p.PeerID == id.String() }
-	return slices.ContainsFunc(d.participants(directoryAge), is) || slices.ContainsFunc(d.participants(directoryMiss), is)
+func (d *directory) has(id peer.ID) bool { return len(d.accounts(id)) > 0 }
+
+// accounts are the participants who say that a peer is theirs.
+func (d *directory) accounts(id peer.ID) (list []string) {
+	for _, age := range []time.Duration{directoryAge, directoryMiss} {
+		for _, p := range d.participants(age) {
+			if p.PeerID == id.String() {
+				list = append(list, p.ID)
+			}
+		}
+		if len(list) > 0 {
+			return list
+		}
+	}
+	return nil
 }
 
-// reach is the part of a host's configuration that says how peers find it and each other.
-func (o WorkerOptions) reach(chain *client.Client) peer.Config {
+// standing is what a peer is to a host whose runs have the members that works says.
+func (d *directory) standing(id peer.ID, works func(account string) bool) peer.Standing {
+	accounts := d.accounts(id)
+	switch {
+	case slices.ContainsFunc(accounts, works):
+		return peer.Member
+	case len(accounts) > 0:
+		return peer.Participant
+	}
+	return peer.Stranger
+}
+
+// toRegistered is who may have the blobs of runs: whoever is registered, so that anybody may check a run who says who it is. To
+// others, ordinary IPFS clients among them, they look absent.
+func toRegistered(to peer.Standing, _ blob.CID) bool { return to >= peer.Participant }
+
+// reach is the part of a host's configuration that says how peers find it and each other, and whom it serves.
+func (o WorkerOptions) reach(chain *client.Client, works func(account string) bool) peer.Config {
 	d := &directory{chain: chain}
-	c := peer.Config{Listen: o.Listen, Known: d.addrs}
+	c := peer.Config{Listen: o.Listen, Known: d.addrs, Serve: toRegistered}
+	c.Standing = func(id peer.ID) peer.Standing { return d.standing(id, works) }
 	if o.Relays {
 		c.Relay = d.has
 	}

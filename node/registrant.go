@@ -34,7 +34,7 @@ type settled struct {
 
 func newRegistration(s *service) *registration {
 	return &registration{
-		service: s, step: registrant.New(s.chain.Address(), s.Measure && !s.Verifies), about: reporter.New(s.chain.Address(), reporter.Least),
+		service: s, step: registrant.New(s.chain.Address(), s.Measure && (!s.Verifies || s.barred)), about: reporter.New(s.chain.Address(), reporter.Least),
 		ended: make(chan settled),
 	}
 }

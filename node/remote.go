@@ -3,6 +3,7 @@ package node
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 
 	"github.com/starling-network/starling/client"
@@ -60,11 +61,24 @@ func (n *remote) runJob(ctx context.Context, order market.Order) (*Summary, erro
 	if err != nil {
 		return nil, err
 	}
-	if err := n.consumer.order(ctx, n.consumer.b.conditioned(order, h.Height)); err != nil {
+	order = n.consumer.b.conditioned(order, h.Height)
+	if err := n.affordable(ctx, order); err != nil {
+		return nil, err
+	}
+	if err := n.consumer.order(ctx, order); err != nil {
 		return nil, err
 	}
 	summary, err := n.consumer.run(ctx)
 	return summary, n.consumer.abandon(ctx, err)
+}
+
+// affordable holds the budget against what the network asks for now. An order that would wait for offers is not held against any.
+func (n *remote) affordable(ctx context.Context, o market.Order) error {
+	e, err := n.chain.Estimate(ctx, asIf(o))
+	if err != nil || e.Why != market.Matched || o.Budget >= e.Whole {
+		return err
+	}
+	return fmt.Errorf("%w: %d uzen, and the job may cost up to %d at the prices that the network asks for now", ErrBudget, o.Budget, e.Whole)
 }
 
 func (n *remote) links(ctx context.Context) ([]api.Link, error) {

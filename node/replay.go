@@ -10,14 +10,13 @@ import (
 	"github.com/starling-network/starling/protocol/run"
 	"github.com/starling-network/starling/role"
 	"github.com/starling-network/starling/role/consumer"
-	"github.com/starling-network/starling/role/verifier"
-	"github.com/starling-network/starling/role/worker"
 )
 
 // roleConsumer is what journals call the role of who ordered the job.
 const roleConsumer = "consumer"
 
-// ReplayJournal plays a journal back. One of a worker that plants faults has to lie in the folder of its key.
+// ReplayJournal plays a journal back. One of a worker that plants faults, or of a verifier that watches, has to lie in the folder of
+// its key.
 func ReplayJournal(path string) (*journal.Report, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -26,19 +25,17 @@ func ReplayJournal(path string) (*journal.Report, error) {
 	defer f.Close()
 	return journal.Replay(f, func(h journal.Header) (func(role.Event) []role.Action, error) {
 		switch {
-		case h.Role == run.Verifier.String():
-			return verifier.New(h.ID).Step, nil
 		case h.Role == roleConsumer:
 			return consumer.New(h.Next).Step, nil
-		case h.Role != run.Worker.String():
+		case h.Role != run.Worker.String() && h.Role != run.Verifier.String():
 			return nil, fmt.Errorf("%w: there is no role %q", journal.ErrFormat, h.Role)
-		case !h.Plants:
-			return worker.New(h.ID).Step, nil
+		case !h.Plants && !h.Watches:
+			return cast(h, home.Home{}), nil
 		}
 		party, err := home.Read(filepath.Dir(filepath.Dir(path)))
 		if err != nil {
 			return nil, err
 		}
-		return worker.Planting(h.ID, party.Derive("plant")).Step, nil
+		return cast(h, party), nil
 	})
 }

@@ -85,6 +85,7 @@ func reportSummary(s *Summary, k books) report.Summary {
 		Status: status, Rounds: s.Rounds, Workers: s.Workers, Steps: s.Steps, Tokens: s.Tokens,
 		FirstEvalLoss: known(s.FirstEvalLoss), FinalEvalLoss: known(s.FinalEvalLoss), Seconds: s.Seconds, BytesUp: s.BytesUp, BytesDown: s.BytesDown,
 		AuditsDrawn: s.Audits.Drawn, AuditsPassed: s.Audits.Passed, AuditsFailed: s.Audits.Failed,
+		PlantsShown: s.Plants.Shown, PlantsCaught: s.Plants.Caught, PlantsPassed: s.Plants.Passed,
 		BudgetUzen: s.BudgetUzen, PaidUzen: s.PaidUzen, FeeUzen: s.FeeUzen, RefundedUzen: s.RefundedUzen, SlashedUzen: s.SlashedUzen,
 		StateRoot: s.StateRoot.String(),
 	}

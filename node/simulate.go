@@ -77,11 +77,11 @@ func Simulate(ctx context.Context, opt SimulateOptions) (*Simulation, error) {
 	if err != nil {
 		return nil, err
 	}
-	order, err := b.order()
+	order, err := b.embeddedOrder()
 	if err != nil {
 		return nil, err
 	}
-	trained, bulk, price := b, sim.Bulk{}, uint64(embeddedPrice)
+	trained, bulk, price := b, sim.Bulk{}, embeddedAsk(order)
 	if opt.Modelled {
 		s, err := newStandIn(ctx, b)
 		if err != nil {

@@ -148,7 +148,7 @@ func TestSweep(t *testing.T) {
 		if err := s.Write(alone); err != nil {
 			t.Fatal(err)
 		}
-		if disputes, err := readLines[DisputeRecord](filepath.Join(alone, fileDisputes)); err != nil || len(s.Disputes) == 0 || len(disputes) != len(s.Disputes)+s.Planted {
+		if disputes, err := readLines[DisputeRecord](filepath.Join(alone, fileDisputes)); err != nil || len(s.Disputes) == 0 || len(disputes) != len(s.Disputes)+s.Plants.Caught {
 			t.Errorf("%d disputes, of which %d are left: %v", len(s.Disputes), len(disputes), err)
 		}
 		w.Variants = append(w.Variants, SweepVariant{Name: fmt.Sprintf("%03d", i), Settings: []string{steps}, Simulation: s})

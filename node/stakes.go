@@ -7,6 +7,7 @@ import (
 
 	"github.com/starling-network/starling/client"
 	"github.com/starling-network/starling/protocol/market"
+	"github.com/starling-network/starling/protocol/registry"
 	"github.com/starling-network/starling/protocol/reward"
 	"github.com/starling-network/starling/protocol/run"
 )
@@ -118,4 +119,22 @@ func pricesOf(lots []market.Lot) []Prices {
 		}
 	}
 	return list
+}
+
+// Bonds are the stakes that the members of a job must have, by the parameters that a network begins with, and what a unit that is faked is then
+// expected to gain, which is not above 0; in uzen.
+type Bonds struct {
+	Worker   uint64 `json:"worker_uzen"`
+	Verifier uint64 `json:"verifier_uzen"`
+	Gain     int64  `json:"faked_unit_gain_uzen"`
+}
+
+func bonds(o market.Order) Bonds {
+	params, price := registry.DefaultParams(), embeddedAsk(o)
+	b := Bonds{Worker: o.Stake(run.Worker, price, params), Verifier: o.Stake(run.Verifier, price, params)}
+	unit, _ := market.Cost(o.Terms.UnitFlops, price)
+	if o.Terms.AuditPPM > 0 {
+		b.Gain = reward.DefaultPenalty().Temptation(unit, b.Worker, o.Terms.Floor())
+	}
+	return b
 }

@@ -6,13 +6,16 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"math"
 	"path/filepath"
 	"slices"
 	"sync"
 	"time"
 
+	"github.com/starling-network/starling/compute/program"
 	"github.com/starling-network/starling/network/blob"
 	"github.com/starling-network/starling/node/disk"
+	"github.com/starling-network/starling/node/memory"
 )
 
 // DefaultDisk is the share of the free disk that a worker or verifier gives to blobs.
@@ -37,25 +40,62 @@ func openStore(ctx context.Context, dir string, share disk.Share) (*blob.Bounded
 	return blob.NewBounded(ctx, s, share.Of(dir, taken))
 }
 
-// RoomError says that a job needs more of the disk than there is for it.
+// RoomError says that a job needs more of the disk, or of the memory, than there is for it.
 type RoomError struct {
+	Of                resource
 	Need, Free, Quota int64 // bytes
+}
+
+// resource is what a job needs room in, as a sentence has it.
+type resource string
+
+const (
+	onDisk   resource = "blobs"
+	inMemory resource = "memory"
+)
+
+// code and flag are what an owner is told of too little of it: a code, and the flag that gives more.
+func (r resource) code() (code, flag string) {
+	if r == inMemory {
+		return "MEMORY_TOO_SMALL", "--memory"
+	}
+	return "STORE_TOO_SMALL", "--disk"
 }
 
 func (e *RoomError) Error() string {
 	const mib = 1 << 20
-	return fmt.Sprintf("the job may need %d MiB of blobs, and %d MiB of %d MiB are not promised to others", (e.Need+mib-1)/mib, max(0, e.Free)/mib, e.Quota/mib)
+	return fmt.Sprintf("the job may need %d MiB of %s, and %d MiB of %d MiB are not promised to others", (e.Need+mib-1)/mib, e.Of, max(0, e.Free)/mib, e.Quota/mib)
 }
 
-// room is what a store has for runs.
+// room is what a store, or the memory of a machine, has for runs.
 type room struct {
+	of    resource
 	quota int64
+	now   func() (bytes int64, ok bool) // that could be taken at this moment; nil: all of the quota
 
 	mu       sync.Mutex
 	promised map[string]int64 // bytes, by job
 }
 
-func newRoom(quota int64) *room { return &room{quota: quota, promised: map[string]int64{}} }
+func newRoom(quota int64) *room { return &room{of: onDisk, quota: quota, promised: map[string]int64{}} }
+
+// newMemory is the memory for runs: the MiB that the owner gives; or else three quarters of what is free at the start, and never
+// more than three quarters of what is free when a run begins. Where free memory is not known, it is what any program may take.
+func newMemory(mib uint64) *room {
+	r := &room{of: inMemory, quota: program.DefaultLimits.MaxMemory, promised: map[string]int64{}}
+	if mib > 0 {
+		r.quota = int64(min(mib, math.MaxInt64>>20)) << 20
+		return r
+	}
+	free := func() (int64, bool) {
+		available, _, ok := memory.Available()
+		return int64(available / 4 * 3), ok
+	}
+	if quota, ok := free(); ok {
+		r.quota, r.now = quota, free
+	}
+	return r
+}
 
 // promise sets bytes aside for a job until it is given back: a *RoomError if there are not as many.
 func (r *room) promise(job string, need int64) error {
@@ -67,8 +107,13 @@ func (r *room) promise(job string, need int64) error {
 			free -= bytes
 		}
 	}
+	if r.now != nil && r.promised[job] == 0 {
+		if now, ok := r.now(); ok {
+			free = min(free, now)
+		}
+	}
 	if need > free {
-		return &RoomError{Need: need, Free: free, Quota: r.quota}
+		return &RoomError{Of: r.of, Need: need, Free: free, Quota: r.quota}
 	}
 	r.promised[job] = need
 	return nil

@@ -3,6 +3,7 @@ package node
 import (
 	"errors"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"testing"
@@ -91,11 +92,37 @@ func TestRoomIsPromisedOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	short := (*RoomError)(nil)
-	if err := r.promise("c", 1); !errors.As(err, &short) || *short != (RoomError{Need: 1, Free: 0, Quota: 100}) {
+	if err := r.promise("c", 1); !errors.As(err, &short) || *short != (RoomError{Of: onDisk, Need: 1, Free: 0, Quota: 100}) {
 		t.Errorf("%v", err)
 	}
 	r.giveBack("a")
 	if err := r.promise("c", 70); err != nil {
+		t.Error(err)
+	}
+}
+
+// Jobs keep within the memory that the owner gives, and else within three quarters of what is free when they begin.
+func TestMemoryIsPromised(t *testing.T) {
+	const mib = 1 << 20
+	short := (*RoomError)(nil)
+	err := newMemory(2).promise("a", 3*mib)
+	if want := (RoomError{Of: inMemory, Need: 3 * mib, Free: 2 * mib, Quota: 2 * mib}); !errors.As(err, &short) || *short != want || !unfit(err) {
+		t.Errorf("%v", err)
+	}
+	r := newMemory(0)
+	if err := r.promise("a", math.MaxInt64); !errors.As(err, &short) {
+		t.Errorf("a job that needs all memory that there can be: %v", err)
+	}
+	free := int64(100)
+	r = &room{of: inMemory, quota: 150, now: func() (int64, bool) { return free, true }, promised: map[string]int64{}}
+	if err := r.promise("a", 101); !errors.As(err, &short) || short.Free != 100 {
+		t.Errorf("more than is free: %v", err)
+	}
+	if err := r.promise("a", 100); err != nil {
+		t.Error(err)
+	}
+	free = 0 // what it was promised is in use
+	if err := r.promise("a", 100); err != nil {
 		t.Error(err)
 	}
 }

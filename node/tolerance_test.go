@@ -20,7 +20,7 @@ func TestTolerantRun(t *testing.T) {
 	}
 	dir := filepath.Join(t.TempDir(), "tolerant")
 	s := mustTrain(t, TrainOptions{Job: j, Dir: dir})
-	if s.Rounds != 3 || s.Audits.Drawn != 9 || s.Audits.Passed != 9 || s.Planted != 0 || s.SlashedUzen != 0 || len(s.Disputes) != 0 {
+	if s.Rounds != 3 || s.Audits.Drawn != 9 || s.Audits.Passed != 9 || s.Plants.Shown != 0 || s.SlashedUzen != 0 || len(s.Disputes) != 0 {
 		t.Errorf("summary: %+v", s)
 	}
 	v, err := Verify(t.Context(), dir, VerifyOptions{})

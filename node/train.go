@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/starling-network/starling/client"
@@ -15,6 +16,7 @@ import (
 	"github.com/starling-network/starling/node/torch"
 	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/role/engine"
 )
 
 // TrainOptions say how a job is run.
@@ -89,13 +91,10 @@ func (e *HaltedError) ExitCode() int {
 }
 
 const (
-	embeddedVerifiers = 1
+	embeddedVerifiers = 1 // unless the job file says how many: they are one owner's, and would look at what the other saw
 	// embeddedPrice is what the parties of an embedded network ask for, in uzen per 10^15 floating-point operations:
 	// one ZEN per 10^12.
 	embeddedPrice = 1_000_000_000
-	// embeddedChallenge is for how many blocks a round of an embedded run may be challenged: its one verifier is drawn for every
-	// audit, so that it has little to say later.
-	embeddedChallenge = 5
 )
 
 // Train runs a job, on an embedded network unless the options name another, and leaves its results in a folder. A cancelled context stops it cleanly:
@@ -104,6 +103,9 @@ func Train(ctx context.Context, opt TrainOptions) (_ *Summary, err error) {
 	b, err := NewBlueprint(opt.Job)
 	if err != nil {
 		return nil, err
+	}
+	if len(b.Ignored) > 0 && opt.Say != nil {
+		opt.Say("keys of the base model's config.json that mean nothing to it were ignored: " + strings.Join(b.Ignored, ", "))
 	}
 	if opt.Plan != "" && opt.Plan != b.JobID() {
 		return nil, fmt.Errorf("%w: it is %s, planned was %s", ErrPlanStale, b.JobID(), opt.Plan)
@@ -122,6 +124,9 @@ func Train(ctx context.Context, opt TrainOptions) (_ *Summary, err error) {
 	}
 	defer func() { err = errors.Join(err, out.Close()) }()
 	order, err := b.order()
+	if opt.Network == "" {
+		order, err = b.embeddedOrder()
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -196,27 +201,41 @@ func auditPPM(v job.Verification) uint32 {
 	return uint32(v.Fraction*1e6 + 0.5)
 }
 
+// checks are what the job file says about verification.
+func (b *Blueprint) checks() engine.Checks {
+	v := b.Job.Strategy.Verification
+	return engine.Checks{
+		AuditPPM: auditPPM(v), Drawn: v.Segments == "drawn", Screen: screens[v.Screen], Tolerance: tolerance(b.Job), Slices: b.Slices,
+	}
+}
+
 // order is what the consumer asks the chain for, but for what is known only once the blobs are stored.
 func (b *Blueprint) order() (market.Order, error) {
 	j := b.Job
 	w := j.Strategy.Workers
-	o := market.Order{
-		ID: b.JobID(), Budget: uint64(j.Budget.MaxCost), PriceCap: embeddedPrice,
+	return market.Order{
+		ID: b.JobID(), Budget: uint64(j.Budget.MaxCost), PriceCap: uint64(j.Budget.MaxPrice),
 		Workers:   market.Workers{Min: uint32(w.Min), Target: uint32(w.Target), Max: uint32(w.Max)},
-		Verifiers: embeddedVerifiers,
-		Terms: run.Terms{
-			Job: b.JobID(), Spec: b.Spec.Digest(), Rounds: b.Spec.Rounds, Units: b.Spec.Units, Segments: b.Spec.Segments(),
-			UnitFlops: b.UnitFlops(), AuditPPM: auditPPM(j.Strategy.Verification),
-			Deadlines: run.Deadlines{Train: 600, Audit: 600, Attest: 300, Challenge: embeddedChallenge}, Window: run.Window(b.Spec.Units, b.Spec.Exchange.Carry), Carry: b.Spec.Exchange.Carry, Overlap: b.Spec.Exchange.Overlap > 0, Sizes: b.Spec.Sizes,
-			Screen: screens[j.Strategy.Verification.Screen], Tolerance: tolerance(j), Slices: b.Slices,
-			Drawn: j.Strategy.Verification.Segments == "drawn",
-		},
+		Verifiers: uint32(j.Strategy.Verification.Verifiers), Terms: engine.Terms(b.JobID(), b.Spec, b.Step.Flops(), b.checks()),
+	}, nil
+}
+
+// embeddedAsk is what the parties of an embedded network ask for in uzen per 10^15 floating-point operations: as much as the job pays, at most.
+func embeddedAsk(o market.Order) uint64 { return min(embeddedPrice, o.PriceCap) }
+
+// embeddedOrder is the order of a job on an embedded network, with one verifier unless the job file says how many: an error that wraps ErrBudget, if the whole job may cost more there than
+// its budget.
+func (b *Blueprint) embeddedOrder() (market.Order, error) {
+	o, err := b.order()
+	if err != nil {
+		return o, err
 	}
-	if b.Slices > 0 {
-		o.Terms.Screen = run.ScreenOff // nobody sees a whole update
+	if !b.Job.Given("strategy.verification.verifiers") {
+		o.Verifiers = embeddedVerifiers
 	}
-	if _, whole := market.Quote(o.Terms, embeddedPrice, o.Verifiers); o.Budget < whole {
-		return o, fmt.Errorf("%w: %d uzen, and the job may cost up to %d at %d uzen per 10^15 operations", ErrBudget, o.Budget, whole, embeddedPrice)
+	price := embeddedAsk(o)
+	if _, whole := market.Quote(o.Terms, price, o.Verifiers); o.Budget < whole {
+		return o, fmt.Errorf("%w: %d uzen, and the job may cost up to %d at %d uzen per 10^15 operations", ErrBudget, o.Budget, whole, price)
 	}
 	return o, nil
 }

@@ -85,7 +85,7 @@ func (o ValidatorOptions) run(ctx context.Context, f validatorFile, w *watch) (f
 	v, err := chain.Start(context.WithoutCancel(ctx), chain.Config{
 		Home: o.Home, ChainID: f.ChainID, Listen: f.Listen, Peers: f.Peers, RPC: f.RPC, GRPC: f.GRPC, REST: f.REST,
 		BlockTime: time.Duration(f.BlockMS) * time.Millisecond, Log: log, Say: o.Say, Metrics: o.Metrics != "",
-		SnapshotEvery: o.Every, Sync: f.Sync, GasPrice: o.GasPrice,
+		SnapshotEvery: o.Every, Sync: f.Sync, Full: f.Full, GasPrice: o.GasPrice,
 	})
 	if err != nil {
 		return o.full(o.Reserve), err
@@ -97,7 +97,7 @@ func (o ValidatorOptions) run(ctx context.Context, f validatorFile, w *watch) (f
 			v.Stop()
 		}
 	}()
-	o.Say(fmt.Sprintf("validator of %s: http://%s for everybody (gRPC %s, REST http://%s), %s for other validators", f.ChainID, f.RPC, f.GRPC, f.REST, f.Listen))
+	o.Say(fmt.Sprintf("%s of %s: http://%s for everybody (gRPC %s, REST http://%s), %s for other validators", f.kind(), f.ChainID, f.RPC, f.GRPC, f.REST, f.Listen))
 	c := client.New(v.Client(), client.KeyFromSeed([32]byte{})) // it only listens
 	defer c.Close()
 	return o.follow(ctx, c, w)
@@ -224,6 +224,14 @@ func ImportChain(dir, file string) (aside string, err error) {
 		return "", err
 	}
 	return chain.Import(dir, doc)
+}
+
+// kind is what runs from the file.
+func (f validatorFile) kind() string {
+	if f.Full {
+		return "full node"
+	}
+	return "validator"
 }
 
 func readValidator(dir string) (f validatorFile, err error) {

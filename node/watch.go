@@ -19,11 +19,12 @@ import (
 type watch struct {
 	metrics *metrics.Set
 
-	mu      sync.Mutex
-	height  int64
-	time    time.Time // of the block
-	actions map[actionID]time.Time
-	train   Progress // of a consumer's job
+	mu       sync.Mutex
+	height   int64
+	time     time.Time     // of the block
+	interval time.Duration // between it and the one before
+	actions  map[actionID]time.Time
+	train    Progress // of a consumer's job
 }
 
 type actionID struct{ who, job, key string }
@@ -49,7 +50,17 @@ func (w *watch) block(height int64, at time.Time) {
 	w.metrics.Block(height, at)
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if w.height > 0 && height > w.height {
+		w.interval = at.Sub(w.time) / time.Duration(height-w.height)
+	}
 	w.height, w.time = height, at
+}
+
+// pace is the latest block, and the time between it and the one before.
+func (w *watch) pace() (height int64, interval time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.height, w.interval
 }
 
 // begin takes note that an action begins; the function it returns, that it ended.

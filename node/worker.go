@@ -24,9 +24,9 @@ import (
 	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/registry"
 	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/role"
+	"github.com/starling-network/starling/role/adversary"
 	"github.com/starling-network/starling/role/engine"
-	"github.com/starling-network/starling/role/verifier"
-	"github.com/starling-network/starling/role/worker"
 )
 
 // WorkerOptions say how a worker or verifier takes part in a network.
@@ -50,6 +50,7 @@ type WorkerOptions struct {
 	Replicas int            // holders of what must outlive a member; 0: replica.Factor
 	Metrics  string         // host:port where Prometheus finds metrics; "": nowhere
 	Version  string         // of the binary
+	Act      adversary.Act  // how it breaks the rules, to see what comes of it; nil: it keeps them
 	Torch    *torch.Options // takes the steps of jobs that ask for PyTorch; nil: the built-in engine does
 	Say      func(string)
 }
@@ -101,17 +102,25 @@ type service struct {
 	watch *watch
 	leave context.CancelFunc // begins to drain
 	since time.Time
+	key   home.Home
 	chain *client.Client
 	host  *peer.Host
 	store *blob.Bounded
 	room  *room
+	ram   *room // for runs
 	past  *retained
+
+	barred bool // the account was convicted: it makes no offer
 
 	drain chan struct{} // closed when it drains
 
 	mu      sync.Mutex
 	runs    map[string]*process // that it works in
 	refused map[string]string   // runs that it left at once, and why
+
+	unwatched map[string]bool // runs that it cannot watch
+	spare     *spareRun       // of the goroutine that follows the blocks: the run that it watches; nil: none
+
 	drains  bool
 	working sync.WaitGroup
 
@@ -130,9 +139,9 @@ func openService(ctx context.Context, o WorkerOptions) (*service, error) {
 		o.Keep = DefaultKeep
 	}
 	if made {
-		o.Say("made a key in " + o.Home + ": write its backup down with starling worker identity --home " + o.Home + " --phrase")
+		o.Say("made a key in " + o.Home + ": write its backup down with starling worker identity --home " + o.Home + " --phrase; it is not encrypted, unless --encrypt says so there")
 	}
-	s := &service{WorkerOptions: o, drain: make(chan struct{}), runs: map[string]*process{}, refused: map[string]string{}, since: time.Now()}
+	s := &service{WorkerOptions: o, key: h, drain: make(chan struct{}), runs: map[string]*process{}, refused: map[string]string{}, unwatched: map[string]bool{}, since: time.Now()}
 	s.watch = newWatch(o.Version, s.role().String())
 	if err := s.open(ctx, h); err != nil {
 		s.close()
@@ -161,17 +170,29 @@ func (s *service) open(ctx context.Context, h home.Home) error {
 	if s.store, err = openStore(ctx, filepath.Join(s.Home, dirBlobs), s.Disk); err != nil {
 		return err
 	}
-	s.room = newRoom(s.store.Usage().Quota)
+	s.room, s.ram = newRoom(s.store.Usage().Quota), newMemory(s.Hardware.Memory)
 	if s.past, err = openRetained(s.Home, s.store, time.Now()); err != nil {
 		return err
 	}
-	config := s.reach(s.chain)
+	config := s.reach(s.chain, s.works)
 	config.Key, config.Store = h.Peer(), s.store
 	if s.host, err = peer.New(config); err != nil {
 		return err
 	}
 	s.closers = append(s.closers, s.host.Close)
 	return s.expose(ctx)
+}
+
+// works reports whether an account is a member of a run that this one works in.
+func (s *service) works(account string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, p := range s.runs {
+		if state := p.state.Load(); state != nil && slices.ContainsFunc(state.Members, func(m run.Member) bool { return m.ID == account }) {
+			return true
+		}
+	}
+	return false
 }
 
 func (s *service) role() run.Role {
@@ -201,7 +222,7 @@ func (s *service) enlist(ctx context.Context) error {
 	if kind < 0 {
 		return fmt.Errorf("node: there is no device of kind %q: use cpu, gpu or apple", s.Kind)
 	}
-	s.Hardware.Kind = registry.Kind(kind)
+	s.Hardware.Kind, s.Hardware.Disk = registry.Kind(kind), uint64(s.store.Usage().Quota)>>20
 	p, err := s.chain.Participant(ctx, s.chain.Address())
 	switch {
 	case errors.Is(err, client.ErrNotFound):
@@ -211,7 +232,10 @@ func (s *service) enlist(ctx context.Context) error {
 	case err != nil:
 		return err
 	case p.Jailed:
-		return fmt.Errorf("node: %s was slashed and is not matched any more", p.ID)
+		s.barred = true
+		s.Say(fmt.Sprintf("the account was convicted and is given no work; the registry measures the machine, and from block %d on"+
+			" \"starling stake unjail\" ends that", p.Convicted+s.jail(ctx)))
+		return s.chain.UpdateAddresses(ctx, s.host.ID().String(), advertised(s.host.Addrs()))
 	}
 	offer := market.Offer{Role: s.role(), Price: s.Price, Slots: 1}
 	if s.Pool != "" {
@@ -221,6 +245,12 @@ func (s *service) enlist(ctx context.Context) error {
 		Roles: []run.Role{s.role()}, PeerID: s.host.ID().String(), Addrs: advertised(s.host.Addrs()), Device: device(), Stake: s.Stake,
 		Hardware: s.Hardware, Tier: tier, Pool: s.Pool,
 	}, offer)
+}
+
+// jail is for how many blocks a conviction bars an account; 0 if that cannot be asked.
+func (s *service) jail(ctx context.Context) int64 {
+	p, _ := s.chain.RegistryParams(ctx)
+	return p.JailBlocks
 }
 
 // awaitCoins returns when the account has the coins of its stake.
@@ -269,6 +299,7 @@ func (s *service) serve(ctx context.Context) error {
 			s.drains = true
 			s.mu.Unlock()
 			close(s.drain)
+			s.unwatch()
 			s.Say("draining: it leaves its runs when the units under way are committed; the next Ctrl-C stops at once")
 			if err := s.chain.Offer(work, s.role(), s.Price, 0); err != nil {
 				return err
@@ -322,27 +353,29 @@ func (s *service) join(ctx context.Context) error {
 			return err
 		}
 		if id := s.chain.Address(); !state.Gone(id) || state.Liable(id) {
-			s.begin(ctx, job)
+			s.begin(ctx, job, s.drain)
 		}
+	}
+	if s.Verifies {
+		s.look(ctx, jobs)
 	}
 	return nil
 }
 
-// begin does the duties of a run until none is left.
-func (s *service) begin(ctx context.Context, job string) {
+// begin does the duties of a run until none is left. It leaves when drain is closed.
+func (s *service) begin(ctx context.Context, job string, drain <-chan struct{}) {
 	p := &process{
-		id: s.chain.Address(), threads: s.Threads, chain: client.Member{Client: s.chain, Job: job}, host: s.host, store: s.store, room: s.room, last: s.Keep, replicas: s.Replicas,
-		log: s.log.With("job", job), watch: s.watch, drain: s.drain, torch: s.Torch, say: s.Say,
+		id: s.chain.Address(), threads: s.Threads, chain: client.Member{Client: s.chain, Job: job}, host: s.host, store: s.store, room: s.room, memory: s.ram, last: s.Keep, replicas: s.Replicas, act: s.Act,
+		log: s.log.With("job", job), watch: s.watch, drain: drain, torch: s.Torch, say: s.Say,
 	}
 	p.drafts = newDrafts(s.Home, job, p.log)
-	p.minutes = takeMinutes(s.Home, journal.Header{Role: s.role().String(), ID: p.id, Job: p.chain.Job, Version: s.Version}, p.log)
-	if p.step = worker.New(p.id).Step; s.Verifies {
-		p.step = verifier.New(p.id).Step
-	}
+	step, header := s.play(p.id, p.chain.Job)
+	p.step, p.minutes = step, takeMinutes(s.Home, header, p.log)
 	s.mu.Lock()
 	s.runs[job] = p
 	s.mu.Unlock()
-	s.Say("works on " + job)
+	unasked := s.spare != nil && s.spare.job == job
+	s.Say(map[bool]string{false: "works on ", true: "watches "}[unasked] + job)
 	s.working.Go(func() {
 		err := p.run(ctx)
 		if ctx.Err() == nil {
@@ -353,11 +386,20 @@ func (s *service) begin(ctx context.Context, job string) {
 		s.mu.Unlock()
 		short := (*RoomError)(nil)
 		switch {
+		case unasked:
+			s.watched(job, err)
 		case errors.As(err, &short):
-			s.Say(fmt.Sprintf("STORE_TOO_SMALL: left %s: %v; give more with --disk", job, err))
+			code, flag := short.Of.code()
+			s.Say(fmt.Sprintf("%s: left %s: %v; give more with %s", code, job, err, flag))
 			s.refuse(ctx, job, err)
 		case errors.Is(err, engine.ErrTerms):
 			s.Say(fmt.Sprintf("TERMS_WRONG: left %s: %v; its consumer has to order it again", job, err))
+			s.refuse(ctx, job, err)
+		case errors.Is(err, engine.ErrUndecidable):
+			s.Say(fmt.Sprintf("UNDECIDABLE: left %s: %v; who takes part in it could lose stake for nothing", job, err))
+			s.refuse(ctx, job, err)
+		case unfit(err):
+			s.Say(fmt.Sprintf("JOB_TOO_LARGE: left %s: %v; no member takes as much from a stranger", job, err))
 			s.refuse(ctx, job, err)
 		case err != nil:
 			s.Say(fmt.Sprintf("left %s: %v", job, err))
@@ -369,9 +411,15 @@ func (s *service) begin(ctx context.Context, job string) {
 	})
 }
 
+// play is what the account does in a run, and the header of its journal.
+func (s *service) play(id, job string) (func(role.Event) []role.Action, journal.Header) {
+	return roleOf(s.key, s.role(), true, id, job, s.Version)
+}
+
 // letGo frees what the disk holds for a run in which nothing is left to do, but for the last checkpoints.
 func (s *service) letGo(job string, p *process) {
 	s.room.giveBack(job)
+	s.ram.giveBack(job)
 	p.drafts.Drop()
 	if err := s.past.keep(job, p.keeper.Load().checkpoints(), time.Now()); err != nil {
 		s.log.Warn("cannot write down what is kept of the run", "job", job, "err", err)

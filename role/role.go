@@ -161,14 +161,19 @@ type (
 		Nonce    canon.Digest
 		Segments []canon.Digest
 	}
+	// Confess tells the chain that the commitment of the sender is wrong.
+	Confess struct {
+		Work Work
+	}
 	// Suspect tells the chain that the update of a unit is odd.
 	Suspect struct {
 		Work Work
 	}
-	// Challenge opens a dispute.
+	// Challenge opens a dispute about a commitment, which its digest tells from one that takes its place.
 	Challenge struct {
-		Work    Work
-		Segment uint32
+		Work       Work
+		Segment    uint32
+		Commitment canon.Digest
 	}
 	// Move makes the next move in a dispute, for whichever party the role is.
 	Move struct {
@@ -212,6 +217,12 @@ type (
 		Next    run.Checkpoint
 		Updates []string
 	}
+	// Refute shows the chain that a checkpoint is not what the updates of its round lead to. The chain need not be told by a member.
+	Refute struct {
+		Wrong run.Checkpoint // attested
+		Base  run.Checkpoint // that its round started from
+		Units run.Units      // of the round
+	}
 	// Missing tells the chain that the update of a unit cannot be fetched; in a run with slices, which of it.
 	Missing struct {
 		Work  Work
@@ -244,6 +255,7 @@ func (a Pass) Key() string    { return a.Work.key("pass") }
 func (a Missing) Key() string { return a.Work.key("missing") }
 func (a Unseal) Key() string  { return a.Work.key("unseal") }
 func (a Unmask) Key() string  { return a.Work.key("unmask") }
+func (a Confess) Key() string { return a.Work.key("confess") }
 func (a Suspect) Key() string { return a.Work.key("suspect") }
 func (a Probe) Key() string   { return a.Work.key("probe") }
 
@@ -294,6 +306,9 @@ func (a Advance) Key() string {
 
 // Key implements Action.
 func (a Attest) Key() string { return fmt.Sprintf("attest %d %s", a.Next.Round, a.Next.Root) }
+
+// Key implements Action.
+func (a Refute) Key() string { return fmt.Sprintf("refute %d %s", a.Wrong.Round, a.Wrong.Root) }
 
 func (w Work) key(verb string) string {
 	b := append(make([]byte, 0, 32), verb...)
@@ -355,6 +370,10 @@ func (p *Pending) Want(height int64, actions ...Action) []Action {
 	var out []Action
 	for _, a := range actions {
 		k := a.Key()
+		if _, stops := a.(Stop); stops { // it is not answered
+			out = append(out, a)
+			continue
+		}
 		if p.under[k] != nil || p.until[k] > height {
 			continue
 		}

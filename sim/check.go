@@ -20,7 +20,7 @@ import (
 	"github.com/starling-network/starling/role/engine"
 )
 
-// Money checks after every block that no uzen was made or lost: all accounts together hold what the genesis gave them, the
+// Money checks after every block in which something happened, and at the end, that no uzen was made or lost: all accounts together hold what the genesis gave them, the
 // account of all stakes holds their sum, and that of all budgets what is left of this one.
 type Money struct{}
 
@@ -28,7 +28,15 @@ type Money struct{}
 func account(module string) string { return authtypes.NewModuleAddress(module).String() }
 
 // Block implements Checker.
-func (Money) Block(w *World) error {
+func (m Money) Block(w *World) error {
+	if w.quiet() {
+		return nil
+	}
+	return m.End(w)
+}
+
+// End implements Checker.
+func (Money) End(w *World) error {
 	ctx, c := context.Background(), w.Chain()
 	held, err := w.ledger.balances(ctx)
 	if err != nil {
@@ -62,13 +70,10 @@ func (Money) Block(w *World) error {
 	return nil
 }
 
-// End implements Checker.
-func (Money) End(*World) error { return nil }
-
 // Justice checks at the end that nobody lost stake but those who broke the rules, or could not be reached when it was their move.
 type Justice struct {
 	Guilty []string // names of those who may be slashed
-	Away   []string // of those who may be, for their silence
+	Away   []string // of those who may be, for their silence in a dispute, or for a seal that they did not open
 }
 
 // Block implements Checker.
@@ -76,28 +81,37 @@ func (Justice) Block(*World) error { return nil }
 
 // End implements Checker.
 func (j Justice) End(w *World) error {
+	wronged, err := j.wronged(w)
+	if err == nil && len(wronged) > 0 {
+		err = fmt.Errorf("justice: %v kept the rules, and lost stake", wronged)
+	}
+	return err
+}
+
+// wronged are the names of those who lost stake and should not have.
+func (j Justice) wronged(w *World) (names []string, err error) {
 	participants, err := w.Chain().Participants(context.Background())
 	if err != nil {
-		return err
+		return nil, err
 	}
 	receipts, err := w.Receipts()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	for _, p := range participants {
 		name := w.Name(p.ID)
 		kept := p.Stake == w.config.stake() && p.Slashed == 0 && !p.Jailed
 		if !kept && !slices.Contains(j.Guilty, name) && !(slices.Contains(j.Away, name) && onlySilent(receipts, p.ID)) {
-			return fmt.Errorf("justice: %s kept the rules, and has lost %d uzen of its stake", name, p.Slashed)
+			names = append(names, name)
 		}
 	}
-	return nil
+	return names, nil
 }
 
-// onlySilent reports whether all that somebody was slashed for is silence in a dispute.
+// onlySilent reports whether all that somebody was slashed for is silence, in a dispute or about a seal.
 func onlySilent(receipts []reward.Receipt, who string) bool {
 	return !slices.ContainsFunc(receipts, func(r reward.Receipt) bool {
-		return r.Who == who && r.Kind == reward.Slash && r.Reason != reward.Silent
+		return r.Who == who && r.Kind == reward.Slash && r.Reason != reward.Silent && r.Reason != reward.SealUnopened && r.Reason != reward.Restitution
 	})
 }
 
@@ -141,6 +155,9 @@ func (a *Arrivals) has(id string) bool { _, ok := a.joined[id]; return ok }
 
 // End implements Checker.
 func (a *Arrivals) End(*World) error { return nil }
+
+// quiet reports whether the latest block had no transactions, and the run no events in it.
+func (w *World) quiet() bool { return w.still && len(w.runEvents()) == 0 }
 
 // runEvents are the events of the run in the latest block.
 func (w *World) runEvents() (events []run.Event) {

@@ -33,7 +33,8 @@ type change struct {
 	change func(c *Config)
 	works  []string // have earned something
 	out    map[string]string
-	waits  uint32 // rounds from joining to the first unit, at most; 0: nobody need get one
+	away   []string // may lose a little stake, for what they did not open in time
+	waits  uint32   // rounds from joining to the first unit, at most; 0: nobody need get one
 }
 
 func comes(r run.Role, at int, names ...string) (list []Newcomer) {
@@ -77,7 +78,7 @@ func changes() []change {
 				}
 			}
 		}},
-		{name: "half of the machines are switched off for a while", change: func(c *Config) {
+		{name: "half of the machines are switched off for a while", away: []string{"verifier-0"}, change: func(c *Config) {
 			for _, name := range []string{"worker-0", w1, "verifier-0"} {
 				c.Faults = append(c.Faults, Fault{At: 20 * time.Second, For: 120 * time.Second, Who: name})
 			}
@@ -108,7 +109,7 @@ func TestMachinesComeAndGo(t *testing.T) {
 func (s change) test(t *testing.T, c Config) {
 	s.change(&c)
 	arrivals := &Arrivals{}
-	o := played(t, c, Money{}, &Pay{}, Justice{}, &Lineage{Honest: true}, arrivals)
+	o := played(t, c, Money{}, &Pay{}, Justice{Away: s.away}, &Lineage{Honest: true}, arrivals)
 	t.Logf("newcomers waited %v rounds", arrivals.Rounds)
 	if o.Phase != run.Done || o.Rounds != c.Job.Task.Spec.Rounds || !o.Honest {
 		t.Errorf("the run ends in phase %d after %d rounds: %s", o.Phase, o.Rounds, o.Why)

@@ -37,6 +37,7 @@ import (
 	"github.com/starling-network/starling/chain/x/training/runpb"
 	"github.com/starling-network/starling/chain/x/training/trainingpb"
 	"github.com/starling-network/starling/client"
+	"github.com/starling-network/starling/internal/nowork"
 	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/registry"
 	"github.com/starling-network/starling/protocol/reward"
@@ -65,7 +66,7 @@ func newState(t *testing.T, change func(doc *cmttypes.GenesisDoc) error, names .
 	if err := errors.Join(hasty(doc), change(doc)); err != nil {
 		t.Fatal(err)
 	}
-	s := &state{ledger: must(newLedger(doc, keys))(t), t: t}
+	s := &state{ledger: must(newLedger(doc, keys, nowork.Open))(t), t: t}
 	s.next()
 	return s
 }

@@ -25,6 +25,7 @@ import (
 	"github.com/starling-network/starling/chain"
 	"github.com/starling-network/starling/chain/adapter"
 	"github.com/starling-network/starling/chain/app"
+	"github.com/starling-network/starling/chain/referee"
 	"github.com/starling-network/starling/chain/x/beacon/beaconpb"
 	"github.com/starling-network/starling/chain/x/market/marketpb"
 	"github.com/starling-network/starling/chain/x/registry/registrypb"
@@ -70,10 +71,10 @@ func TestMarket(t *testing.T) {
 		liar:         {Link: c.Link, Unit: 2 * time.Second, Rate: 1_000_000_000, Price: 800e9, Hardware: machine(registry.GPU, 12, "garage")},
 		dear:         {Link: c.Link, Unit: 2 * time.Second, Rate: 3_000_000_000, Price: 2000e9, Tier: registry.Bronze, Hardware: machine(registry.GPU, 80, "hall")},
 		"verifier-0": {Link: c.Link, Unit: 2 * time.Second, Price: 300e9},
-		"verifier-1": {Link: c.Link, Unit: 2 * time.Second, Price: 400e9},
+		"verifier-1": {Link: c.Link, Unit: 2 * time.Second, Price: 1100e9}, // measures, and is dearer than what is ordered
 	}
 	c.Order = &market.Order{
-		ID: c.Job.ID(), Budget: budget, PriceCap: 500e9, Workers: market.Workers{Min: 1, Target: 1, Max: 1}, Verifiers: 1, Terms: c.Job.terms(c),
+		ID: c.Job.ID(), Budget: budget, PriceCap: 500e9, Workers: market.Workers{Min: 1, Target: 1, Max: 1}, Verifiers: 1, Terms: c.Terms(),
 	}
 	e := &economy{t: t, first: first}
 	w := must(New(c, e, &Lineage{Honest: true}))(t)
@@ -229,7 +230,7 @@ func (e *economy) proposeRules() bool {
 			PerEpoch: emission, Halving: s.Halving, BasePpm: s.BasePPM, WorkPpm: s.WorkPPM, BandwidthPpm: s.BandwidthPPM,
 		}},
 		&trainingpb.MsgUpdateParams{Authority: governance, Params: trainingpb.Params{SlashPpm: penalty.SlashPPM, BountyPpm: penalty.BountyPPM}},
-		&beaconpb.MsgUpdateParams{Authority: governance, Params: beaconpb.Params{Keep: 100}}))
+		&beaconpb.MsgUpdateParams{Authority: governance, Params: beaconpb.Params{Keep: 100, Turns: 6, TurnsWithin: 10_000, SlashPpm: 1000}}))
 	return true
 }
 
@@ -244,7 +245,7 @@ func (e *economy) participant(name string) registry.Participant {
 func (e *economy) measured() bool {
 	ctx := e.t.Context()
 	params := must(e.w.Chain().RegistryParams(ctx))(e.t)
-	if params.EpochBlocks != rules().EpochBlocks {
+	if params.EpochBlocks != rules().EpochBlocks || e.w.Height()%params.EpochBlocks != 5 { // the first round is in one epoch
 		return false
 	}
 	for name, class := range map[string]registry.Class{slowOne: registry.Processor, liar: registry.Consumer, dear: registry.Datacentre} {
@@ -260,12 +261,14 @@ func (e *economy) measured() bool {
 	}
 	bundle, _, genesis, err := engine.Ship(ctx, e.w.parties[0].store, e.first.ID(), e.first.Task, e.first.Genesis, "")
 	e.must(err)
+	config := e.w.config
+	config.Job = e.first
 	o := market.Order{
-		ID: e.first.ID(), Budget: budget, PriceCap: 1000e9, Workers: market.Workers{Min: 2, Target: 2, Max: 2}, Verifiers: 1, Terms: e.first.terms(e.w.config),
+		ID: e.first.ID(), Budget: budget, PriceCap: 1000e9, Workers: market.Workers{Min: 2, Target: 2, Max: 2}, Verifiers: 1, Terms: config.Terms(),
 		Conditions: market.Conditions{Classes: []registry.Class{registry.Processor, registry.Consumer}, Domains: 2}, SharesPPM: 600_000,
 	}
 	o.Terms.SpecCID, o.Terms.Genesis = bundle, genesis
-	e.must(e.as(citizen).Order(ctx, o))
+	e.must(e.as(citizen).Order(ctx, o, referee.Opening(e.first.Task.Spec, e.first.Task.Step, e.first.Task.Corpus.Manifest(engine.ShardTokens))))
 	return true
 }
 

@@ -138,18 +138,16 @@ func Of(id string, task *train.Task, genesis *train.Checkpoint) *Job {
 // ID of the job.
 func (j *Job) ID() string { return j.id }
 
-// terms of the order.
-func (j *Job) terms(c Config) run.Terms {
-	s := j.Task.Spec
-	look := run.ScreenUpdates
-	if c.Slices > 0 {
-		look = run.ScreenOff
+// Terms of the order: those of a job on a network, but for deadlines that a test sets.
+func (c Config) Terms() run.Terms {
+	j := c.Job
+	t := engine.Terms(j.ID(), j.Task.Spec, j.Task.Step.Flops(), engine.Checks{
+		AuditPPM: c.AuditPPM, Drawn: c.Drawn, Screen: run.ScreenUpdates, Tolerance: c.Tolerance, Slices: c.Slices,
+	})
+	if d := c.Deadline; d > 0 {
+		t.Deadlines = run.Deadlines{Train: d, Audit: d, Attest: d, Challenge: 30}
 	}
-	return run.Terms{
-		Job: j.ID(), Spec: s.Digest(), Rounds: s.Rounds, Units: s.Units, Segments: s.Segments(),
-		UnitFlops: j.Task.Step.Flops() * uint64(s.Steps), AuditPPM: c.AuditPPM, Window: run.Window(s.Units, s.Exchange.Carry), Carry: s.Exchange.Carry, Overlap: s.Exchange.Overlap > 0, Sizes: s.Sizes, Slices: c.Slices, Screen: look, Tolerance: c.Tolerance, Drawn: c.Drawn,
-		Deadlines: run.Deadlines{Train: c.Deadline, Audit: c.Deadline, Attest: c.Deadline, Challenge: 30},
-	}
+	return t
 }
 
 // Root is the state root after some rounds of honest work. It does not depend on who works.

@@ -33,7 +33,7 @@ import (
 	"github.com/starling-network/starling/chain"
 	"github.com/starling-network/starling/chain/adapter"
 	"github.com/starling-network/starling/chain/app"
-	"github.com/starling-network/starling/chain/x/beacon"
+	"github.com/starling-network/starling/chain/x/training"
 	"github.com/starling-network/starling/client"
 )
 
@@ -66,11 +66,11 @@ type ledger struct {
 	witness func()                      // told of every block that is executed; nil: nobody
 }
 
-// newLedger starts a chain at a virtual time.
-func newLedger(doc *cmttypes.GenesisDoc, validators []chain.Keys) (*ledger, error) {
+// newLedger starts a chain at a virtual time. referee opens the work of orders; nil: as every network does.
+func newLedger(doc *cmttypes.GenesisDoc, validators []chain.Keys, referee training.Referee) (*ledger, error) {
 	first := validators[0]
 	db := dbm.NewMemDB()
-	config := app.Config{Brief: true, ChainID: doc.ChainID, Validator: app.Validator{Address: first.Consensus.PubKey().Address(), VRF: first.VRF}}
+	config := app.Config{Brief: true, Referee: referee, ChainID: doc.ChainID, Validator: app.Validator{Address: first.Consensus.PubKey().Address(), VRF: first.VRF}}
 	a, err := app.New(log.NewNopLogger(), db, config)
 	if err != nil {
 		return nil, err
@@ -184,14 +184,9 @@ func faultless(events []abci.Event) error {
 	return nil
 }
 
-// vote makes the extended commit of a block: the first validator's as its application extends it, those of the others as
-// theirs would.
+// vote makes the extended commit of a block, as the application of each validator would extend its vote.
 func (l *ledger) vote(ctx context.Context, height int64, hash []byte) (abci.ExtendedCommitInfo, error) {
 	c := abci.ExtendedCommitInfo{}
-	own, err := l.app.ExtendVote(ctx, &abci.RequestExtendVote{Height: height, Hash: hash})
-	if err != nil {
-		return c, err
-	}
 	for i, k := range l.validators {
 		address := k.Consensus.PubKey().Address()
 		power := abci.Validator{Address: address, Power: chain.SelfStake / 1_000_000}
@@ -199,10 +194,11 @@ func (l *ledger) vote(ctx context.Context, height int64, hash []byte) (abci.Exte
 			c.Votes = append(c.Votes, abci.ExtendedVoteInfo{Validator: power, BlockIdFlag: cmtproto.BlockIDFlagAbsent})
 			continue
 		}
-		extension := own.VoteExtension
-		if i > 0 {
-			extension = beacon.Prove(k.VRF, beacon.Alpha(l.chainID, height, l.beacon))
+		extended, err := l.app.ExtendVoteOf(ctx, app.Validator{Address: address, VRF: k.VRF}, &abci.RequestExtendVote{Height: height, Hash: hash})
+		if err != nil {
+			return c, err
 		}
+		extension := extended.VoteExtension
 		if l.withhold[i] {
 			extension = nil
 		}

@@ -91,7 +91,7 @@ func (p *process) boot() {
 	case run.Worker:
 		p.step = worker.Planting(p.key.Address(), canon.Sum("sim/plant", []byte(p.key.Address()))).Step
 	case run.Verifier:
-		p.step = verifier.New(p.key.Address()).Step
+		p.step = verifier.Watchful(p.key.Address(), canon.Sum("sim/watch", []byte(p.key.Address()))).Step
 	default:
 		p.step = func(role.Event) []role.Action { return nil }
 	}
@@ -165,7 +165,7 @@ func (p *process) block(height int64) {
 // open fetches the job and makes ready to compute, honestly or not.
 func (p *process) open(ctx context.Context, terms run.Terms) error {
 	bulk := p.world.config.Bulk
-	get := func(ctx context.Context, cid string) ([]byte, error) {
+	get := func(ctx context.Context, cid string, _ int64) ([]byte, error) {
 		id, err := blob.Parse(cid)
 		if err != nil {
 			return nil, err

@@ -19,6 +19,7 @@ import (
 	"github.com/starling-network/starling/chain/x/training/runpb"
 	"github.com/starling-network/starling/chain/x/training/trainingpb"
 	"github.com/starling-network/starling/client"
+	"github.com/starling-network/starling/internal/nowork"
 	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/run"
 )
@@ -26,11 +27,11 @@ import (
 // bare is a chain on which two accounts have coins, and one of them waits with an order.
 func bare(t *testing.T) *ledger {
 	keys := []chain.Keys{chain.NewKeys(canon.Sum("bare"))}
-	accounts := []chain.Funded{{Address: keyOf("ann").Address(), Amount: 1000}, {Address: keyOf("bob").Address(), Amount: 1000}}
-	l := must(newLedger(must(chain.Genesis("bare", time.Unix(1_000_000_000, 0), keys, accounts))(t), keys))(t)
+	accounts := []chain.Funded{{Address: keyOf("ann").Address(), Amount: 2000}, {Address: keyOf("bob").Address(), Amount: 2000}}
+	l := must(newLedger(must(chain.Genesis("bare", time.Unix(1_000_000_000, 0), keys, accounts))(t), keys, nowork.Open))(t)
 	for n := range 3 {
 		if n == 1 {
-			must(l.check(l.sign(t, keyOf("ann"), ordered("taken", 100, 0))))(t)
+			must(l.check(l.sign(t, keyOf("ann"), ordered("taken", 1000, 0))))(t)
 		}
 		must(l.block(t.Context(), time.Duration(n)*time.Second))(t)
 	}
@@ -77,8 +78,8 @@ func TestWhatIsRefused(t *testing.T) {
 		{"orders for more than there is", by("ann", ordered("job", 5000, 0)), "market", 10},
 		{"stakes more than there is", by("ann", &registrypb.MsgRegister{Sender: ann, PeerId: "peer", Roles: []registrypb.Role{registrypb.Role_ROLE_WORKER}, Stake: 2_000_000}), "registry", 6},
 		{"pays revenue for nothing", by("ann", &rewardpb.MsgPayRevenue{Sender: ann, Job: "taken", Amount: 10}), "reward", 4},
-		{"is expired", by("ann", ordered("job", 100, 2)), "market", 11},
-		{"is ordered already", by("ann", ordered("taken", 100, 0)), "market", 5},
+		{"is expired", by("ann", ordered("job", 1000, 2)), "market", 11},
+		{"is ordered already", by("ann", ordered("taken", 1000, 0)), "market", 5},
 		{"spends twice", func(t *testing.T, l *ledger) [][]byte {
 			return slices.Concat(signed(t, l, keyOf("ann"), own, 0, pay(900)), signed(t, l, keyOf("ann"), client.Account{ChainID: "bare", Sequence: 1}, 0, pay(900)))
 		}, sdkerrors.RootCodespace, 5},
@@ -145,7 +146,7 @@ func TestOrderWithoutMatch(t *testing.T) {
 	if o := must(l.queries.PlacedOrder(t.Context(), "late"))(t); o.Status != "ended" || o.Why != "expired" {
 		t.Errorf("%s: %s", o.Status, o.Why)
 	}
-	if left := must(l.queries.Balance(t.Context(), keyOf("ann").Address()))(t); left != 900 {
+	if left := must(l.queries.Balance(t.Context(), keyOf("ann").Address()))(t); left != 1000 {
 		t.Errorf("ann has %d uzen", left)
 	}
 }

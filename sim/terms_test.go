@@ -13,14 +13,14 @@ import (
 // Nobody works for terms that pay for less than the work, or that cut it in another way.
 func TestTermsAreThoseOfTheWork(t *testing.T) {
 	c, store := small(t), blob.NewMemory()
-	terms := c.Job.terms(c)
+	terms := c.Terms()
 	bundle, _, genesis, err := engine.Ship(t.Context(), store, c.Job.ID(), c.Job.Task, c.Job.Genesis, "")
 	if err != nil {
 		t.Fatal(err)
 	}
 	terms.SpecCID, terms.Genesis = bundle, genesis
 	read := func(terms run.Terms) error {
-		_, err := engine.ReadJob(t.Context(), terms, func(ctx context.Context, cid string) ([]byte, error) {
+		_, err := engine.ReadJob(t.Context(), terms, func(ctx context.Context, cid string, _ int64) ([]byte, error) {
 			id, err := blob.Parse(cid)
 			if err != nil {
 				return nil, err

@@ -17,6 +17,7 @@ import (
 
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/chain"
+	"github.com/starling-network/starling/chain/referee"
 	"github.com/starling-network/starling/client"
 	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/registry"
@@ -39,7 +40,7 @@ type Config struct {
 	Drawn      bool          // audits go to the end of a drawn segment
 	Tolerance  run.Tolerance // zero: the work is exact
 	BlockTime  time.Duration
-	Deadline   int64              // blocks that a duty may take before anything is measured
+	Deadline   int64              // blocks that a duty may take before anything is measured; 0: as long as in a job on a network
 	Link       Link               // of everybody
 	Bulk       Bulk               // of what goes over it
 	Unit       time.Duration      // that a unit takes; up to as much again is drawn for every machine
@@ -116,6 +117,7 @@ type World struct {
 	minted  uint64 // by the genesis, for the parties
 	checks  []Checker
 	over    bool
+	still   bool // the latest block had no transactions
 }
 
 // Checker looks at a network from outside after every block, and at its end.
@@ -167,7 +169,7 @@ func New(c Config, checks ...Checker) (*World, error) {
 			return nil, err
 		}
 	}
-	if w.ledger, err = newLedger(doc, keys); err != nil {
+	if w.ledger, err = newLedger(doc, keys, nil); err != nil {
 		return nil, err
 	}
 	for _, i := range c.Withhold {
@@ -241,7 +243,8 @@ func (p *process) order(ctx context.Context) error {
 	}
 	o := c.order()
 	o.Terms.SpecCID, o.Terms.Genesis = bundle, genesis
-	return p.chain.Order(ctx, o)
+	t := c.Job.Task
+	return p.chain.Order(ctx, o, referee.Opening(t.Spec, t.Step, t.Corpus.Manifest(engine.ShardTokens)))
 }
 
 // stake of every party: enough for what it may be leased at the price that the order bears.
@@ -258,7 +261,7 @@ func (c Config) order() market.Order {
 	n := uint32(c.Workers)
 	return market.Order{
 		ID: c.Job.ID(), Budget: budget, PriceCap: price, Workers: market.Workers{Min: n, Target: n, Max: max(n, uint32(c.Most))}, Verifiers: uint32(c.Verifiers),
-		Terms: c.Job.terms(c),
+		Terms: c.Terms(),
 	}
 }
 
@@ -312,6 +315,7 @@ func (w *World) block() {
 		return
 	}
 	clear(w.seen)
+	w.still = len(in) == 0
 	height := w.ledger.height
 	w.trace("block", height, len(in), fmt.Sprintf("%x", w.ledger.appHash))
 	for _, t := range in {

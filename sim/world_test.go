@@ -58,9 +58,5 @@ var sharedSized = map[string]*Job{}
 
 // Jobs of five rounds, of which the first three and the last two hand on a state.
 var (
-	carrying    = Size{Rounds: 5, Units: 4, Steps: 6, Segment: 3, Carry: 3}                              // what their updates leave out
-	remembering = Size{Rounds: 5, Units: 4, Steps: 6, Segment: 3, Carry: 3, Moments: true}               // and their moments
-	replicating = Size{Rounds: 5, Units: 4, Steps: 6, Segment: 3, Carry: 3, Replicas: true}              // where they have come to, which they begin from
-	overlapping = Size{Rounds: 5, Units: 4, Steps: 6, Segment: 3, Carry: 3, Overlap: true}               // what they have sent, while that is exchanged
-	streaming   = Size{Rounds: 5, Units: 4, Steps: 6, Segment: 3, Carry: 3, Overlap: true, Fragments: 2} // of fragments
+	remembering = Size{Rounds: 5, Units: 4, Steps: 6, Segment: 3, Carry: 3, Moments: true} // and their moments
 )

@@ -331,7 +331,7 @@ func (s *Server) models(r *http.Request) (any, error) {
 		if err != nil {
 			continue
 		}
-		m := api.Model{ID: j.ID, Name: j.Name, StateRoot: j.StateRoot, EvalLoss: j.EvalLoss, Steps: j.Step, Tokens: j.Tokens, Rounds: len(h.Lineage), Facts: j.Facts, Files: files, Contribute: []api.Member{}}
+		m := api.Model{ID: j.ID, Name: j.Name, Folder: j.Folder, StateRoot: j.StateRoot, EvalLoss: j.EvalLoss, Steps: j.Step, Tokens: j.Tokens, Rounds: len(h.Lineage), Facts: j.Facts, Files: files, Contribute: []api.Member{}}
 		if n := len(h.Lineage); n > 0 {
 			m.Signers = len(h.Lineage[n-1].Signers)
 		}

@@ -19,6 +19,11 @@ func (s *Server) pages() http.Handler {
 		panic(err) // it is embedded
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if below := strings.HasPrefix(r.URL.Path, "/v1/"); below && r.Method == http.MethodPost && !s.gets(r) {
+			f := fail(http.StatusNotFound, "UNKNOWN_URL", "Unknown request URL: "+r.Method+" "+r.URL.Path, "see /openapi.json for those that there are")
+			s.problemAs(w, r, f, true)
+			return
+		}
 		if r.Method != http.MethodGet && r.Method != http.MethodHead {
 			w.Header().Set("Allow", "GET, HEAD")
 			s.problem(w, r, fail(http.StatusMethodNotAllowed, "METHOD_NOT_ALLOWED", "this address does not take "+r.Method, "see /openapi.json"))
@@ -45,4 +50,12 @@ func (s *Server) pages() http.Handler {
 			s.problem(w, r, err)
 		}
 	})
+}
+
+// gets reports whether the address of a request can be read: only the method is wrong then.
+func (s *Server) gets(r *http.Request) bool {
+	read := r.Clone(r.Context())
+	read.Method = http.MethodGet
+	_, pattern := s.mux.Handler(read)
+	return pattern != "/"
 }

@@ -52,6 +52,11 @@ func known(err error) *Failure {
 
 // problem answers with an error.
 func (s *Server) problem(w http.ResponseWriter, r *http.Request, err error) {
+	s.problemAs(w, r, err, openAIs(r.URL.Path))
+}
+
+// problemAs sends a failure in OpenAI's form, or as problem+json.
+func (s *Server) problemAs(w http.ResponseWriter, r *http.Request, err error, openAI bool) {
 	f := known(err)
 	id := requestID(r)
 	if f.Status >= 500 {
@@ -59,7 +64,7 @@ func (s *Server) problem(w http.ResponseWriter, r *http.Request, err error) {
 	}
 	kind, body := "application/problem+json", any(api.Problem{Type: "about:blank", Title: http.StatusText(f.Status), Status: f.Status, Code: f.Code, Detail: f.Detail, Fix: f.Fix, RequestID: id,
 		Retryable: f.Retry > 0, Problems: f.Problems})
-	if openAIs(r.URL.Path) {
+	if openAI {
 		kind, body = "application/json", openAIError(f)
 	}
 	h := w.Header()

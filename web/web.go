@@ -127,6 +127,7 @@ type Limits struct {
 type Server struct {
 	Config
 	handler http.Handler
+	mux     *http.ServeMux
 	grpc    *grpc.Server
 	started time.Time
 	writer  http.Handler // of texts; nil without Models
@@ -165,7 +166,7 @@ func New(c Config) *Server {
 		mux.Handle(r.method+" "+r.path, s.route(r))
 	}
 	mux.Handle("/", s.pages())
-	s.handler = s.guard(mux)
+	s.mux, s.handler = mux, s.guard(mux)
 	s.grpc = s.newGRPC()
 	return s
 }

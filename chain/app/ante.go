@@ -1,18 +1,22 @@
 package app
 
 import (
+	errorsmod "cosmossdk.io/errors"
 	sdk "github.com/cosmos/cosmos-sdk/types"
+	sdkerrors "github.com/cosmos/cosmos-sdk/types/errors"
 	"github.com/cosmos/cosmos-sdk/x/auth/ante"
 	ibcante "github.com/cosmos/ibc-go/v11/modules/core/ante"
 )
 
 // ante is what a transaction passes before its messages are executed: its form, its fee, its signatures and sequences, and,
 // last, whether a relayer's messages were delivered by another already. It is the SDK's (ante.NewAnteHandler), in the same
-// order, but that the first transactions of an account need no fee, and that signatures are not verified twice.
+// order, but that the first transactions of an account need no fee, that what costs nothing is bounded, and that signatures are not verified twice.
 func (a *App) ante() sdk.AnteHandler {
 	k := &a.keepers
 	handler := sdk.ChainAnteDecorators(
 		ante.NewSetUpContextDecorator(),
+		fewer{},
+		limited{},
 		ante.NewExtensionOptionsDecorator(nil),
 		ante.NewValidateBasicDecorator(),
 		ante.NewTxTimeoutHeightDecorator(),
@@ -26,6 +30,7 @@ func (a *App) ante() sdk.AnteHandler {
 		ante.NewSigVerificationDecorator(verifying{k.accounts, &a.signatures}, a.Tx.SignModeHandler()),
 		ante.NewIncrementSequenceDecorator(k.accounts),
 		ibcante.NewRedundantRelayDecorator(k.ibc),
+		enters{a.lane, k.training},
 	)
 	return func(ctx sdk.Context, tx sdk.Tx, simulate bool) (sdk.Context, error) {
 		// An application that was opened again checks transactions at height 0 until the next block (SDK v0.54), where signatures
@@ -35,4 +40,15 @@ func (a *App) ante() sdk.AnteHandler {
 		}
 		return handler(ctx, tx, simulate)
 	}
+}
+
+// fewer refuses transactions of more messages than any client makes.
+type fewer struct{}
+
+// AnteHandle implements sdk.AnteDecorator.
+func (fewer) AnteHandle(ctx sdk.Context, tx sdk.Tx, simulate bool, next sdk.AnteHandler) (sdk.Context, error) {
+	if n := len(tx.GetMsgs()); n > MaxMessages {
+		return ctx, errorsmod.Wrapf(sdkerrors.ErrInvalidRequest, "%d messages in one transaction, at most %d: send several", n, MaxMessages)
+	}
+	return next(ctx, tx, simulate)
 }

@@ -4,6 +4,7 @@
 package app
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 
@@ -100,6 +101,12 @@ type App struct {
 	modules    *module.Manager
 	basics     module.BasicManager
 	signatures signatures
+	asked      turns // queries
+	simulated  turns
+	passing    sdk.AnteHandler
+	lane       *lane
+	voter      sdk.ExtendVoteHandler            // extends the vote of the validator, but while ExtendVoteOf does that of another
+	voters     map[string]sdk.ExtendVoteHandler // of ExtendVoteOf, by address
 }
 
 // New opens the application over its database, which closes with it.
@@ -110,7 +117,7 @@ func New(logger log.Logger, db dbm.DB, c Config) (*App, error) {
 	}
 	options := []func(*baseapp.BaseApp){
 		baseapp.SetChainID(c.ChainID), baseapp.SetMinGasPrices(c.GasPrice.String()),
-		baseapp.SetPruning(pruning.NewCustomPruningOptions(100, 100)),
+		baseapp.SetPruning(pruning.NewCustomPruningOptions(100, 100)), baseapp.SetQueryGasLimit(QueryGas),
 	}
 	if c.Brief {
 		options = append(options, baseapp.SetIAVLSyncPruning(true))
@@ -118,7 +125,7 @@ func New(logger log.Logger, db dbm.DB, c Config) (*App, error) {
 	if s := c.Snapshots; s != nil {
 		options = append(options, baseapp.SetSnapshot(s.Store, snapshottypes.NewSnapshotOptions(s.Interval, s.Keep)))
 	}
-	a := &App{Encoding: e, chain: c.ChainID, BaseApp: baseapp.NewBaseApp(wire.Name, logger, db, e.Tx.TxDecoder(), options...)}
+	a := &App{Encoding: e, chain: c.ChainID, asked: make(turns, queries), simulated: make(turns, simulations), lane: newLane(), BaseApp: baseapp.NewBaseApp(wire.Name, logger, db, e.Tx.TxDecoder(), options...)}
 	a.SetVersion(Version)
 	a.SetInterfaceRegistry(e.Registry)
 	a.SetTxEncoder(e.Tx.TxEncoder())
@@ -136,6 +143,7 @@ func New(logger log.Logger, db dbm.DB, c Config) (*App, error) {
 	if err := a.modules.RegisterServices(configurator); err != nil {
 		return nil, err
 	}
+	a.answerForAbsent()
 	a.handle(c.Validator, stores)
 	if err := a.upgrades(c, configurator); err != nil {
 		return nil, err
@@ -146,6 +154,23 @@ func New(logger log.Logger, db dbm.DB, c Config) (*App, error) {
 // Early verifies the signature of a transaction that waits for its turn, so that its check takes less of it. Unlike the calls of
 // CometBFT it may be made at any time, by many at once, with anything.
 func (a *App) Early(transaction []byte) { a.signatures.early(a.chain, transaction) }
+
+// ExtendVoteOf extends the vote of another validator, whose keys are in the same process: where one application stands for all of
+// a chain. No other call may be made meanwhile.
+func (a *App) ExtendVoteOf(ctx context.Context, v Validator, req *abci.RequestExtendVote) (*abci.ResponseExtendVote, error) {
+	other := a.voters[string(v.Address)]
+	if other == nil {
+		other = a.keepers.beacon.ExtendVote(v.VRF, v.Address, a.sights)
+		if a.voters == nil {
+			a.voters = map[string]sdk.ExtendVoteHandler{}
+		}
+		a.voters[string(v.Address)] = other
+	}
+	own := a.voter
+	a.voter = other
+	defer func() { a.voter = own }()
+	return a.ExtendVote(ctx, req)
+}
 
 func recompute(spec canon.Digest, opening []byte) (training.Case, error) {
 	r, err := referee.Open(spec, opening)
@@ -159,7 +184,7 @@ func recompute(spec canon.Digest, opening []byte) (training.Case, error) {
 func (a *App) arrange(stores map[string]*storetypes.KVStoreKey) {
 	k, cdc := &a.keepers, a.Codec
 	a.modules = module.NewManager(
-		auth.NewAppModule(cdc, k.accounts, nil, nil),
+		auth.NewAppModule(cdc, k.accounts.AccountKeeper, nil, nil),
 		bank.NewAppModule(cdc, k.bank, k.accounts, nil),
 		staking.NewAppModule(cdc, k.staking, k.accounts, k.bank, nil),
 		distribution.NewAppModule(cdc, k.distribution, k.accounts, k.bank, k.staking, nil),
@@ -193,7 +218,8 @@ func (a *App) arrange(stores map[string]*storetypes.KVStoreKey) {
 
 // handle sets what CometBFT calls.
 func (a *App) handle(v Validator, stores map[string]*storetypes.KVStoreKey) {
-	a.SetAnteHandler(a.ante())
+	a.passing = a.ante()
+	a.SetAnteHandler(a.passing)
 	a.SetInitChainer(func(ctx sdk.Context, req *abci.RequestInitChain) (*abci.ResponseInitChain, error) {
 		var state map[string]json.RawMessage
 		if err := json.Unmarshal(req.AppStateBytes, &state); err != nil {
@@ -206,9 +232,16 @@ func (a *App) handle(v Validator, stores map[string]*storetypes.KVStoreKey) {
 		if err := a.keepers.upgrade.SetModuleVersionMap(ctx, a.modules.GetVersionMap()); err != nil {
 			return nil, err
 		}
-		return a.modules.InitGenesis(ctx, a.Codec, state)
+		r, err := a.modules.InitGenesis(ctx, a.Codec, state)
+		if err != nil {
+			return nil, err
+		}
+		return r, a.keepers.accounts.number(ctx)
 	})
 	a.SetPreBlocker(func(ctx sdk.Context, req *abci.RequestFinalizeBlock) (*sdk.ResponsePreBlock, error) {
+		for _, tx := range req.Txs {
+			a.lane.drop(tx)
+		}
 		if err := a.keepers.beacon.PreBlock(ctx, req); err != nil {
 			return nil, err
 		}
@@ -216,8 +249,11 @@ func (a *App) handle(v Validator, stores map[string]*storetypes.KVStoreKey) {
 	})
 	a.SetBeginBlocker(a.modules.BeginBlock)
 	a.SetEndBlocker(a.modules.EndBlock)
-	a.SetExtendVoteHandler(a.keepers.beacon.ExtendVote(v.VRF, v.Address))
+	a.voter = a.keepers.beacon.ExtendVote(v.VRF, v.Address, a.sights)
+	a.SetExtendVoteHandler(func(ctx sdk.Context, req *abci.RequestExtendVote) (*abci.ResponseExtendVote, error) {
+		return a.voter(ctx, req)
+	})
 	a.SetVerifyVoteExtensionHandler(a.keepers.beacon.VerifyVote)
-	a.SetPrepareProposal(a.keepers.beacon.PrepareProposal)
+	a.SetPrepareProposal(a.prepareProposal)
 	a.SetProcessProposal(a.keepers.beacon.ProcessProposal)
 }

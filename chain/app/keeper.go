@@ -69,7 +69,7 @@ var permissions = map[string][]string{
 
 // keepers of all modules.
 type keepers struct {
-	accounts     authkeeper.AccountKeeper
+	accounts     accounts
 	bank         bankkeeper.BaseKeeper
 	staking      *stakingkeeper.Keeper
 	distribution distrkeeper.Keeper
@@ -108,7 +108,7 @@ func newKeepers(a *App, stores map[string]*storetypes.KVStoreKey, logger log.Log
 	governance := authtypes.NewModuleAddress(govtypes.ModuleName).String()
 
 	k.consensus = consensuskeeper.NewKeeper(cdc, store(consensustypes.StoreKey), governance, runtime.EventService{})
-	k.accounts = authkeeper.NewAccountKeeper(cdc, store(authtypes.StoreKey), authtypes.ProtoBaseAccount, permissions, a.Accounts, wire.Name, governance)
+	k.accounts = accounts{authkeeper.NewAccountKeeper(cdc, store(authtypes.StoreKey), authtypes.ProtoBaseAccount, permissions, a.Accounts, wire.Name, governance)}
 	k.bank = bankkeeper.NewBaseKeeper(cdc, store(banktypes.StoreKey), k.accounts, closed(), governance, logger)
 	k.staking = stakingkeeper.NewKeeper(cdc, store(stakingtypes.StoreKey), k.accounts, k.bank, governance, a.Validators, a.Consensus)
 	k.distribution = distrkeeper.NewKeeper(cdc, store(distrtypes.StoreKey), k.accounts, k.bank, k.staking, authtypes.FeeCollectorName, governance)
@@ -129,6 +129,7 @@ func newKeepers(a *App, stores map[string]*storetypes.KVStoreKey, logger log.Log
 	k.market, errs[2] = market.NewKeeper(store(market.Name), authtypes.NewModuleAddress(market.Name), governance, k.bank, k.distribution, k.registry, k.beacon)
 	k.reward, errs[3] = reward.NewKeeper(store(reward.Name), governance, k.bank, k.registry, k.market)
 	k.training, errs[4] = training.NewKeeper(store(training.Name), governance, k.market, k.registry, k.reward, k.beacon, k.accounts, c.Referee, referee.Rooting{})
+	k.beacon.Connect(beacon.Judge{Duties: k.training, Penalties: k.slashing, Read: a.read, Largest: MaxTx})
 	k.registry.Connect(k.training)
 	k.market.Connect(k.training)
 	k.reward.Connect(k.training)

@@ -1,6 +1,8 @@
 package app
 
 import (
+	"context"
+
 	reflectionv1 "cosmossdk.io/api/cosmos/reflection/v1"
 	"github.com/cosmos/cosmos-sdk/client"
 	"github.com/cosmos/cosmos-sdk/client/grpc/cmtservice"
@@ -11,6 +13,10 @@ import (
 	"github.com/cosmos/cosmos-sdk/server/config"
 	servertypes "github.com/cosmos/cosmos-sdk/server/types"
 	authtx "github.com/cosmos/cosmos-sdk/x/auth/tx"
+	gogogrpc "github.com/cosmos/gogoproto/grpc"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 )
 
 var _ servertypes.Application = (*App)(nil)
@@ -27,6 +33,34 @@ func (a *App) Service(c client.Context) error {
 	a.RegisterTendermintService(c)
 	a.RegisterNodeService(c, *config.DefaultConfig())
 	return nil
+}
+
+// RegisterGRPCServerWithSkipCheckHeader implements servertypes.Application. What is asked by gRPC waits for its turn, too.
+func (a *App) RegisterGRPCServerWithSkipCheckHeader(s gogogrpc.Server, skip bool) {
+	a.BaseApp.RegisterGRPCServerWithSkipCheckHeader(inTurn{s, a.asked}, skip)
+}
+
+// inTurn registers services whose calls wait for their turn.
+type inTurn struct {
+	gogogrpc.Server
+	turns turns
+}
+
+// RegisterService implements gogogrpc.Server.
+func (l inTurn) RegisterService(d *grpc.ServiceDesc, handler any) {
+	of := *d
+	of.Methods = append([]grpc.MethodDesc(nil), d.Methods...)
+	for i, m := range d.Methods {
+		of.Methods[i].Handler = func(server any, ctx context.Context, decode func(any) error, in grpc.UnaryServerInterceptor) (any, error) {
+			done, err := l.turns.take(ctx)
+			if err != nil {
+				return nil, status.Error(codes.ResourceExhausted, err.Error())
+			}
+			defer done()
+			return m.Handler(server, ctx, decode, in)
+		}
+	}
+	l.Server.RegisterService(&of, handler)
 }
 
 // RegisterTxService implements servertypes.Application.
@@ -50,4 +84,7 @@ func (a *App) RegisterAPIRoutes(s *api.Server, _ config.APIConfig) {
 	cmtservice.RegisterGRPCGatewayRoutes(s.ClientCtx, s.GRPCGatewayRouter)
 	nodeservice.RegisterGRPCGatewayRoutes(s.ClientCtx, s.GRPCGatewayRouter)
 	a.basics.RegisterGRPCGatewayRoutes(s.ClientCtx, s.GRPCGatewayRouter)
+	if err := routeAbsent(s.ClientCtx, s.GRPCGatewayRouter); err != nil {
+		panic(err) // as those of the modules do
+	}
 }

@@ -45,7 +45,7 @@ type court struct {
 
 func newCourt(t *testing.T, name string, task *train.Task, duty func(lie run.Commitment) run.Duty) *court {
 	t.Helper()
-	r, err := Open(task.Spec.Digest(), Opening(task.Spec, task.Step))
+	r, err := Open(task.Spec.Digest(), Opening(task.Spec, task.Step, task.Corpus.Manifest(shardTokens)))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -84,7 +84,7 @@ func TestWhatAUnitHandsOn(t *testing.T) {
 		task := respecified(plain, func(s *train.Spec) {
 			s.Exchange = train.Exchange{Codec: x.codec, Transform: x.transform, Rule: aggregate.Mean, Outer: outer.SGD, Rate: 1, Feedback: 0.95, Carry: 4}
 		})
-		if err := errors.Join(task.Spec.Check(), updatesFit(task.Spec, task.Step)); err != nil {
+		if err := errors.Join(task.Spec.Check(), updatesFit(task.Spec, task.Step, new(checked))); err != nil {
 			t.Fatal(err)
 		}
 		base := *start
@@ -99,7 +99,7 @@ func TestWhatAUnitHandsOn(t *testing.T) {
 		if err != nil || u.Root() != right.Update || train.CarriedRoot(train.Roots(on)) != right.Carried.Root {
 			t.Fatalf("%s: a witness and a worker make other results: %v", name, err)
 		}
-		r, err := Open(task.Spec.Digest(), Opening(task.Spec, task.Step))
+		r, err := Open(task.Spec.Digest(), Opening(task.Spec, task.Step, task.Corpus.Manifest(shardTokens)))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -264,7 +264,7 @@ func (r *Referee) operator(c dispute.Claim, payload []byte) (dispute.Ruling, err
 	if err := decode(payload, &p); err != nil {
 		return dispute.Ruling{}, err
 	}
-	d, err := division(r.step, int(c.Index))
+	d, err := r.division(int(c.Index))
 	if err != nil {
 		return dispute.Ruling{}, err
 	}

@@ -17,20 +17,34 @@ const maxPart = 768 << 10
 // encodedDigest is the size of a digest in a list, as it is encoded.
 const encodedDigest = 34
 
+// maxLook is how many elements may be looked at for the division of one operator. It is some tenths of a second.
+const maxLook = 1 << 26
+
 // division says in how many parts a tile of an operator's output is disputed. It is an error that wraps ErrTooLarge if no
-// part of a tile is small enough.
+// part of a tile is small enough, or if that cannot be found out for maxLook.
 func division(p *program.Program, i int) (program.Division, error) {
+	d, _, err := divide(p, i)
+	return d, err
+}
+
+// divide is division, and says how many elements were looked at.
+func divide(p *program.Program, i int) (d program.Division, looked uint64, err error) {
 	op := &p.Ops[i]
-	shapes := operandShapes(p, op)
-	d, ok := program.Divide(op, shapes, func(need [][]int, state int) bool {
-		n, err := sizeOf(p, i, need, state)
-		return err == nil && n <= maxPart
+	d, ok := program.Divide(op, operandShapes(p, op), program.Fit{
+		Part: func(need [][]int, state int) bool {
+			n, err := sizeOf(p, i, need, state)
+			return err == nil && n <= maxPart
+		},
+		Spend: func(elements int) bool {
+			looked += uint64(elements)
+			return looked <= maxLook
+		},
 	})
 	if !ok {
 		_, n := op.Out.LeafRange(0)
-		return program.Division{Elements: n, Ranges: 1, Links: 1}, fmt.Errorf("%w: no part of a tile of operator %d, %s of %s to %v, needs less than %d bytes", ErrTooLarge, i, op.Kind, operandNames(p, op), op.Out, maxPart)
+		return program.Division{Elements: n, Ranges: 1, Links: 1}, looked, fmt.Errorf("%w: no part of a tile of operator %d, %s of %s to %v, needs less than %d bytes", ErrTooLarge, i, op.Kind, operandNames(p, op), op.Out, maxPart)
 	}
-	return d, nil
+	return d, looked, nil
 }
 
 // operandNames says what an operator is applied to: the shapes, with the names of those that are inputs of the program.
@@ -61,7 +75,7 @@ func sizeOf(p *program.Program, i int, need [][]int, state int) (int, error) {
 
 // parts is the number of parts in which the output of an operator is disputed. An Input other than the tokens is one
 // question: a tensor of the state is compared by its root, a scalar has one leaf.
-func parts(p *program.Program, operator uint32) uint64 {
+func parts(p *program.Program, operator uint32, division func(i int) (program.Division, error)) uint64 {
 	if int(operator) >= len(p.Ops) {
 		return 1
 	}
@@ -69,7 +83,7 @@ func parts(p *program.Program, operator uint32) uint64 {
 	leaves := uint64(op.Out.Leaves())
 	switch {
 	case op.Kind != program.Input:
-		d, _ := division(p, int(operator))
+		d, _ := division(int(operator))
 		return leaves * uint64(d.Parts())
 	case op.Name == "tokens":
 		return leaves
@@ -87,20 +101,22 @@ type want struct {
 // wants lists what is needed, once for operands that are the same, in order of appearance.
 func wants(in []int32, need [][]int) []want {
 	var out []want
+	place := map[int32]int{} // of a value in out
 	for slot, leaves := range need {
 		if len(leaves) == 0 {
 			continue
 		}
-		i := slices.IndexFunc(out, func(w want) bool { return w.value == in[slot] })
-		if i < 0 {
+		i, known := place[in[slot]]
+		if !known {
 			i = len(out)
-			out = append(out, want{value: in[slot]})
+			place[in[slot]], out = i, append(out, want{value: in[slot]})
 		}
-		w := &out[i]
-		w.slots = append(w.slots, slot)
-		w.leaves = append(w.leaves, leaves...)
-		slices.Sort(w.leaves)
-		w.leaves = slices.Compact(w.leaves)
+		out[i].slots = append(out[i].slots, slot)
+		out[i].leaves = append(out[i].leaves, leaves...)
+	}
+	for i := range out {
+		slices.Sort(out[i].leaves)
+		out[i].leaves = slices.Compact(out[i].leaves)
 	}
 	return out
 }

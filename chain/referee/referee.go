@@ -8,6 +8,7 @@ package referee
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/compute/data"
@@ -32,15 +33,16 @@ const MaxOpening = 2 << 20
 // limits of a program bound what a challenge costs the chain.
 var limits = program.Limits{MaxOps: 1 << 15, MaxBytes: MaxOpening, MaxMemory: 16 << 30, MaxFlops: 1e16}
 
-// opening is what a challenger shows of a job, so that the chain knows the shape of its units.
+// opening is what an order shows of a job, so that the chain knows the shape of its units.
 type opening struct {
-	Spec    []byte `cbor:"1,keyasint"`
-	Program []byte `cbor:"2,keyasint"`
+	Spec     []byte `cbor:"1,keyasint"`
+	Program  []byte `cbor:"2,keyasint"`
+	Manifest []byte `cbor:"3,keyasint"` // of the corpus
 }
 
-// Opening returns the bytes that Open reads. They are the same for every dispute about a job.
-func Opening(s *train.Spec, p *program.Program) []byte {
-	return canon.MustMarshal(opening{Spec: s.Encode(), Program: p.Encode()})
+// Opening returns the bytes that Open reads. There is one opening of each specification.
+func Opening(s *train.Spec, p *program.Program, m data.Manifest) []byte {
+	return canon.MustMarshal(opening{Spec: s.Encode(), Program: p.Encode(), Manifest: m.Encode()})
 }
 
 // Referee judges disputes about the units of one job.
@@ -50,9 +52,12 @@ type Referee struct {
 	names []string // of the parameters
 	outer int      // tensors of state for each, of the outer optimizer
 	index map[string]int
+
+	divisions []program.Division // of the operators
 }
 
-// Open reads an opening from anybody; spec is the digest in the terms of the run. The error wraps ErrOpening.
+// Open reads an opening from anybody; spec is the digest in the terms of the run. The error wraps ErrOpening. There is no referee of
+// work of which a question might not be answered: nobody can be convicted over it. What this costs has a limit, maxChecked.
 func Open(spec canon.Digest, b []byte) (*Referee, error) {
 	fail := func(err error) (*Referee, error) { return nil, fmt.Errorf("%w: %w", ErrOpening, err) }
 	if len(b) > MaxOpening {
@@ -79,7 +84,34 @@ func Open(spec canon.Digest, b []byte) (*Referee, error) {
 	if err := train.CheckProgram(s, p); err != nil {
 		return fail(err)
 	}
-	return newReferee(s, p), nil
+	r := newReferee(s, p)
+	if err := corpusFits(s, o.Manifest); err != nil {
+		return fail(err)
+	}
+	if r.divisions, err = decidable(s, p); err != nil {
+		return fail(err)
+	}
+	return r, nil
+}
+
+// corpusFits checks the manifest of a corpus that anybody may have written.
+func corpusFits(s *train.Spec, manifest []byte) error {
+	m, err := data.DecodeManifest(manifest)
+	if err != nil {
+		return err
+	}
+	if d := m.Digest(); d != s.Data {
+		return fmt.Errorf("the manifest of the corpus is %s, the specification names %s", d.Short(), s.Data.Short())
+	}
+	return tokensFit(s, m)
+}
+
+// tokensFit reports, as an error that wraps ErrTooLarge, that what shows a tile of tokens has no room in a payload.
+func tokensFit(s *train.Spec, m data.Manifest) error {
+	if n := tokensBytes(s, m); n > maxValues {
+		return fmt.Errorf("%w: a tile of tokens needs %d bytes, at most %d are taken", ErrTooLarge, n, maxValues)
+	}
+	return nil
 }
 
 func newReferee(s *train.Spec, p *program.Program) *Referee {
@@ -111,15 +143,23 @@ func (r *Referee) Config(job string, d run.Duty, challenger string, blocks int64
 
 // Parts implements dispute.Referee.
 func (r *Referee) Parts(c dispute.Claim) uint64 {
-	return partsOf(r.spec, r.step, c)
+	return partsOf(r.spec, r.step, c, r.division)
 }
 
-func partsOf(s *train.Spec, p *program.Program, c dispute.Claim) uint64 {
+// division is that of an operator.
+func (r *Referee) division(i int) (program.Division, error) {
+	if r.divisions == nil {
+		return division(r.step, i)
+	}
+	return r.divisions[i], nil
+}
+
+func partsOf(s *train.Spec, p *program.Program, c dispute.Claim, division func(i int) (program.Division, error)) uint64 {
 	if c.Kind == dispute.Tile {
 		if begins(s, p, c) {
 			return uint64(p.Ops[c.Index].Out.Leaves())
 		}
-		return parts(p, c.Index)
+		return parts(p, c.Index, division)
 	}
 	if isMoment(s, p, c) {
 		return 1
@@ -138,39 +178,68 @@ func partsOf(s *train.Spec, p *program.Program, c dispute.Claim) uint64 {
 // answered: a program beyond the limits of an opening, or a tile, a parameter or the manifest of a corpus beyond
 // dispute.MaxLeaf. Whoever lies there could not be convicted. The size of the corpus does not matter.
 func Check(s *train.Spec, p *program.Program, m data.Manifest) error {
-	if n := len(Opening(s, p)); n > MaxOpening {
-		return fmt.Errorf("%w: a program of %d bytes, at most %d are taken", ErrTooLarge, n, MaxOpening)
+	if err := tokensFit(s, m); err != nil {
+		return err
+	}
+	if n := len(Opening(s, p, m)); n > MaxOpening {
+		return fmt.Errorf("%w: a program and a manifest of %d bytes, at most %d are taken", ErrTooLarge, n, MaxOpening)
 	}
 	if err := p.Verify(limits); err != nil {
 		return fmt.Errorf("%w: %w", ErrTooLarge, err)
 	}
-	if err := divisible(p); err != nil {
-		return err
-	}
-	if err := updatesFit(s, p); err != nil {
-		return err
-	}
-	if n := tokensBytes(s, m); n > maxValues {
-		return fmt.Errorf("%w: a tile of tokens needs %d bytes, at most %d are taken", ErrTooLarge, n, maxValues)
-	}
-	return nil
+	_, err := decidable(s, p)
+	return err
 }
 
-// divisible reports the first operator of which not even the smallest part can be recomputed.
-func divisible(p *program.Program) error {
-	seen := map[string]bool{}
+// maxChecked is how many elements are looked at for whether the questions of a job can be answered. It is about a second.
+const maxChecked = 1 << 29
+
+// checked counts what is looked at.
+type checked uint64
+
+// spend reports whether so many elements more may be looked at.
+func (n *checked) spend(elements uint64) bool {
+	*n = checked(min(uint64(*n)+min(elements, maxChecked), maxChecked+1))
+	return *n <= maxChecked
+}
+
+// errChecked is returned for work of which too much had to be looked at.
+var errChecked = fmt.Errorf("%w: more than %d elements of its operators and parameters are looked at", ErrTooLarge, maxChecked)
+
+// decidable reports, as an error that wraps ErrTooLarge, the first operator or parameter of which not even the smallest part can
+// be recomputed, and returns the divisions of all operators.
+func decidable(s *train.Spec, p *program.Program) ([]program.Division, error) {
+	n := new(checked)
+	divisions, err := divisible(p, n)
+	if err != nil {
+		return nil, err
+	}
+	return divisions, updatesFit(s, p, n)
+}
+
+// divisible returns the divisions of all operators.
+func divisible(p *program.Program, n *checked) ([]program.Division, error) {
+	all, seen := make([]program.Division, len(p.Ops)), map[string]program.Division{}
 	for i := range p.Ops {
 		op := &p.Ops[i]
-		key := fmt.Sprint(op.Kind, op.Ints, op.Out, operandShapes(p, op))
-		if op.Kind == program.Input || seen[key] {
+		if op.Kind == program.Input {
 			continue
 		}
-		if _, err := division(p, i); err != nil {
-			return err
+		key := fmt.Sprint(op.Kind, op.Ints, op.Out, operandShapes(p, op))
+		d, known := seen[key]
+		if !known {
+			var looked uint64
+			var err error
+			if d, looked, err = divide(p, i); err != nil {
+				return nil, err
+			}
+			if seen[key] = d; !n.spend(looked) {
+				return nil, errChecked
+			}
 		}
-		seen[key] = true
+		all[i] = d
 	}
-	return nil
+	return all, nil
 }
 
 // tokensBytes bounds what shows a tile of the tokens of a step: every window in leaves of its own.
@@ -185,16 +254,20 @@ func tokensBytes(s *train.Spec, m data.Manifest) int64 {
 // maxValues is the room for values in a payload, beside proofs and digests.
 const maxValues = dispute.MaxLeaf - 256<<10
 
-// zeroRoot is the root of a tensor of zeros.
+// zeroRoot is the root of a tensor of zeros. On every level of its tree all nodes are the same, but for the last.
 func zeroRoot(s tensor.Shape) canon.Digest {
 	n := s.Bytes()
-	leaves := make([]canon.Digest, (n+tensor.LeafBytes-1)/tensor.LeafBytes)
-	full := canon.Leaf(make([]byte, tensor.LeafBytes))
-	for i := range leaves {
-		leaves[i] = full
+	leaves := s.Leaves()
+	node := canon.Leaf(make([]byte, tensor.LeafBytes))
+	last := canon.Leaf(make([]byte, n-(leaves-1)*tensor.LeafBytes))
+	for level := 1; level <= canon.Height(leaves); level++ {
+		children := make([]canon.Digest, canon.Fanout)
+		for i := range children {
+			children[i] = node
+		}
+		few := canon.Width(leaves, level-1) - canon.Fanout*(canon.Width(leaves, level)-1) // of the last node
+		end := append(slices.Clone(children[:few-1]), last)
+		node, last = canon.Inner(level, children), canon.Inner(level, end)
 	}
-	if rest := n % tensor.LeafBytes; rest > 0 {
-		leaves[len(leaves)-1] = canon.Leaf(make([]byte, rest))
-	}
-	return tensor.RootOf(s, canon.NewTree(leaves).Root())
+	return tensor.RootOf(s, canon.RootOf(leaves, last))
 }

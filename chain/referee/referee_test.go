@@ -164,7 +164,7 @@ func duty(base *train.Checkpoint, c run.Commitment) run.Duty {
 // play disputes a commitment to its end, as the chain would: everything passes through bytes.
 func play(t testing.TB, task *train.Task, base *train.Checkpoint, c run.Commitment, segment uint32, asserter, challenger dispute.Oracle) dispute.Game {
 	t.Helper()
-	r, err := Open(task.Spec.Digest(), Opening(task.Spec, task.Step))
+	r, err := Open(task.Spec.Digest(), Opening(task.Spec, task.Step, task.Corpus.Manifest(shardTokens)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -437,12 +437,12 @@ func (j judge) Judge(c dispute.Claim, payload []byte) (dispute.Ruling, error) {
 
 func TestOpenRefuses(t *testing.T) {
 	task, _ := job(t, tiny)
-	good := Opening(task.Spec, task.Step)
+	good := Opening(task.Spec, task.Step, task.Corpus.Manifest(shardTokens))
 	other := respecified(task, func(s *train.Spec) { s.Seed++ })
 	wrongProgram := tampered(t, task, program.Gelu, func(op *program.Operator) { op.Kind = program.Silu })
 	for name, b := range map[string][]byte{
 		"empty": nil, "truncated": good[:len(good)-1], "trailing": append(slices.Clone(good), 0),
-		"another job": Opening(other.Spec, task.Step), "another program": Opening(task.Spec, wrongProgram.Step), "too long": make([]byte, MaxOpening+1),
+		"another job": Opening(other.Spec, task.Step, task.Corpus.Manifest(shardTokens)), "another program": Opening(task.Spec, wrongProgram.Step, task.Corpus.Manifest(shardTokens)), "too long": make([]byte, MaxOpening+1),
 	} {
 		if _, err := Open(task.Spec.Digest(), b); !errors.Is(err, ErrOpening) {
 			t.Errorf("%s: %v", name, err)
@@ -517,7 +517,7 @@ func BenchmarkLeaf(b *testing.B) {
 		})
 	}
 	b.Run("Open", func(b *testing.B) {
-		opening := Opening(task.Spec, task.Step)
+		opening := Opening(task.Spec, task.Step, task.Corpus.Manifest(shardTokens))
 		for b.Loop() {
 			if _, err := Open(task.Spec.Digest(), opening); err != nil {
 				b.Fatal(err)
@@ -539,7 +539,7 @@ func cost(p *program.Program, i int) (n uint64) {
 
 func FuzzOpen(f *testing.F) {
 	task, _ := job(f, tiny)
-	f.Add(Opening(task.Spec, task.Step))
+	f.Add(Opening(task.Spec, task.Step, task.Corpus.Manifest(shardTokens)))
 	f.Add([]byte{0xa0})
 	f.Fuzz(func(t *testing.T, b []byte) {
 		if _, err := Open(task.Spec.Digest(), b); err != nil && !errors.Is(err, ErrOpening) {

@@ -61,11 +61,16 @@ func sentOf(s *train.Spec, p *program.Program, round, index uint32) (x sent, err
 	if uint64(index) >= uint64(len(names)) {
 		return x, wrong("there is no parameter %d", index)
 	}
-	turn, err := outer.TurnOf(s, names[index], int(index), round)
+	return sentAs(s, names[index], paramShape(p, names[index]), round, index)
+}
+
+// sentAs is sentOf for a parameter with a name and a shape.
+func sentAs(s *train.Spec, name string, shape tensor.Shape, round, index uint32) (x sent, err error) {
+	turn, err := outer.TurnOf(s, name, int(index), round)
 	if err != nil {
 		return x, fmt.Errorf("%w: %w", ErrPayload, err)
 	}
-	x.codec, x.transform, x.shape = turn.Codec, s.Exchange.Transform, paramShape(p, names[index])
+	x.codec, x.transform, x.shape = turn.Codec, s.Exchange.Transform, shape
 	if x.Making, err = codec.MakingOf(x.codec, x.shape); err != nil {
 		return x, fmt.Errorf("%w: %w", ErrPayload, err)
 	}
@@ -73,17 +78,23 @@ func sentOf(s *train.Spec, p *program.Program, round, index uint32) (x sent, err
 }
 
 // updatesFit reports, as an error that wraps ErrTooLarge, the first parameter of which a part needs too much.
-func updatesFit(s *train.Spec, p *program.Program) error {
+func updatesFit(s *train.Spec, p *program.Program, looked *checked) error {
 	rounds := uint32(1)
 	if s.Exchange.Replicas() { // which are the same in every group
 		rounds = max(1, min(s.Exchange.Carry, s.Rounds))
 	}
-	if n := (1 + train.PairState*int(s.Exchange.Pairs) + 4) * len(train.Params(p)) * encodedDigest; s.Exchange.Pairs > 0 && n > dispute.MaxLeaf-maxValues {
+	names, shapes := train.Params(p), p.InputShapes()
+	if n := (1 + train.PairState*int(s.Exchange.Pairs) + 4) * len(names) * encodedDigest; s.Exchange.Pairs > 0 && n > dispute.MaxLeaf-maxValues {
 		return fmt.Errorf("%w: the roots of %d replicas in the checkpoint need %d bytes, at most %d are taken", ErrTooLarge, s.Exchange.Pairs, n, dispute.MaxLeaf-maxValues)
 	}
 	for round := range rounds {
-		for i, name := range train.Params(p) {
-			x, err := sentOf(s, p, round, uint32(i))
+		for i, name := range names {
+			shape := shapes[train.Param+name]
+			const each = 1 << 8 // what one parameter costs, as elements; of a transform, its blocks beside
+			if !looked.spend(each + uint64(shape.Elements()/each)) {
+				return errChecked
+			}
+			x, err := sentAs(s, name, shape, round, uint32(i))
 			if err != nil {
 				return err
 			}

@@ -95,7 +95,7 @@ func (w *Witness) Trace(step uint32) (*canon.Tree, error) {
 
 // Parts implements dispute.Oracle.
 func (w *Witness) Parts(c dispute.Claim) uint64 {
-	return partsOf(w.task.Spec, w.task.Step, c)
+	return partsOf(w.task.Spec, w.task.Step, c, func(i int) (program.Division, error) { return division(w.task.Step, i) })
 }
 
 // Partial implements dispute.Oracle.

@@ -13,6 +13,7 @@ type Job struct {
 	ID              string      `json:"id"`                  // by which the server knows it: the name of its folder, or of its job on a network
 	Job             string      `json:"job"`                 // identifier of what is trained, the digest of its work specification
 	Name            string      `json:"name"`                // that its file gives
+	Folder          string      `json:"folder,omitempty"`    // of what it leaves, from where the server was started
 	Kind            string      `json:"kind"`                // run, simulation, or network for a job known from the chain only
 	State           string      `json:"state"`               // running, stopped, done or halted; of a submitted job also queued or failed
 	Reason          *Reason     `json:"reason,omitempty"`    // why it is in a state other than done
@@ -341,6 +342,7 @@ type Rejection struct {
 type Model struct {
 	ID         string   `json:"id"` // of the run
 	Name       string   `json:"name"`
+	Folder     string   `json:"folder"` // from where the server was started
 	StateRoot  string   `json:"state_root"`
 	EvalLoss   *float64 `json:"eval_loss,omitempty"`
 	Steps      int      `json:"steps"`

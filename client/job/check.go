@@ -32,6 +32,7 @@ func (c *checker) run() {
 	c.verification()
 	c.executor()
 	c.slices()
+	c.machines()
 	c.budget()
 	c.notes()
 }
@@ -91,10 +92,21 @@ func (c *checker) unsupported() {
 		{c.Privacy != nil, "privacy", "differential privacy", "set privacy: null; it belongs to kind: FederatedJob"},
 		{c.Training.NumEpochs != 0, "training.num_epochs", "counting the length of the run in epochs", "give training.max_steps instead"},
 		{!c.SamplePacking, "sample_packing", "padding instead of packing", "set sample_packing: true"},
+		{c.Training.GradientCheckpointing, "training.gradient_checkpointing", "recomputing activations", "remove the key: --dry-run says what memory the job takes without it"},
+		{c.Strategy.Verification.Redundancy > 1, "strategy.verification.redundancy", "more than one verifier for every audited unit", "raise strategy.verification.fraction, or remove the key"},
+		{c.Checkpoint.KeepBest != nil, "checkpoint.keep_best", "keeping the best checkpoint", "raise checkpoint.keep_last, or remove the key"},
+		{c.Checkpoint.Resume == "never", "checkpoint.resume", "a run that cannot be resumed", "remove the key, and give --dir another folder to begin anew"},
+		{c.Tracking.MLflow.URI != "", "tracking.mlflow.uri", "sending metrics to MLflow", "remove the key: starling export writes the metrics of a run for other tools"},
+		{c.Tracking.MLflow.Experiment != "", "tracking.mlflow.experiment", "sending metrics to MLflow", "remove the key: starling export writes the metrics of a run for other tools"},
+		{c.Tracking.JSONL != "", "tracking.jsonl", "another place for the metrics", "remove the key: they are in metrics.jsonl in the output folder"},
+		{c.Given("tracking.system_metrics_interval"), "tracking.system_metrics_interval", "sampling the machine in intervals", "remove the key: --metrics HOST:PORT serves the figures of the process to Prometheus"},
+		{c.Output.Push != "", "output.push", "pushing the model somewhere", "remove the key: the model is in the output folder, and starling model serve and the blobs there serve it"},
+		{c.Given("notify"), "notify", "telling somebody about a run", "remove the key: starling job watch follows a run"},
+		{len(c.Secrets) > 0, "secrets", "reading secrets", "remove the key: nothing in a job needs one"},
 	} {
 		if u.asked && !c.bad(u.path) {
 			c.report(u.path, CodeUnsupported, fmt.Sprintf("%s: %s is not built in this version", u.path, u.what),
-				"leaving it out silently would give another model than the file asks for", u.fix)
+				"leaving it out silently would give something else than the file asks for", u.fix)
 		}
 	}
 	for i, set := range c.Datasets {
@@ -423,6 +435,16 @@ func (c *checker) executor() {
 	}
 }
 
+// machines checks what is said of accelerators.
+func (c *checker) machines() {
+	for i, m := range c.Resources.AnyOf {
+		at := fmt.Sprintf("resources.any_of.%d.accelerators", i)
+		if m.Accelerators != "" && !c.bad(at) && !acceleratorForm.MatchString(m.Accelerators) {
+			c.report(at, CodeBadValue, fmt.Sprintf("%s: %q is not a model and a number", at, clip(m.Accelerators)), "a worker is asked for so many of them", `write "any:1", or "h100:8"`)
+		}
+	}
+}
+
 func (c *checker) budget() {
 	if c.Budget.MaxCost == 0 && !c.bad("budget.max_cost") {
 		c.report("budget.max_cost", CodeBadValue, "budget.max_cost is 0", "the workers are paid from it", "give an amount of ZEN, such as 25")
@@ -437,11 +459,6 @@ func (c *checker) notes() {
 		path, text string
 	}{
 		{c.Given("resources"), "resources", "a network matches them; in an embedded one everybody is this machine"},
-		{c.Training.GradientCheckpointing, "training.gradient_checkpointing", "memory is planned without it; the result is the same"},
-		{c.Tracking.MLflow.URI != "", "tracking.mlflow.uri", "nothing is sent to MLflow; metrics.jsonl in the output folder has everything"},
-		{c.Tracking.JSONL != "", "tracking.jsonl", "metrics are written to metrics.jsonl in the output folder"},
-		{c.Output.Push != "", "output.push", "the model is left in the output folder and pushed nowhere"},
-		{c.Notify.Webhook != "", "notify.webhook", "no webhook is called"},
 		{a.Rule == "trimmed_mean" && a.Trim*float64(c.Strategy.Workers.Target) < 1, "strategy.aggregation",
 			"this fraction of the workers is less than one: nobody is dropped, and the rule is a mean"},
 		{(a.Rule == "krum" || a.Rule == "multi_krum") && c.Strategy.Workers.Target < 5, "strategy.aggregation",
@@ -454,12 +471,8 @@ func (c *checker) notes() {
 			"this rule looks at whole updates: every member fetches all of them, and a round cannot be reduced in slices"},
 		{c.Strategy.Method == "async_diloco" && c.Strategy.Workers.Paces == nil, "strategy.workers",
 			"all units have the same number of steps, and slower machines are waited for; paces: [1, 0.5, ...] gives them fewer"},
-		{len(c.Secrets) > 0, "secrets", "no secret is read"},
-		{c.Strategy.Verification.Redundancy > 1, "strategy.verification.redundancy", "one verifier re-executes an audited unit"},
-		{c.Given("strategy.round_timeout"), "strategy.round_timeout", "deadlines follow the observed times of the workers"},
 		{c.Budget.MaxPricePerHour > 0, "budget.max_price_per_hour", "a network matches it; an embedded one has one price"},
 		{c.Budget.Deadline > 0, "budget.deadline", "a network takes an order back that is not matched by then; a run has as much time as it takes"},
-		{c.Checkpoint.KeepBest != nil, "checkpoint.keep_best", "the last keep_last checkpoints are kept"},
 	} {
 		if n.asked {
 			m := c.mark(n.path)

@@ -97,12 +97,15 @@ func TestContract(t *testing.T) {
 		}
 		paths = append(paths, strings.SplitN(e.What, ":", 2)[0])
 	}
-	want := []string{"strategy.compression.error_feedback"}
+	want := []string{"checkpoint.keep_best", "notify", "output.push", "secrets", "strategy.compression.error_feedback", "strategy.verification.redundancy",
+		"tracking.jsonl", "tracking.system_metrics_interval"}
+	slices.Sort(paths)
 	if !slices.Equal(paths, want) {
 		t.Errorf("unsupported: %v, want %v", paths, want)
 	}
 
-	j, err := Parse(source, "contract.yaml", "strategy.compression={quantize: int8}", "output.formats=[safetensors]")
+	j, err := Parse(source, "contract.yaml", "strategy.compression={quantize: int8}", "output={formats: [safetensors]}", "checkpoint.keep_best=null", "secrets=[]",
+		"strategy.verification.redundancy=1", "tracking={tensorboard: ./out/tb}", "notify=null")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -367,7 +370,7 @@ func TestOverrides(t *testing.T) {
 func TestCanonicalNamesTheJobAndNotTheMachine(t *testing.T) {
 	base := parse(t, minimal).Canonical()
 	for _, same := range []string{"output.dir=/elsewhere", "datasets.0.path=/data/*.txt", "labels={a: b}", "seed=42",
-		"strategy.workers={target: 4}", "tracking.jsonl=x", "training.learning_rate=0.0003"} {
+		"strategy.workers={target: 4}", "tracking.tensorboard=x", "training.learning_rate=0.0003"} {
 		if !bytes.Equal(parse(t, minimal, same).Canonical(), base) {
 			t.Errorf("%s changes the canonical form", same)
 		}
@@ -375,7 +378,7 @@ func TestCanonicalNamesTheJobAndNotTheMachine(t *testing.T) {
 	seen := map[string]string{string(base): "no override"}
 	for _, other := range []string{"seed=43", "name=other", "training.learning_rate=0.0004", "model.config={n_layer: 2}",
 		"model.config={n_layer: 3}", "model.tokenizer={train: {type: bpe, vocab_size: 300}}", "budget.max_cost=26", "val_set_size=0",
-		"strategy.workers={target: 4, max: 5}", "checkpoint.keep_best={metric: eval/loss}"} {
+		"strategy.workers={target: 4, max: 5}", "checkpoint.keep_last=2"} {
 		c := string(parse(t, minimal, other).Canonical())
 		if twin, dup := seen[c]; dup {
 			t.Errorf("%s has the canonical form of %s", other, twin)
@@ -411,12 +414,12 @@ func TestProblemPointsAtTheKey(t *testing.T) {
 }
 
 func TestNotes(t *testing.T) {
-	j := parse(t, minimal, "tracking.jsonl=x", "strategy.aggregation.rule=trimmed_mean", "output.push=ipfs")
+	j := parse(t, minimal, "strategy.aggregation.rule=trimmed_mean", "resources.tier=silver")
 	var got []string
 	for _, n := range j.Notes {
 		got = append(got, strings.SplitN(n.Text, ":", 2)[0])
 	}
-	if want := []string{"tracking.jsonl", "output.push", "strategy.aggregation"}; !slices.Equal(got, want) {
+	if want := []string{"resources", "strategy.aggregation"}; !slices.Equal(got, want) {
 		t.Errorf("notes of %v, want %v", got, want)
 	}
 	if n := parse(t, minimal, "strategy.aggregation.rule=krum").Notes; len(n) != 1 || !strings.Contains(n[0].Text, "2f+3") {

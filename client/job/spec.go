@@ -105,7 +105,7 @@ type Strategy struct {
 	Replicas       Replicas       `job:"replicas"`
 	Aggregation    Aggregation    `job:"aggregation"`
 	Workers        Workers        `job:"workers"`
-	RoundTimeout   Duration       `job:"round_timeout" in:"[1,604800]"` // upper bound; deadlines adapt below it
+	RoundTimeout   Duration       `job:"round_timeout" in:"[1,604800]"` // in which a worker has to commit to a unit at first; later deadlines follow the observed times
 	OnWorkerLoss   string         `job:"on_worker_loss" one:"continue" later:"wait abort"`
 	Verification   Verification   `job:"verification"`
 }
@@ -206,6 +206,7 @@ type Workers struct {
 // Verification says how much work is done a second time by somebody else.
 type Verification struct {
 	Mode       string    `job:"mode" one:"spot_check none" later:"full"` // none: no unit is audited, and any verifier may still challenge
+	Verifiers  int       `job:"verifiers" in:"[1,64]"`                   // that a run has; each audit is drawn from all of the network
 	Fraction   float64   `job:"fraction" in:"(0,1]"`                     // probability that a work unit is audited
 	Segments   string    `job:"segments" one:"all drawn"`                // of a unit that an audit executes: all, or those up to one that is drawn
 	Redundancy int       `job:"redundancy" in:"[1,64]"`                  // verifiers of one audited unit
@@ -232,7 +233,7 @@ type Resources struct {
 
 // Machine is one acceptable kind of worker.
 type Machine struct {
-	Accelerators string  `job:"accelerators"` // "any:1", "h100:8"
+	Accelerators string  `job:"accelerators"` // how many, and of which model: "any:1", "h100:8"
 	CPUs         AtLeast `job:"cpus"`
 	Memory       Size    `job:"memory"`
 }
@@ -240,18 +241,18 @@ type Machine struct {
 // Placement narrows where workers may be.
 type Placement struct {
 	Regions       []string `job:"regions"`
-	MinReputation float64  `job:"min_reputation" in:"[0,1]"`
-	Exclude       []string `job:"exclude"` // regions
+	MinReputation float64  `job:"min_reputation" in:"[0,1)"` // n/(n+1) of a worker that has passed n audits since its last failure
+	Exclude       []string `job:"exclude"`                   // regions
 
 	Jurisdictions        []string `job:"jurisdictions"` // ISO 3166 codes of countries; none: any
 	ExcludeJurisdictions []string `job:"exclude_jurisdictions"`
 	FailureDomains       int      `job:"failure_domains" in:"[0,1024]"` // different ones among the workers, at least
-	Near                 string   `job:"near"`                          // region in which offers of one price are preferred
 }
 
 // Budget bounds what the job may cost. Amounts are in ZEN.
 type Budget struct {
 	MaxCost         Amount   `job:"max_cost"`
+	MaxPrice        Amount   `job:"max_price,null"`          // for 10^15 floating-point operations: an offer above it is not taken, and nobody is paid more; default: 1000
 	MaxPricePerHour Amount   `job:"max_price_per_hour,null"` // 0: any price
 	Deadline        Duration `job:"deadline,null"`           // 0: none
 	OnExceed        string   `job:"on_exceed" one:"pause cancel"`

@@ -197,6 +197,11 @@ type offered struct {
 	Tier         string `json:"tier"`
 	Memory       uint64 `json:"memory_mib"`
 	Upload       uint64 `json:"upload_kbps"`
+	Disk         uint64 `json:"disk_mib"`
+	Cores        uint32 `json:"cpus"`
+	Devices      uint32 `json:"accelerators"`
+	Model        string `json:"accelerator_model,omitempty"`
+	Passed       uint32 `json:"audits_passed"`
 	Region       string `json:"region"`
 	Jurisdiction string `json:"jurisdiction"`
 	Domain       string `json:"domain"`
@@ -211,7 +216,7 @@ func offersOf(lots []market.Lot) []offered {
 	for i, l := range lots {
 		lines[i] = offered{
 			ID: l.ID, Role: l.Role.String(), Price: l.Price, Slots: l.Slots, Since: l.At, Class: l.Class.String(), Tier: l.Tier.String(), Memory: l.Memory,
-			Upload: l.Upload, Region: l.Region, Jurisdiction: l.Jurisdiction, Domain: l.Domain, Attested: l.Attested, Rate: l.Rate, Latency: l.Latency, Cover: l.Cover,
+			Upload: l.Upload, Disk: l.Disk, Cores: l.Cores, Devices: l.Devices, Model: l.Model, Passed: l.Passed, Region: l.Region, Jurisdiction: l.Jurisdiction, Domain: l.Domain, Attested: l.Attested, Rate: l.Rate, Latency: l.Latency, Cover: l.Cover,
 		}
 	}
 	return lines
@@ -231,7 +236,6 @@ type ordered struct {
 	Workers   uint32 `json:"workers"` // at least
 	Most      uint32 `json:"most_workers"`
 	Verifiers uint32 `json:"verifiers"`
-	Near      string `json:"near,omitempty"`
 	Since     int64  `json:"since"`   // height
 	Expires   int64  `json:"expires"` // height; 0: never
 	Why       string `json:"why"`
@@ -240,7 +244,7 @@ type ordered struct {
 func ordersOf(orders []client.Placed) []ordered {
 	lines := make([]ordered, len(orders))
 	for i, o := range orders {
-		lines[i] = ordered{Job: o.ID, Consumer: o.Consumer, Budget: o.Budget, PriceCap: o.PriceCap, Workers: o.Workers.Min, Most: o.Workers.Max, Verifiers: o.Verifiers, Near: o.Near, Since: o.At, Expires: o.Deadline, Why: o.Why}
+		lines[i] = ordered{Job: o.ID, Consumer: o.Consumer, Budget: o.Budget, PriceCap: o.PriceCap, Workers: o.Workers.Min, Most: o.Workers.Max, Verifiers: o.Verifiers, Since: o.At, Expires: o.Deadline, Why: o.Why}
 	}
 	return lines
 }

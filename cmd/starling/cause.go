@@ -25,7 +25,7 @@ func cause(err error) error {
 	if err == nil || terminal.Explained(err) {
 		return err
 	}
-	for _, known := range []func(error) error{networkError, homeError, trainError, networkCause, machineCause} {
+	for _, known := range []func(error) error{keyError, networkError, homeError, trainError, networkCause, machineCause} {
 		if explained := known(err); terminal.Explained(explained) {
 			return explained
 		}

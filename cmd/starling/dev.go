@@ -21,7 +21,7 @@ import (
 
 func (c *cli) dev() *cobra.Command {
 	return group("dev", "Run a whole network on this machine", `Run a whole network on this machine, every part of it a process of its own: to try things, and to develop
-against.`, c.devUp(), c.devDown())
+against.`, c.devUp(), c.devDown(), c.devAdversary())
 }
 
 // filePID holds the process that keeps a development network up.

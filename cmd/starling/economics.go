@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/starling-network/starling/protocol/registry"
 	"github.com/starling-network/starling/protocol/reward"
 )
 
@@ -63,6 +64,7 @@ type economics struct {
 	CheatingPays         bool     `json:"cheating_pays"`
 	StakeNeeded          *float64 `json:"stake_needed"`
 	StakeToPost          *float64 `json:"stake_to_post"`
+	SeatStake            *float64 `json:"seat_stake"`
 	NetworkOverhead      float64  `json:"network_overhead"`
 	AuditCost            float64  `json:"audit_cost"`
 }
@@ -83,6 +85,9 @@ that was not done always finds it, because re-execution is exact to the bit.
                           over honest work; cheating is irrational when it is not above 0
   stake needed            the smallest stake for which that holds; with one step, p (R + S) >= C
   stake to post           what to stake so that a conviction takes as much: it takes half
+  seat stake              what the market asks to stand behind such a step, by the parameters that a network
+                          begins with: reward / (3/4 p) x 4, as a quarter of the auditors and the accuser may
+                          be the cheat's own, and a conviction takes half; history does not lower it
   network overhead        p: the part of all work that is done again
   audit cost              p x cost
 
@@ -91,7 +96,7 @@ decimals or percentages. See docs/security.md for what the numbers mean.
 
 With -o json: {"stake","reward","cost","audit_rate","steps","cheat_fraction","faked_steps",
 "detection_probability","expected_gain","cheating_pays","stake_needed","stake_to_post",
-"network_overhead","audit_cost"}; the stakes are null when none is large enough.`,
+"seat_stake","network_overhead","audit_cost"}; the stakes are null when none is large enough.`,
 		Example: `  starling economics --stake 20 --reward 1.3 --cost 1 --audit-rate 5% --steps 1
   starling economics --stake 1 --reward 1.3 --cost 1 --audit-rate 0.01 --steps 100 -o json
   starling economics --stake 1 --reward 130 --cost 100 --audit-rate 0.05 --steps 1000 --cheat-fraction 0.001`,
@@ -143,6 +148,7 @@ func reckoned(w reward.Wager, o reward.Odds) economics {
 		FakedSteps: o.Faked, DetectionProbability: float64(o.Detection) / reward.Certainty,
 		ExpectedGain: float64(o.Gain) / millionth, CheatingPays: o.Gain > 0,
 		StakeNeeded: stake(o.Needed), StakeToPost: stake(reward.ToPost(o.Needed, reward.DefaultSlashPPM)),
+		SeatStake:       stake(reward.Seat(w.Reward/uint64(w.Steps), w.AuditPPM, registry.DefaultParams().CoverPPM, 0)),
 		NetworkOverhead: zen(uint64(w.AuditPPM)), AuditCost: zen(o.Audits),
 	}
 }
@@ -165,6 +171,7 @@ func (e economics) print() error {
 		{"expected gain", amount(e.ExpectedGain) + ": " + verdict},
 		{"stake needed", stake(e.StakeNeeded)},
 		{"stake to post", stake(e.StakeToPost)},
+		{"seat stake", stake(e.SeatStake)},
 		{"network overhead", fmt.Sprintf("%.4g %% of all work is done again", 100*e.NetworkOverhead)},
 		{"audit cost", amount(e.AuditCost)},
 	} {

@@ -1,9 +1,15 @@
 package main
 
 import (
+	"bufio"
+	"fmt"
+	"os"
+	"strings"
+
 	"github.com/spf13/cobra"
 
 	"github.com/starling-network/starling/cmd/starling/flagfile"
+	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/node/confine"
 	"github.com/starling-network/starling/node/torch"
 )
@@ -16,5 +22,32 @@ func executorFlags(cmd *cobra.Command, o *torch.Options) {
 	f.StringVar(&o.Device, "executor-device", torch.DefaultDevice, "with executor: torch, what it computes on: cpu, cuda, cuda:1, or auto")
 	f.Uint64Var(&o.MiB, "executor-memory", torch.DefaultMiB, "with executor: torch, MiB that it may allocate")
 	f.DurationVar(&o.Timeout, "executor-timeout", torch.DefaultTimeout, "with executor: torch, how long one step may take")
-	f.Var(flagfile.OneOf((*string)(&o.Box), string(confine.Full), string(confine.Reduced)), "executor-isolation", "with executor: torch, full, or reduced where the system allows no namespaces: no network and no processes still, but it can read your files")
+	f.Var(flagfile.OneOf((*string)(&o.Box), string(confine.Full), string(confine.Reduced)), flagIsolation, "with executor: torch, full, or reduced where the system allows no namespaces: no network and no processes still, but it can read your files")
+}
+
+// flagIsolation is the flag that says how much of a box the child of PyTorch has.
+const flagIsolation = "executor-isolation"
+
+// confirmReduced reports why PyTorch may not run in a reduced box in this start: whoever starts it has to say so, on the command line, which
+// typed says, or when it is asked. A file of flags that somebody wrote once is not enough.
+func (c *cli) confirmReduced(o *torch.Options, typed bool) error {
+	if o == nil || o.Box != confine.Reduced {
+		return nil
+	}
+	const what = "PyTorch runs in a reduced box: what strangers wrote is read by a process that can read your files, keys included"
+	if typed {
+		c.say("EXECUTOR_REDUCED: " + what)
+		return nil
+	}
+	if terminal.IsTerminal(os.Stdin) && terminal.IsTerminal(os.Stderr) {
+		fmt.Fprintf(os.Stderr, "%s. Start it all the same? [y/N] ", what)
+		answer, _ := bufio.NewReader(os.Stdin).ReadString('\n')
+		if a := strings.ToLower(strings.TrimSpace(answer)); a == "y" || a == "yes" {
+			return nil
+		}
+	}
+	return terminal.WithExit(&terminal.Problem{
+		Code: "EXECUTOR_REDUCED", What: what, Why: "a file asks for it, and nobody has confirmed it for this start",
+		Fix: "give --" + flagIsolation + " reduced on the command line, or use full where the system has namespaces",
+	}, terminal.ExitUsage)
 }

@@ -18,8 +18,8 @@ func (c *cli) generate() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "generate MODEL",
 		Short: "Continue text with a trained model", Annotations: figures,
-		Long: `Continue a prompt with the model in a folder: the output folder of a run, or a GPT-2 or Llama in Hugging
-Face form (config.json, tokenizer.json, model.safetensors or its shards). Text is written as it comes.
+		Long: `Continue a prompt with the model in a folder: the output folder of a run, or one in Hugging Face form
+(config.json, tokenizer.json, model.safetensors or its shards), of a family in docs/models.md. Text is written as it comes.
 The same model, prompt and options give the same text on every machine.
 
 A token is drawn from softmax(logits/temperature), among the --top-k most likely and then the fewest
@@ -43,6 +43,7 @@ or length.`,
 			if err != nil {
 				return generateError(cmd, args[0], err)
 			}
+			c.noteIgnored(args[0], g.Ignored())
 			var text strings.Builder
 			shown := opt.Prompt // before the first piece
 			made, err := g.Generate(cmd.Context(), opt, func(piece string) error {
@@ -85,7 +86,7 @@ func generateError(cmd *cobra.Command, dir string, err error) error {
 	case errors.Is(err, node.ErrModel):
 		return terminal.WithExit(&terminal.Problem{
 			Code: "MODEL_UNREADABLE", What: "cannot use the model in " + dir, Why: err.Error(),
-			Fix: "give the output folder of a finished run, or a GPT-2 or Llama folder in Hugging Face form",
+			Fix: "give the output folder of a finished run, or a model folder in Hugging Face form",
 		}, terminal.ExitNotFound)
 	case errors.Is(err, generate.ErrContext):
 		return terminal.WithExit(&terminal.Problem{

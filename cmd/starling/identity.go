@@ -5,11 +5,15 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/starling-network/starling/chain"
+	"github.com/starling-network/starling/chain/wire"
 	"github.com/starling-network/starling/cmd/starling/terminal"
+	"github.com/starling-network/starling/internal/keyfile"
 	"github.com/starling-network/starling/node"
 	"github.com/starling-network/starling/node/home"
 )
@@ -21,26 +25,37 @@ type identity struct {
 	PeerID  string `json:"peer_id"`
 	Made    bool   `json:"made"` // just now
 	Phrase  string `json:"phrase,omitempty"`
+	Key     string `json:"private_key,omitempty"` // with the phrase of an older folder: of the account, as wallets import it
+
+	Encrypted bool `json:"encrypted"`
 }
 
 func (c *cli) workerIdentity() *cobra.Command {
 	var dir string
-	var phrase, restore bool
+	var phrase, restore, older bool
+	var rest atRest
 	cmd := &cobra.Command{
 		Use:   "identity --home DIR",
 		Short: "Show, back up or restore the keys of a folder",
 		Long: `Show the account and the peer that the key of a folder stands for. A folder without a key gets one, and
-its backup phrase is shown: 24 words of BIP-39 that are the key itself. Write them down, and keep them
+its backup phrase is shown: 24 words of BIP-39 that the key is made of. Write them down, and keep them
 from everybody else. --phrase shows the phrase of a key that is there.
 
---restore reads a phrase from standard input and makes the folder of its key. A key that is there is
-never overwritten. The words restore a folder of Starling; the seed that wallets make of such words is
-another.
+--encrypt encrypts the file of the key under a passphrase, or changes it; --decrypt leaves it as it is. Commands that need the
+key take the passphrase from --passphrase-file or STARLING_PASSPHRASE_FILE, or ask for it. The backup phrase needs none.
 
-With -o json: {"home","address","peer_id","made","phrase"}, the phrase only when it is asked for or the
-key is new.`,
+Wallets of the Cosmos ecosystem open the same account with the words (path m/44'/118'/0'/0/0, prefix starling).
+They do not with those of folders that older versions made, whose file "key" has 32 bytes and not 33: with these
+--phrase shows the key of the account as well, in the form that wallets import.
+
+--restore reads a phrase from standard input and makes the folder of its key; with --older, that of a folder of
+an older version. A key that is there is never overwritten.
+
+With -o json: {"home","address","peer_id","made","phrase","private_key","encrypted"}, the phrase only when it is asked for or
+the key is new, the private key only with the phrase of an older folder.`,
 		Example: `  starling worker identity --home ~/.starling
   starling worker identity --home ~/.starling --phrase
+  starling worker identity --home ~/.starling --encrypt
   starling worker identity --home restored --restore < phrase.txt`,
 		Args: exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -51,22 +66,32 @@ key is new.`,
 			var made bool
 			var err error
 			if restore {
-				h, err = restoreHome(dir, cmd.InOrStdin())
+				h, err = restoreHome(dir, cmd.InOrStdin(), older)
 			} else {
 				h, made, err = home.Open(dir)
+			}
+			file := filepath.Join(dir, home.FileKey)
+			if err == nil {
+				err = rest.change(file)
 			}
 			if err != nil {
 				return homeError(err)
 			}
 			id := identity{Home: dir, Address: h.Account().Address(), PeerID: h.PeerID(), Made: made}
+			if id.Encrypted, err = keyfile.Encrypted(file); err != nil {
+				return err
+			}
 			if made || phrase {
 				id.Phrase = h.Phrase()
+				if h.Digest() {
+					id.Key = h.Account().Hex()
+				}
 			}
 			if c.form.Machine() {
 				return c.form.Print(os.Stdout, identityAnswer(id))
 			}
-			fmt.Printf("account  %s\npeer     %s\n", id.Address, id.PeerID)
-			printPhrase(id.Phrase, "starling worker identity --home DIR --restore")
+			fmt.Printf("account  %s\npeer     %s\nkey      %s\n", id.Address, id.PeerID, secrecy(id.Encrypted))
+			printPhrase(id.Phrase, id.Key, "starling worker identity --home DIR --restore")
 			return nil
 		},
 	}
@@ -74,23 +99,36 @@ key is new.`,
 	f.StringVar(&dir, "home", "", "folder of the key")
 	f.BoolVar(&phrase, "phrase", false, "show the backup phrase")
 	f.BoolVar(&restore, "restore", false, "make the folder from a phrase on standard input")
+	olderFlag(f, &older)
+	rest.flags(cmd)
 	return cmd
 }
 
-// printPhrase shows a backup phrase, unless it is empty, and what reads it.
-func printPhrase(phrase, restore string) {
-	if phrase != "" {
-		fmt.Printf("\nbackup phrase, for nobody else to see:\n\n  %s\n\nrestore it with: %s\n", phrase, restore)
+// olderFlag says of whose folder the words are.
+func olderFlag(f *pflag.FlagSet, older *bool) {
+	f.BoolVar(older, "older", false, "with --restore: the phrase is of a folder whose account wallets do not open with it")
+}
+
+// printPhrase shows a backup phrase, unless it is empty, what reads it, and what wallets do with it. The key is that of the
+// account, if they make another one of the words.
+func printPhrase(phrase, key, restore string) {
+	switch {
+	case phrase == "":
+	case key == "":
+		fmt.Printf("\nbackup phrase, for nobody else to see:\n\n  %s\n\nrestore it with: %s\nwallets open the same account with it (path %s)\n", phrase, restore, wire.Path)
+	default:
+		fmt.Printf("\nbackup phrase, for nobody else to see:\n\n  %s\n\nrestore it with: %s --older\n"+
+			"wallets open another, empty account with it; this is the key of the account, which they import:\n\n  %s\n", phrase, restore, key)
 	}
 }
 
 // restoreHome reads a phrase.
-func restoreHome(dir string, r io.Reader) (home.Home, error) {
+func restoreHome(dir string, r io.Reader, older bool) (home.Home, error) {
 	text, err := readPhrase(r)
 	if err != nil {
 		return home.Home{}, err
 	}
-	return home.Restore(dir, text)
+	return home.Restore(dir, text, older)
 }
 
 // readPhrase reads a phrase, which is a few hundred bytes.
@@ -105,51 +143,69 @@ type validatorIdentity struct {
 	Operator string `json:"operator"`
 	Node     string `json:"node"`
 	Phrase   string `json:"phrase,omitempty"`
+	Key      string `json:"private_key,omitempty"` // with the phrase of an older folder: of the operator, as wallets import it
+
+	Encrypted bool `json:"encrypted"`
 }
 
 func (c *cli) validatorIdentity() *cobra.Command {
-	var phrase, restore bool
+	var phrase, restore, older bool
+	var rest atRest
 	cmd := &cobra.Command{
 		Use:   "identity HOME",
 		Short: "Show, back up or restore the keys of a validator",
 		Long: `Show the account of the operator and the node that the keys of a validator's folder stand for. With --phrase,
 its backup: 24 words of BIP-39 that all of its keys come from. Write them down, and keep them from everybody else.
+Wallets of the Cosmos ecosystem open the operator's account with them (path m/44'/118'/0'/0/0, prefix starling); of a
+folder that an older version made they do not, and --phrase shows the operator's key as well.
+
+--encrypt encrypts the file of the keys under a passphrase, or changes it; --decrypt leaves it as it is. The validator takes the passphrase
+from --passphrase-file or STARLING_PASSPHRASE_FILE when it starts, or asks for it.
 
 --restore reads a phrase from standard input and puts its keys in the folder; starling validator join then makes a
 validator of it. Keys that are there are never overwritten. The words do not remember what the validator has
 signed: make sure that the lost one does not run any more, and wait until the chain has passed its last block, for
-whoever signs two votes for one step loses a part of the stake and never votes again.
+whoever signs two votes for one step loses a part of the stake and never votes again. With --older the phrase is that of an older folder.
 
-With -o json: {"home","operator","node","phrase"}, the phrase only when it is asked for.`,
+With -o json: {"home","operator","node","phrase","private_key","encrypted"}, the phrase only when it is asked for, the key only with
+that of an older folder.`,
 		Example: `  starling validator identity net/validator-0
   starling validator identity net/validator-0 --phrase
   starling validator identity restored --restore < phrase.txt`,
 		Args: exactly("HOME"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			keys, err := validatorKeys(args[0], restore, cmd.InOrStdin())
+			keys, err := validatorKeys(args[0], restore, older, cmd.InOrStdin())
+			if err == nil {
+				err = rest.change(chain.SecretFile(args[0]))
+			}
 			if err != nil {
 				return homeError(err)
 			}
 			id := validatorIdentity{Home: args[0], Operator: keys.Operator, Node: keys.Node}
+			if id.Encrypted, err = keyfile.Encrypted(chain.SecretFile(args[0])); err != nil {
+				return err
+			}
 			if phrase {
-				id.Phrase = keys.Phrase
+				id.Phrase, id.Key = keys.Phrase, keys.Key
 			}
 			if c.form.Machine() {
 				return c.form.Print(os.Stdout, terminal.One(id, id.Operator))
 			}
-			fmt.Printf("operator  %s\nnode      %s\n", id.Operator, id.Node)
-			printPhrase(id.Phrase, "starling validator identity HOME --restore")
+			fmt.Printf("operator  %s\nnode      %s\nkeys      %s\n", id.Operator, id.Node, secrecy(id.Encrypted))
+			printPhrase(id.Phrase, id.Key, "starling validator identity HOME --restore")
 			return nil
 		},
 	}
 	f := cmd.Flags()
 	f.BoolVar(&phrase, "phrase", false, "show the backup phrase")
 	f.BoolVar(&restore, "restore", false, "put the keys of a phrase on standard input in the folder")
+	olderFlag(f, &older)
+	rest.flags(cmd)
 	return cmd
 }
 
 // validatorKeys reads the keys of a folder, or restores them from a phrase.
-func validatorKeys(dir string, restore bool, r io.Reader) (node.ValidatorKeys, error) {
+func validatorKeys(dir string, restore, older bool, r io.Reader) (node.ValidatorKeys, error) {
 	if !restore {
 		return node.ReadValidatorKeys(dir)
 	}
@@ -157,7 +213,7 @@ func validatorKeys(dir string, restore bool, r io.Reader) (node.ValidatorKeys, e
 	if err != nil {
 		return node.ValidatorKeys{}, err
 	}
-	return node.RestoreValidatorKeys(dir, text)
+	return node.RestoreValidatorKeys(dir, text, older)
 }
 
 // homeError gives the errors of a party's folder their codes.

@@ -3,7 +3,9 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 )
@@ -86,10 +88,52 @@ func TestWorkerIdentity(t *testing.T) {
 	if back, _ := show(0, first.Phrase+"\n", "--home", dir+"-restored", "--restore"); back.Address != first.Address || back.PeerID != first.PeerID {
 		t.Errorf("restored: %+v", back)
 	}
+	if first.Key != "" {
+		t.Errorf("a key beside words that wallets open the account with: %+v", first)
+	}
+	older, _ := show(0, first.Phrase, "--home", dir+"-older", "--restore", "--older", "--phrase")
+	if older.Address == first.Address || older.PeerID != first.PeerID || len(older.Key) != 64 || older.Phrase != first.Phrase {
+		t.Errorf("an older folder: %+v", older)
+	}
 	if _, stderr := show(5, first.Phrase, "--home", dir, "--restore"); !strings.Contains(stderr, "KEY_EXISTS") {
 		t.Errorf("over a key:\n%s", stderr)
 	}
 	if _, stderr := show(4, "abandon ship", "--home", dir+"-none", "--restore"); !strings.Contains(stderr, "PHRASE_INVALID") {
 		t.Errorf("no phrase:\n%s", stderr)
+	}
+}
+
+// Keys that their owner has encrypted are read with the passphrase alone, of a worker and of a validator, and can be left unencrypted again.
+func TestEncryptedKeys(t *testing.T) {
+	dir := t.TempDir()
+	if code, stdout, stderr := starling(t, "net", "init", filepath.Join(dir, "net"), "--workers", "1", "--verifiers", "0"); code != 0 {
+		t.Fatalf("exit %d\n%s%s", code, stdout, stderr)
+	}
+	right, wrong := filepath.Join(dir, "right"), filepath.Join(dir, "wrong")
+	for file, text := range map[string]string{right: "correct horse\nand more\n", wrong: "battery staple\n"} {
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, args := range map[string][]string{
+		"worker":    {"worker", "identity", "--home", filepath.Join(dir, "net", "worker-0")},
+		"validator": {"validator", "identity", filepath.Join(dir, "net", "validator-0")},
+	} {
+		var before, sealed, after map[string]any
+		does(t, &before, args...)
+		does(t, &sealed, append(args, "--encrypt", "--new-passphrase-file", right)...)
+		if before["encrypted"] != false || sealed["encrypted"] != true {
+			t.Errorf("%s: %v, encrypted %v", name, before, sealed)
+		}
+		if code, _, stderr := starling(t, args...); code != 4 || !strings.Contains(stderr, "KEY_LOCKED") {
+			t.Errorf("%s without a passphrase: exit %d\n%s", name, code, stderr)
+		}
+		if code, _, stderr := starling(t, append(args, "--passphrase-file", wrong)...); code != 4 || !strings.Contains(stderr, "PASSPHRASE_WRONG") {
+			t.Errorf("%s with another passphrase: exit %d\n%s", name, code, stderr)
+		}
+		does(t, &after, append(args, "--decrypt", "--passphrase-file", right)...)
+		if !reflect.DeepEqual(after, before) {
+			t.Errorf("%s: %v, after it %v", name, before, after)
+		}
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/chain"
 	"github.com/starling-network/starling/client"
+	"github.com/starling-network/starling/internal/nowork"
 	"github.com/starling-network/starling/node/home"
 	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/registry"
@@ -50,7 +51,7 @@ func startLedger(t *testing.T, names ...string) *ledger {
 		doc.AppState = bytes.Replace(doc.AppState, []byte(before), []byte(after), 1)
 	}
 	rpc := fmt.Sprintf("127.0.0.1:%d", freePorts(t))
-	v, err := chain.Start(t.Context(), chain.Config{Home: l.home("validator"), ChainID: "ledger", BlockTime: 50 * time.Millisecond, Genesis: doc, RPC: rpc, Log: t.Output()})
+	v, err := chain.Start(t.Context(), chain.Config{Home: l.home("validator"), Referee: nowork.Open, ChainID: "ledger", BlockTime: 50 * time.Millisecond, Genesis: doc, RPC: rpc, Log: t.Output()})
 	l.must(err)
 	t.Cleanup(func() { v.Stop() })
 	l.network = "http://" + rpc
@@ -161,6 +162,7 @@ func (l *ledger) offers() {
 	l.says("700", l.as("worker", "market", "offer", "--price", "700")...)
 	l.refuses(2, "one of them is the price", l.as("worker", "market", "offer", "--price", "700", "--hourly", "1")...)
 	l.says("nothing of it can be matched", l.as("worker", "market", "offer", "--slots", "0")...)
+	l.must(l.clients["pool"].Register(l.t.Context(), registry.Participant{Roles: []protocol.Role{protocol.Worker}, PeerID: "pool", Stake: 1_000_000}))
 	l.says(w.Address(), l.as("pool", "market", "offer", "--pool", "--price", "300", "--slots", "2", "-o", "name")...)
 	l.says("300", "market", "offers", "--network", l.network)
 }
@@ -175,7 +177,7 @@ func (l *ledger) trains() {
 			Job: "job", Spec: d, SpecCID: "spec", Genesis: protocol.Checkpoint{Root: d, CID: "genesis"}, Rounds: 1, Units: 1, Segments: 2, UnitFlops: 1e15,
 			Deadlines: protocol.Deadlines{Train: 500, Audit: 500, Attest: 500, Challenge: 1}, Window: 1,
 		},
-	}))
+	}, nil))
 	l.blocks(func(ctx context.Context) bool {
 		s, err := c.Run(ctx, "job")
 		switch {

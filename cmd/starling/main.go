@@ -64,8 +64,9 @@ func (c *cli) execute(ctx context.Context, args []string) error {
 
 // cli holds the flags that every command has.
 type cli struct {
-	form  terminal.Form
-	quiet bool
+	form       terminal.Form
+	quiet      bool
+	passphrase string // file
 }
 
 func (c *cli) root() *cobra.Command {
@@ -93,7 +94,9 @@ one tile of one operator that the chain recomputes, liars lose their stake, and 
 	f := root.PersistentFlags()
 	f.StringVarP((*string)(&c.form), "output", "o", string(terminal.Table), "what standard output carries: "+forms(", "))
 	f.BoolVarP(&c.quiet, "quiet", "q", false, "show no progress")
-	root.AddCommand(c.init(), c.train(), c.status(), c.net(), c.validator(), c.worker(), c.market(), c.job(), c.data(), c.account(), c.stake(), c.gov(), c.dev(), c.sim(), c.verify(), c.generate(), c.model(), c.export(), c.explain(), c.web(), c.economics(), c.bench(), c.doctor(), c.version(), man(root), exitCodes())
+	f.StringVar(&c.passphrase, "passphrase-file", os.Getenv(variablePassphrase), "file whose first line is the passphrase of encrypted keys (default: $"+variablePassphrase+", or ask)")
+	f.Lookup("passphrase-file").DefValue = ""
+	root.AddCommand(c.init(), c.train(), c.status(), c.net(), c.validator(), c.worker(), c.verifier(), c.market(), c.job(), c.data(), c.account(), c.stake(), c.gov(), c.dev(), c.sim(), c.verify(), c.generate(), c.model(), c.export(), c.explain(), c.web(), c.economics(), c.bench(), c.doctor(), c.version(), man(root), exitCodes())
 	complete(root)
 	return root
 }
@@ -120,6 +123,7 @@ func (c *cli) prepare(cmd *cobra.Command) error {
 	if c.form == terminal.Name && cmd.Annotations[answerKind] == figures[answerKind] {
 		return terminal.Nameless("what " + cmd.CommandPath() + " finds") // before it takes minutes to find it
 	}
+	passphrases(c.passphrase)
 	if err := kernel.Select(os.Getenv("STARLING_KERNELS")); err != nil {
 		return terminal.WithExit(&terminal.Problem{
 			Code: "KERNELS_UNAVAILABLE", What: "STARLING_KERNELS names kernels that cannot run here", Why: err.Error(),

@@ -38,13 +38,15 @@ func (c *cli) marketQuote() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "quote JOB.yaml --network URL",
 		Short: "Say who would train a job, for how much and how long",
-		Long: `Say what would become of a job on a network now: the offers that would be taken, the price, the time that the
-training takes at the measured rates, and of every other offer why it would not be taken. Nothing is ordered.
-Between offers that are equal in everything the beacon decides, which is not known before. If the job would wait,
-the exit code is 7, or 6 if it is its budget that is too small.
+		Long: `Say what would become of a job on a network now: the offers whose seats would be drawn and how likely each is,
+the price, the time that the training takes at the measured rates, and of every other offer why it cannot be drawn.
+Nothing is ordered. A beacon that is not known before draws the seats, in proportion to stake, and all of a role are
+paid the highest price that one of them asks. If the job would wait, the exit code is 7, or 6 if it is its budget that
+is too small.
 
-With -o json: {"job","matched","why","round_uzen","likely_uzen","whole_uzen","budget_uzen","seconds",
-"members":[{"id","role","price"}],"others":[{"id","role","price","class","region","why","text"}]}.`,
+With -o json: {"job","matched","why","round_uzen","likely_uzen","whole_uzen","budget_uzen","work_price","audit_price",
+"seconds","members":[{"id","role","price","class","region","odds"}],
+"others":[{"id","role","price","class","region","why","text"}]}.`,
 		Example: `  starling market quote examples/quickstart.yaml --network http://127.0.0.1:26601
   starling market quote job.yaml --network http://127.0.0.1:26601 --set resources.placement.regions=[eu]`,
 		Args: exactly("JOB.yaml"),
@@ -97,14 +99,15 @@ func printQuote(q *node.Quote) error {
 			took = (time.Duration(q.Seconds) * time.Second).String()
 		}
 		fmt.Fprintf(w, "training\t%s\n", took)
+		fmt.Fprintf(w, "paid\t%d uzen for 10^15 operations to every worker, %d to every verifier, as one beacon draws them\n", q.Work, q.Audit)
 	} else {
 		fmt.Fprintf(w, "waits\t%s\n", whyWaits[q.Why])
 	}
 	for _, m := range q.Members {
-		fmt.Fprintf(w, "%s\t%s\t%d uzen\ttaken\n", m.Role, m.ID, m.Price)
+		fmt.Fprintf(w, "%s\t%s\t%d uzen\tdrawn with a chance of %.0f %%\n", m.Role, m.ID, m.Price, 100*m.Odds)
 	}
 	for _, o := range q.Others {
-		fmt.Fprintf(w, "%s\t%s\t%d uzen\tnot taken: %s\n", o.Role, o.ID, o.Price, o.Text)
+		fmt.Fprintf(w, "%s\t%s\t%d uzen\tnot drawn: %s\n", o.Role, o.ID, o.Price, o.Text)
 	}
 	return w.Flush()
 }
@@ -116,22 +119,30 @@ var whyWaits = map[market.Reason]string{
 	market.PriceAboveCap: "too few ask at most the cap", market.BudgetTooSmall: "the budget does not cover a round",
 }
 
+// devices are accelerators in words, as starling worker up takes them.
+func devices(n uint32, model string) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s:%d", model, n)
+}
+
 func (c *cli) marketOffers() *cobra.Command {
 	return netCommand(c, "offers", "List the offers, with what is known of who makes them", `List the offers of a network as they are matched: those of pools one for each member, with the class, place and
 tier of who makes them, and the slots that are left.
 
-With -o json: {"offers":[{"id","role","price","slots","since","class","tier","memory_mib","upload_kbps","region",
-"jurisdiction","domain","attested","rate","latency_ms","cover_uzen"}]}.`, `  starling market offers --network http://127.0.0.1:26601`,
+With -o json: {"offers":[{"id","role","price","slots","since","class","tier","memory_mib","upload_kbps","disk_mib","cpus",
+"accelerators","accelerator_model","audits_passed","region","jurisdiction","domain","attested","rate","latency_ms","cover_uzen"}]}.`, `  starling market offers --network http://127.0.0.1:26601`,
 		"offers", func(ctx context.Context, t *target) ([]offered, error) {
 			lots, err := node.MarketOffers(ctx, t.network)
 			return offersOf(lots), err
 		},
 		func(o offered) string { return o.ID },
 		[]string{"ACCOUNT", "ROLE", "PRICE", "HOUR", "SLOTS", "CLASS", "TIER", "REGION", "JURISDICTION", "MEMORY",
-			"+GFLOP/S", "+UPLOAD", "+LATENCY", "+DOMAIN", "+ATTESTED", "+COVER", "+SINCE HEIGHT"},
+			"+GFLOP/S", "+CPUS", "+ACCELERATORS", "+DISK", "+AUDITS PASSED", "+UPLOAD", "+LATENCY", "+DOMAIN", "+ATTESTED", "+COVER", "+SINCE HEIGHT"},
 		func(o offered) []any {
 			return []any{o.ID, o.Role, o.Price, amount(market.Hourly(o.Price, o.Rate)), o.Slots, o.Class, o.Tier, o.Region, o.Jurisdiction, unit(o.Memory, "MiB"),
-				gigaflops(o.Rate), unit(o.Upload, "kbit/s"), unit(uint64(o.Latency), "ms"), o.Domain, o.Attested, terminal.Zen(o.Cover) + " ZEN", o.Since}
+				gigaflops(o.Rate), o.Cores, devices(o.Devices, o.Model), unit(o.Disk, "MiB"), o.Passed, unit(o.Upload, "kbit/s"), unit(uint64(o.Latency), "ms"), o.Domain, o.Attested, terminal.Zen(o.Cover) + " ZEN", o.Since}
 		})
 }
 
@@ -151,15 +162,15 @@ func gigaflops(rate uint64) string {
 func (c *cli) marketOrders() *cobra.Command {
 	return netCommand(c, "orders", "List the open orders, and why each waits", `List the orders of a network that are not matched yet, and why each waits.
 
-With -o json: {"orders":[{"job","consumer","budget_uzen","price_cap","workers","most_workers","verifiers","near","since",
+With -o json: {"orders":[{"job","consumer","budget_uzen","price_cap","workers","most_workers","verifiers","since",
 "expires","why"}]}.`, `  starling market orders --network http://127.0.0.1:26601`,
 		"orders", func(ctx context.Context, t *target) ([]ordered, error) {
 			orders, err := node.MarketOrders(ctx, t.network)
 			return ordersOf(orders), err
 		},
 		func(o ordered) string { return o.Job },
-		[]string{"JOB", "BUDGET", "CAP", "WORKERS", "WAITS BECAUSE", "+VERIFIERS", "+NEAR", "+SINCE HEIGHT", "+UNTIL HEIGHT", "+CONSUMER"},
+		[]string{"JOB", "BUDGET", "CAP", "WORKERS", "WAITS BECAUSE", "+VERIFIERS", "+SINCE HEIGHT", "+UNTIL HEIGHT", "+CONSUMER"},
 		func(o ordered) []any {
-			return []any{o.Job, terminal.Zen(o.Budget) + " ZEN", o.PriceCap, fmt.Sprintf("%d to %d", o.Workers, o.Most), whyWaits[market.Reason(o.Why)], o.Verifiers, o.Near, o.Since, whole(o.Expires), o.Consumer}
+			return []any{o.Job, terminal.Zen(o.Budget) + " ZEN", o.PriceCap, fmt.Sprintf("%d to %d", o.Workers, o.Most), whyWaits[market.Reason(o.Why)], o.Verifiers, o.Since, whole(o.Expires), o.Consumer}
 		})
 }

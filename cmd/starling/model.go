@@ -19,11 +19,12 @@ import (
 func (c *cli) model() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "model",
-		Short: "List, fetch, serve, measure and describe trained models",
-		Long: `Work with the model in a folder: the output folder of a run, or a GPT-2 or Llama in Hugging Face form
+		Short: "List, fetch, export, serve, measure and describe trained models",
+		Long: `Work with the model in a folder: the output folder of a run, or a model in Hugging Face form
 (config.json, tokenizer.json, model.safetensors or its shards). list, pull and provenance are about the models of
 finished runs, in a folder of runs or at a server; shares, pay, claim and transfer about who owns models on a network.`,
 		Example: `  starling model serve out/quickstart
+  starling model export out/quickstart --format gguf --type q8_0 --file quickstart.gguf
   starling model chat out/quickstart
   starling model pull quickstart --api http://10.0.0.7:7300 --to models/quickstart
   starling model eval out/quickstart --data other.txt
@@ -33,7 +34,7 @@ finished runs, in a folder of runs or at a server; shares, pay, claim and transf
 		Args: exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(c.modelList(), c.modelPull(), c.modelChat(), c.modelServe(), c.modelEval(), c.modelCard(), c.modelProvenance(), c.modelShow(), c.modelShares(), c.modelPay(), c.modelClaim(), c.modelTransfer())
+	cmd.AddCommand(c.modelList(), c.modelPull(), c.modelExport(), c.modelChat(), c.modelServe(), c.modelEval(), c.modelCard(), c.modelProvenance(), c.modelShow(), c.modelShares(), c.modelPay(), c.modelClaim(), c.modelTransfer())
 	return cmd
 }
 
@@ -81,10 +82,11 @@ docs/serving.md.`,
 			if err != nil {
 				return terminal.WithExit(&terminal.Problem{
 					Code: "MODEL_UNREADABLE", What: "cannot serve the model in " + args[0], Why: err.Error(),
-					Fix: "give the output folder of a finished run, or a GPT-2 or Llama folder in Hugging Face form, and adapters of it",
+					Fix: "give the output folder of a finished run, or a model folder in Hugging Face form, and adapters of it",
 				}, terminal.ExitNotFound)
 			}
 			defer e.Close()
+			c.noteIgnored(args[0], e.Ignored())
 			folders := map[string]string{"starling/" + e.Models()[0].Name: args[0]}
 			for _, a := range o.Adapters {
 				folders["starling/"+a.Name] = a.Dir

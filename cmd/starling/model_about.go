@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
@@ -44,7 +45,7 @@ With -o json: {"loss","perplexity","bits_per_byte","tokens","bytes","window"}, w
 			if window < 0 || threads < 1 {
 				return usage(cmd, errors.New("--window must not be negative and --threads at least 1"))
 			}
-			e, err := evaluate(cmd, args[0], file, window, threads)
+			e, err := c.evaluate(cmd, args[0], file, window, threads)
 			switch {
 			case errors.Is(err, node.ErrNotARun):
 				return terminal.WithExit(&terminal.Problem{Code: "NOT_A_RUN", What: err.Error(), Fix: "give the output folder of `starling train`, or --data FILE"}, terminal.ExitNotFound)
@@ -72,8 +73,16 @@ With -o json: {"loss","perplexity","bits_per_byte","tokens","bytes","window"}, w
 	return cmd
 }
 
+// noteIgnored names the keys of the config.json of a model that were read over.
+func (c *cli) noteIgnored(dir string, keys []string) {
+	if len(keys) > 0 && !c.quiet {
+		fmt.Fprintf(os.Stderr, "note: keys of %s that mean nothing to the model were ignored: %s\n",
+			filepath.Join(dir, "config.json"), strings.Join(keys, ", "))
+	}
+}
+
 // evaluate measures a model on a file, or on what its run held out.
-func evaluate(cmd *cobra.Command, dir, file string, window, threads int) (*pretrained.Evaluation, error) {
+func (c *cli) evaluate(cmd *cobra.Command, dir, file string, window, threads int) (*pretrained.Evaluation, error) {
 	if file == "" {
 		return node.EvaluateRun(cmd.Context(), dir, threads)
 	}
@@ -81,6 +90,7 @@ func evaluate(cmd *cobra.Command, dir, file string, window, threads int) (*pretr
 	if err != nil {
 		return nil, err
 	}
+	c.noteIgnored(dir, m.Ignored)
 	text, err := readOrStdin(file)
 	if err != nil {
 		return nil, terminal.WithExit(&terminal.Problem{Code: "FILE_UNUSABLE", What: "cannot read the text", Why: err.Error(), Fix: "give a file of text"}, terminal.ExitNotFound)
@@ -164,6 +174,7 @@ With -o json: {"architecture","parameters","context","vocabulary","files":[{"nam
 			if err != nil {
 				return generateError(cmd, args[0], err)
 			}
+			c.noteIgnored(args[0], m.Ignored)
 			s := shown{Architecture: m.Config.Architecture(), Parameters: m.Config.Parameters(), Context: m.Config.Context(), Vocabulary: m.Tokenizer.VocabSize()}
 			if s.Files, err = modelFiles(args[0]); err != nil {
 				return err

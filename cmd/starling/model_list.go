@@ -184,10 +184,11 @@ With -o json or jsonl: {"role","content","tokens","finish_reason"} for each answ
 			e, err := serve.Open(args[0], o)
 			if err != nil {
 				return terminal.WithExit(&terminal.Problem{
-					Code: "MODEL_UNREADABLE", What: "cannot use the model in " + args[0], Why: err.Error(), Fix: "give the output folder of a finished run, or a GPT-2 or Llama folder in Hugging Face form",
+					Code: "MODEL_UNREADABLE", What: "cannot use the model in " + args[0], Why: err.Error(), Fix: "give the output folder of a finished run, or a model folder in Hugging Face form",
 				}, terminal.ExitNotFound)
 			}
 			defer e.Close()
+			c.noteIgnored(args[0], e.Ignored())
 			r.Model, r.Likely = e.Models()[0].Name, -1
 			err = c.converse(cmd.Context(), serve.NewConversation(e, r, system), cmd.InOrStdin())
 			return interrupted(cmd.Context(), err, cmd.CommandPath()+" "+args[0])

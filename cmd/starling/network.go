@@ -40,10 +40,11 @@ func networkFlags(cmd *cobra.Command, o *node.NetworkOptions) {
 	f.StringVar(&o.ChainID, "chain-id", "starling-local-1", "name of the chain")
 	f.IntVar(&o.Validators, "validators", 1, "number of validators")
 	f.IntVar(&o.Workers, "workers", 4, "number of worker accounts that have coins")
-	f.IntVar(&o.Verifiers, "verifiers", 1, "number of verifier accounts that have coins")
+	f.IntVar(&o.Verifiers, "verifiers", 2, "number of verifier accounts that have coins")
 	f.StringSliceVar(&o.Hosts, "host", []string{"127.0.0.1"}, "address at which everybody reaches the validators: one for all, or one for each")
 	f.IntVar(&o.Port, "port", 26600, "first port: validator i takes this + 10 i, and the three after it for CometBFT's RPC, gRPC and REST")
 	f.DurationVar(&o.BlockTime, "block-time", time.Second, "time between two blocks")
+	privateFlag(cmd, &o.Private)
 }
 
 func (c *cli) netInit() *cobra.Command {

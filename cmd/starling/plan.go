@@ -40,6 +40,7 @@ func (c *cli) plan(ctx context.Context, j *job.Job, path, network string, o torc
 	row("training", "%d steps in %d rounds on %d workers, %s tokens, %s operations", p.Steps, p.Rounds, p.Workers, terminal.Number(float64(p.Tokens)), terminal.Number(float64(p.Flops)))
 	row("executor", "%s", executor)
 	row("cost", "at most %s ZEN of a budget of %s; what is not earned comes back", terminal.Zen(p.Most), terminal.Zen(p.Budget))
+	row("stakes", "%s ZEN of a worker, %s ZEN of a verifier; a faked unit is expected to gain %+d uzen", terminal.Zen(p.Stakes.Worker), terminal.Zen(p.Stakes.Verifier), p.Stakes.Gain)
 	row("step", "%s of one worker on this machine, with the built-in engine", terminal.Span(time.Duration(p.StepTime*float64(time.Second))))
 	if p.Seconds > 0 {
 		row("time", "about %s if this machine does everything", terminal.Span(time.Duration(p.Seconds*float64(time.Second))))

@@ -14,7 +14,28 @@ import (
 
 func (c *cli) stake() *cobra.Command {
 	return group("stake", "See and change the stake behind work", `Add to the coins that answer for the work of an account, or take some back. They bound how much work it is leased
-at a time, and a conviction takes half of them. docs/market.md has the rules.`, c.stakeAdd(), c.stakeRemove(), c.stakeList(), c.stakeSlashes())
+at a time, and a conviction takes a part of them. docs/market.md has the rules.`, c.stakeAdd(), c.stakeRemove(), c.stakeUnjail(), c.stakeList(), c.stakeSlashes())
+}
+
+func (c *cli) stakeUnjail() *cobra.Command {
+	var t target
+	cmd := &cobra.Command{
+		Use:   "unjail --home DIR",
+		Short: "Be given work again after a conviction",
+		Long: `Let an account that was convicted be given work again. It may ask 20,000 blocks after the conviction, unless governance
+changed that, and when its machine was measured since: starling worker up lets the registry do that, also while the
+account is given no work. Its history begins anew, and one more conviction within thirty days takes half of the
+stake at least. Start its worker or verifier again afterwards, so that it makes its offer.
+
+With -o json: what starling account show prints.`,
+		Example: `  starling stake unjail --home net/worker-0`,
+		Args:    exactly(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return c.restake(cmd, &t, node.UnjailStake)
+		},
+	}
+	t.flags(cmd)
+	return cmd
 }
 
 func (c *cli) stakeRemove() *cobra.Command {

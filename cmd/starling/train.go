@@ -57,7 +57,7 @@ While it runs, a dashboard shows it at the address that is printed; starling web
 
 --dry-run starts nothing and says what the job will take; it names the plan, and --plan refuses the job if its
 file or its data have changed since. With -o json: {"id","name","parameters","tokens","steps","rounds","workers",
-"flops","most_uzen","budget_uzen","step_seconds","seconds","memory_bytes","disk_bytes","round_bytes","executor","notes","placement":
+"flops","most_uzen","budget_uzen","stakes","step_seconds","seconds","memory_bytes","disk_bytes","round_bytes","executor","notes","placement":
 {"workers","verifiers","memory_bytes","free_bytes","fits"},"quote"}; the placement is this machine's, and with --network there is the
 quote of starling market quote instead, whose exit codes hold.
 
@@ -107,6 +107,11 @@ func (c *cli) runTrain(ctx context.Context, path string, f trainFlags) error {
 	if err != nil {
 		return terminal.WithExit(err, terminal.ExitUsage)
 	}
+	if j.Executor == job.Torch && f.network == "" {
+		if err := c.confirmReduced(&f.torch, true); err != nil { // train has no file of flags
+			return err
+		}
+	}
 	if f.dryRun {
 		return c.plan(ctx, j, path, f.network, f.torch)
 	}
@@ -138,7 +143,11 @@ func (c *cli) runTrain(ctx context.Context, path string, f trainFlags) error {
 	if c.form.Machine() {
 		return c.form.Print(os.Stdout, trainAnswer(summary, dir))
 	}
-	printSummary(summary, dir)
+	prompt := "The"
+	if len(j.Eval.Prompts) > 0 {
+		prompt = j.Eval.Prompts[0]
+	}
+	printSummary(summary, dir, prompt)
 	return nil
 }
 
@@ -222,7 +231,7 @@ func trainError(err error) error {
 	return err
 }
 
-func printSummary(s *node.Summary, dir string) {
+func printSummary(s *node.Summary, dir, prompt string) {
 	w := bufio.NewWriter(os.Stdout)
 	defer w.Flush()
 	fmt.Fprintf(w, "eval loss   %s -> %s nats a token, %d steps in %d rounds on %d workers\n",
@@ -240,5 +249,5 @@ func printSummary(s *node.Summary, dir string) {
 	}
 	fmt.Fprintf(w, "state root  %s\n", s.StateRoot)
 	fmt.Fprintf(w, "output      %s\n\n", dir)
-	fmt.Fprintf(w, "next: starling verify %s\n      starling generate %s --prompt %q --tokens 100\n", dir, dir, "func ")
+	fmt.Fprintf(w, "next: starling verify %s\n      starling generate %s --prompt %q --tokens 100\n", dir, dir, prompt)
 }

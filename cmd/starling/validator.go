@@ -43,7 +43,8 @@ func (c *cli) validatorUp() *cobra.Command {
 		Use:   "up HOME",
 		Short: "Run the validator of a folder until Ctrl-C",
 		Long: `Run a validator: it takes part in consensus, adds to the beacon and judges the last question of disputes.
-HOME is a validator's folder that starling net init or starling validator join made. What goes wrong inside the chain
+HOME is a validator's folder that starling net init or starling validator join made; of join --full it is a full node, which only
+follows the chain and answers clients. What goes wrong inside the chain
 is written to validator.log there. Stop and start it as you like: it goes on where it was, and never
 signs two votes for one step. When its disk is nearly full (--reserve) it stops, says so (DISK_FULL), and
 goes on by itself when there is room.`,

@@ -29,12 +29,17 @@ the block that is printed here, and then the blocks after it. With --snapshot-ev
 of fewer than 2,000 blocks, it executes all blocks from the first on, which needs no trust but in the genesis. Start it with starling validator up. It follows the chain at once, and votes when starling
 validator bond has staked for it.
 
+With --full it makes the folder of a full node instead: a process without any key of a validator that follows the
+chain and answers clients (CometBFT's RPC, gRPC, REST). With --private the interfaces for clients are on the loopback: a validator
+that is asked by nobody but its own machine, beside full nodes that are asked by everybody.
+
 Keys that starling validator identity --restore has put in the folder are used; new ones have a backup phrase, which is shown.
 
 With -o json: {"chain_id","home","operator","rpc","peers","sync":{"servers","height","hash"},"phrase"}, the phrase
 only when the keys are new.`,
 		Example: `  starling validator join my-validator --network http://10.0.0.7:26601 --host 10.0.0.9
-  starling validator join my-validator --network http://10.0.0.7:26601,http://10.0.0.8:26611 --host 10.0.0.9 --snapshot-every 0`,
+  starling validator join my-validator --network http://10.0.0.7:26601,http://10.0.0.8:26611 --host 10.0.0.9 --snapshot-every 0
+  starling validator join my-node --full --network http://10.0.0.7:26601 --host 10.0.0.9`,
 		Args: exactly("HOME"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := wantNetwork(cmd, o.Network); err != nil {
@@ -51,22 +56,33 @@ only when the keys are new.`,
 			if c.form.Machine() {
 				return c.form.Print(os.Stdout, joinAnswer(j))
 			}
-			fmt.Printf("a validator of %s in %s, with %d peers\n", j.ChainID, j.Home, len(j.Peers))
+			fmt.Printf("a %s of %s in %s, with %d peers\n", map[bool]string{false: "validator", true: "full node"}[o.Full], j.ChainID, j.Home, len(j.Peers))
 			if j.Sync != nil {
 				fmt.Printf("trusted: block %d, hash %s\n", j.Sync.Height, j.Sync.Hash)
 			}
-			printPhrase(j.Phrase, "starling validator identity "+j.Home+" --restore")
+			if o.Full {
+				fmt.Printf("\nnext: starling validator up %s\n", j.Home)
+				return nil
+			}
+			printPhrase(j.Phrase, "", "starling validator identity "+j.Home+" --restore")
 			fmt.Printf("\nnext: starling validator up %s\n      starling account send %s 100 --home DIR --network %s\n      starling validator bond %s 100\n", j.Home, j.Operator, o.Network, j.Home)
 			return nil
 		},
 	}
 	networkFlag(cmd, &o.Network)
 	f := cmd.Flags()
+	f.BoolVar(&o.Full, "full", false, "make a full node, which follows the chain and answers clients, and is no validator")
+	privateFlag(cmd, &o.Private)
 	f.StringVar(&o.Host, "host", "127.0.0.1", "address at which everybody reaches this validator")
 	f.IntVar(&o.Port, "port", 26600, "port for other validators; the three after it are for CometBFT's RPC, gRPC and REST")
 	f.DurationVar(&o.BlockTime, "block-time", time.Second, "time between two blocks, as the other validators have it")
 	f.Uint64Var(&o.Every, "snapshot-every", chain.DefaultSnapshotEvery, "blocks between two snapshots, as the other validators have it; 0: use none")
 	return cmd
+}
+
+// privateFlag is where validators answer clients.
+func privateFlag(cmd *cobra.Command, private *bool) {
+	cmd.Flags().BoolVar(private, "private", false, "answer clients on the loopback only; full nodes (starling validator join --full) answer everybody")
 }
 
 func (c *cli) validatorBond() *cobra.Command {
@@ -121,7 +137,7 @@ func (c *cli) operate(cmd *cobra.Command, home, done string, do func(context.Con
 			Code: "VALIDATOR_BEHIND", What: err.Error(), Fix: "wait until starling validator status says that it has caught up",
 		}, terminal.ExitConflict)
 	case err != nil:
-		return err
+		return homeError(err)
 	}
 	if c.form.Machine() {
 		return c.form.Print(os.Stdout, operatedAnswer(r))

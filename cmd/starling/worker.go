@@ -19,9 +19,11 @@ func (c *cli) worker() *cobra.Command {
 what is verified.`, c.workerUp(), c.workerSchema(), c.workerStatus(), c.workerTasks(), c.workerLogs(), c.workerEarnings(), c.workerExplain(), c.workerDrain(), c.workerIdentity(), c.workerBench(), c.workerReplay())
 }
 
-func (c *cli) workerUp() *cobra.Command {
-	var role, config, executor string
-	var o node.WorkerOptions
+func (c *cli) workerUp() *cobra.Command { return c.takePart(new(node.WorkerOptions)) }
+
+// takePart is worker up over options of which the caller may have set some.
+func (c *cli) takePart(o *node.WorkerOptions) *cobra.Command {
+	var role, config, executor, accelerators string
 	var pytorch torch.Options
 	cmd := &cobra.Command{
 		Use:   "up --home DIR --network URL [--config FILE]",
@@ -44,8 +46,8 @@ Worker), in which every flag is a key of its name. Flags on the command line win
 schema prints what it may say; examples/worker.yaml is one.
 
 The blobs keep within --disk: what a run needs stays, and of the rest what was not used for the longest
-time goes. A run that may need more than there is left is left at once (STORE_TOO_SMALL), which costs
-nothing.
+time goes. Jobs keep within --memory, or three quarters of the memory that is free. A run that may need more of
+either than there is left is left at once (STORE_TOO_SMALL, MEMORY_TOO_SMALL), which costs nothing.
 
 With --executor torch the units of jobs that say executor: torch are trained in your own PyTorch, on a CPU or a
 GPU: in a child process that has no network and sees none of your files. docs/executor.md says how, and how to
@@ -57,6 +59,7 @@ write a step of your own. A unit that it fails at is computed by the built-in en
   starling worker up --home ~/.starling --network http://10.0.0.7:26601 --listen /ip4/0.0.0.0/tcp/4001`,
 		Args: exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			typed := cmd.Flags().Changed(flagIsolation)
 			if config != "" {
 				if err := workerFile(cmd).Read(config); err != nil {
 					return terminal.WithExit(err, terminal.ExitUsage)
@@ -65,12 +68,19 @@ write a step of your own. A unit that it fails at is computed by the built-in en
 					return usage(cmd, err)
 				}
 			}
+			var err error
+			if o.Hardware.Model, o.Hardware.Devices, err = node.ParseAccelerators(accelerators); err != nil {
+				return usage(cmd, err)
+			}
 			o.Verifies = role == "verifier"
 			if executor == job.Torch {
 				o.Torch = &pytorch
 			}
 			if o.Torch != nil && o.Verifies {
 				return usage(cmd, fmt.Errorf("a verifier does work again with the built-in engine: --executor torch is for workers"))
+			}
+			if err := c.confirmReduced(o.Torch, typed); err != nil {
+				return err
 			}
 			if o.Keep < 1 {
 				return usage(cmd, fmt.Errorf("--keep is at least 1"))
@@ -82,7 +92,7 @@ write a step of your own. A unit that it fails at is computed by the built-in en
 				return usage(cmd, fmt.Errorf("--home and --network are needed, on the command line or in the file of --config"))
 			}
 			o.Say, o.Version = c.say, binaryVersion()
-			return workerError(node.RunWorker(cmd.Context(), o))
+			return workerError(node.RunWorker(cmd.Context(), *o))
 		},
 	}
 	metricsFlag(cmd, &o.Metrics)
@@ -96,8 +106,10 @@ write a step of your own. A unit that it fails at is computed by the built-in en
 	f.Uint64Var(&o.Price, "price", node.DefaultPrice, "uzen asked for 10^15 floating-point operations")
 	f.Uint64Var(&o.Stake, "stake", node.DefaultStake, "uzen staked at the first start")
 	f.Var(flagfile.OneOf(&o.Kind, "cpu", "gpu", "apple"), "device", "what it computes on: cpu, gpu or apple")
-	f.Uint64Var(&o.Hardware.Memory, "memory", 0, "MiB that a job may use")
+	f.Uint64Var(&o.Hardware.Memory, "memory", 0, "MiB that jobs may use (default: three quarters of what is free)")
 	f.Uint64Var(&o.Hardware.Upload, "upload", 0, "kbit/s promised to peers")
+	f.Uint32Var(&o.Hardware.Cores, "cpus", uint32(kernel.Cores), "cores that a job may use")
+	f.StringVar(&accelerators, "accelerators", "", "model and number of accelerators, such as h100:8")
 	f.StringVar(&o.Hardware.Region, "region", "", "where it is, such as eu-north")
 	f.StringVar(&o.Hardware.Jurisdiction, "jurisdiction", "", "ISO 3166 code of the country")
 	f.StringVar(&o.Hardware.Domain, "failure-domain", "", "what has this in common fails together")

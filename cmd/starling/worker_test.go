@@ -12,6 +12,8 @@ import (
 	yaml "go.yaml.in/yaml/v3"
 
 	"github.com/starling-network/starling/cmd/starling/terminal"
+	"github.com/starling-network/starling/node/confine"
+	"github.com/starling-network/starling/node/torch"
 )
 
 var rewrite = flag.Bool("rewrite", false, "rewrite the schema in examples/")
@@ -67,6 +69,7 @@ func TestWorkerFileIsWrong(t *testing.T) {
 		"home: a\nrole: validator\n":      ":4:7: role: \"validator\" is not valid: use worker or verifier",
 		"behind-nat: true\nrelay: true\n": "[behind-nat relay] are set",
 		"home: a\n":                       "--home and --network are needed",
+		"executor: torch\nexecutor-isolation: reduced\nhome: a\nnetwork: b\n": "nobody has confirmed it for this start",
 	} {
 		file := filepath.Join(t.TempDir(), "worker.yaml")
 		if err := os.WriteFile(file, []byte("apiVersion: starling/v1\nkind: Worker\n"+text), 0o600); err != nil {
@@ -80,6 +83,23 @@ func TestWorkerFileIsWrong(t *testing.T) {
 		if terminal.ExitCode(err) != terminal.ExitUsage || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", text, err, want)
 		}
+	}
+}
+
+// Who says on the command line that PyTorch runs in a reduced box, is told what that means, and need not say it again.
+func TestReducedBoxIsConfirmedForEachStart(t *testing.T) {
+	c := &cli{quiet: true}
+	reduced := &torch.Options{Box: confine.Reduced}
+	if err := c.confirmReduced(reduced, false); terminal.ExitCode(err) != terminal.ExitUsage || !strings.Contains(err.Error(), "nobody has confirmed it") {
+		t.Errorf("not confirmed: %v", err)
+	}
+	for _, o := range []*torch.Options{nil, {}, {Box: confine.Full}} {
+		if err := c.confirmReduced(o, false); err != nil {
+			t.Errorf("%+v: %v", o, err)
+		}
+	}
+	if err := c.confirmReduced(reduced, true); err != nil {
+		t.Errorf("on the command line: %v", err)
 	}
 }
 

@@ -77,9 +77,10 @@ var (
 	ErrFraction = errors.New("data: the validation fraction must be at least 0 and less than 1")
 )
 
-// Build tokenizes the documents of all sources in the order given. After each comes the tokenizer's token that ends a
-// document; a tokenizer without one, such as tokenizer.Bytes, puts nothing between them. Tokens of a source that has them
-// already are taken as they are. The last valFraction of the tokens, rounded down, is for validation.
+// Build tokenizes the documents of all sources in the order given. Before each come the tokens that the tokenizer puts
+// before a text, after each the tokenizer's token that ends a document; a tokenizer without either, such as
+// tokenizer.Bytes, puts nothing between them. Tokens of a source that has them already are taken as they are. The last
+// valFraction of the tokens, rounded down, is for validation.
 func Build(sources []Source, t *tokenizer.Tokenizer, valFraction float64) (*Corpus, error) {
 	if !(valFraction >= 0 && valFraction < 1) {
 		return nil, fmt.Errorf("%w, not %v", ErrFraction, valFraction)
@@ -104,7 +105,7 @@ func Build(sources []Source, t *tokenizer.Tokenizer, valFraction float64) (*Corp
 			return nil, err
 		}
 		for _, d := range docs {
-			all = all.append(t.Encode(d))
+			all = all.append(t.EncodeText(d))
 			if hasEnd {
 				all = all.append([]uint32{end})
 			}

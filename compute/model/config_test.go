@@ -89,17 +89,16 @@ func TestParseErrors(t *testing.T) {
 		{GPT2, map[string]any{"n_layer": "many"}, "n_layer", "whole number"},
 		{GPT2, map[string]any{"n_embd": 96, "hidden_size": 48}, "hidden_size", "contradicts"},
 		{GPT2, map[string]any{"layer_norm_epsilon": math.NaN()}, "layer_norm_epsilon", "no number"},
-		{GPT2, map[string]any{"activation_function": "relu"}, "activation_function", "not supported"},
+		{GPT2, map[string]any{"activation_function": "mish"}, "activation_function", "not supported"},
 		{GPT2, map[string]any{"resid_pdrop": 0.2}, "resid_pdrop", "not supported"},
-		{GPT2, map[string]any{"tie_word_embeddings": false}, "tie_word_embeddings", "not supported"},
 		{GPT2, map[string]any{"vocab_size": 256, "eos_token_id": 256}, "eos_token_id", "vocabulary of 256"},
 		{GPT2, map[string]any{"model_type": "llama"}, "model_type", "not supported"},
 		{Llama, map[string]any{"num_key_value_heads": 3}, "num_key_value_heads", "does not divide"},
 		{Llama, map[string]any{"head_dim": 3}, "head_dim", "odd"},
 		{Llama, map[string]any{"num_attention_heads": 2}, "head_dim", "above 1024"},
 		{Llama, map[string]any{"hidden_size": 100}, "num_attention_heads", "do not divide"},
-		{Llama, map[string]any{"rope_scaling": map[string]any{"type": "linear"}}, "rope_scaling", "not supported"},
-		{Llama, map[string]any{"rope_parameters": map[string]any{"rope_type": "yarn"}}, "rope_parameters.rope_type", "not supported"},
+		{Llama, map[string]any{"rope_scaling": map[string]any{"type": "longrope"}}, "rope_scaling.type", "not supported"},
+		{Llama, map[string]any{"rope_parameters": map[string]any{"rope_type": "ntk"}}, "rope_parameters.rope_type", "not supported"},
 		{Llama, map[string]any{"tie_word_embeddings": "yes"}, "tie_word_embeddings", "neither true nor false"},
 		{Llama, map[string]any{"hidden_size": 32768, "intermediate_size": 131072, "num_hidden_layers": 1024}, "config", "2^40"},
 	} {
@@ -163,7 +162,7 @@ func FuzzParse(f *testing.F) {
 		if json.Unmarshal([]byte(text), &raw) != nil {
 			return
 		}
-		for _, architecture := range []string{GPT2, Llama} {
+		for _, architecture := range Architectures() {
 			c, err := Parse(architecture, raw)
 			if err != nil {
 				if !errors.As(err, new(*ConfigError)) {

@@ -130,14 +130,19 @@ func (s *continued) place(c Config, n, length int) {
 func (s continued) places(table *graph.Node) *graph.Node { return lookup(table, s.positions) }
 
 // rope computes what newRope has in tables, with the same bits.
-func (s continued) rope(theta float64, headDim int) rope {
-	n, length, half := dims(s.positions)[0], dims(s.positions)[1], headDim/2
+func (s continued) rope(of rotary) rope {
+	n, length, half := dims(s.positions)[0], dims(s.positions)[1], of.dim/2
 	grid := func(x *graph.Node, axes ...int) *graph.Node {
 		return graph.ExpandAndBroadcast(x, []int{n, length, half}, axes)
 	}
-	frequencies := graph.Const(s.start.Graph(), ropeFrequencies(theta, headDim))
+	frequencies := graph.Const(s.start.Graph(), of.frequencies())
 	angles := graph.Mul(grid(graph.ConvertDType(s.positions, dtypes.Float32), 2), grid(frequencies, 0, 1))
-	table := func(x *graph.Node) *graph.Node { return graph.Reshape(x, n, length, 1, 1, half) }
+	table := func(x *graph.Node) *graph.Node {
+		if size := of.magnitude(); size != 1 {
+			x = graph.MulScalar(x, float64(size))
+		}
+		return graph.Reshape(x, n, length, 1, 1, half)
+	}
 	r := rope{cos: table(graph.Cos(angles)), sin: table(graph.Sin(angles))}
 	r.minusSin = graph.Neg(r.sin)
 	return r
@@ -157,11 +162,11 @@ type remembering struct {
 }
 
 // attend lets each sequence see its own past.
-func (s remembering) attend(q, k, v *graph.Node) *graph.Node {
+func (s remembering) attend(q, k, v *graph.Node, look view) *graph.Node {
 	mixed := make([]*graph.Node, s.batch())
 	for i := range mixed {
 		one := func(x *graph.Node) *graph.Node { return graph.Slice(x, graph.AxisRange(i, i+1)) }
-		mixed[i] = s.attendOne(i, one(q), one(k), one(v))
+		mixed[i] = s.attendOne(i, one(q), one(k), one(v), look)
 	}
 	if len(mixed) == 1 {
 		return mixed[0]
@@ -170,19 +175,20 @@ func (s remembering) attend(q, k, v *graph.Node) *graph.Node {
 }
 
 // attendOne normalises once, over the scores of the past and of the tokens.
-func (s remembering) attendOne(i int, q, k, v *graph.Node) *graph.Node {
+func (s remembering) attendOne(i int, q, k, v *graph.Node, look view) *graph.Node {
 	shape := dims(q) // [1, length, kvHeads, group, headDim]
 	length, kvHeads, group, headDim := shape[1], shape[2], shape[3], shape[4]
 	k, v = graph.Reshape(k, length, kvHeads, headDim), graph.Reshape(v, length, kvHeads, headDim)
 	s.kept.nodes = append(s.kept.nodes, k, v)
-	q = scaled(graph.Reshape(q, length, kvHeads, group, headDim), headDim)
+	q = look.scaled(graph.Reshape(q, length, kvHeads, group, headDim))
 
 	score := func(keys, mask *graph.Node) *graph.Node { // [kvHeads, length, group, keys]
 		x := graph.DotGeneral(q, []int{3}, []int{1}, keys, []int{2}, []int{1})
+		x = capped(x, look.limit)
 		return graph.Add(x, graph.BroadcastToDims(mask, dims(x)...))
 	}
-	before := score(s.memory[2*i], s.unseen(i))
-	among := score(k, graph.Reshape(causalMask(q.Graph(), length), 1, length, 1, length))
+	before := score(s.memory[2*i], s.unseen(i, length, look.window))
+	among := score(k, graph.Reshape(causalMask(q.Graph(), length, look.window), 1, length, 1, length))
 	most := graph.Max(graph.ReduceMax(before, -1), graph.ReduceMax(among, -1))
 	before, among = graph.Exp(graph.Sub(before, across(most, before))), graph.Exp(graph.Sub(among, across(most, among)))
 	sum := graph.Add(graph.ReduceSum(before, -1), graph.ReduceSum(among, -1))
@@ -195,11 +201,20 @@ func (s remembering) attendOne(i int, q, k, v *graph.Node) *graph.Node {
 	return graph.Reshape(graph.TransposeAllAxes(mixed, 1, 0, 2, 3), length, -1)
 }
 
-// unseen is 0 for the tokens of the past of a sequence that count and masked for the others: [1, 1, 1, past].
-func (s remembering) unseen(i int) *graph.Node {
+// unseen is 0 for the tokens of the past of a sequence that count and masked for the others: [1, 1, 1, past], or
+// [1, length, 1, past] where a window that is not 0 lets each token see other ones.
+func (s remembering) unseen(i, length, window int) *graph.Node {
 	g, past := s.start.Graph(), dims(s.memory[2*i])[0]
 	start := graph.Reshape(graph.Slice(s.start, graph.AxisRange(i, i+1)))
 	counts := graph.LessThan(graph.Iota(g, shapes.Make(dtypes.Int32, past), 0), graph.BroadcastToDims(start, past))
 	zero := graph.Zeros(g, shapes.Make(dtypes.Float32, past))
-	return graph.Reshape(graph.Where(counts, zero, graph.AddScalar(zero, masked)), 1, 1, 1, past)
+	mask := graph.Reshape(graph.Where(counts, zero, graph.AddScalar(zero, masked)), 1, 1, 1, past)
+	if window == 0 || window >= past+length {
+		return mask
+	}
+	grid := shapes.Make(dtypes.Int32, length, past)
+	place := graph.Add(graph.Iota(g, grid, 0), graph.BroadcastToDims(start, length, past))
+	near := graph.LessThan(place, graph.AddScalar(graph.Iota(g, grid, 1), window))
+	each := graph.BroadcastToDims(graph.Reshape(mask, 1, past), length, past)
+	return graph.Reshape(graph.Where(near, each, graph.AddScalar(graph.ZerosLike(each), masked)), 1, length, 1, past)
 }

@@ -27,6 +27,8 @@ type fields struct {
 	raw   map[string]any
 	known []string
 	err   error
+
+	published bool // of a model that somebody trained: another value would be another model
 }
 
 func newFields(raw map[string]any) *fields { return &fields{raw: raw} }
@@ -114,7 +116,41 @@ func (f *fields) only(key string, values ...any) {
 	if len(values) > 0 {
 		fix = fmt.Sprintf("write %v, or leave the key out", values[0])
 	}
-	f.fail(key, fmt.Sprintf("%v is not supported", v), fix)
+	f.fail(key, fmt.Sprintf("%v is not supported", v), f.advice(fix))
+}
+
+// otherModel is the advice about a key that a trained model needs: without it, its weights mean something else.
+const otherModel = "the weights were trained with it, so that it cannot be changed; use another base model"
+
+// advice is what to do about a key whose value is not supported: fix, where the model is still to be made.
+func (f *fields) advice(fix string) string {
+	if f.published {
+		return otherModel
+	}
+	return fix
+}
+
+// word reads one of the words of a table.
+func word[T any](f *fields, key, fallback string, table map[string]T) string {
+	v, ok := f.get(key)
+	if !ok {
+		return fallback
+	}
+	s, _ := v.(string)
+	if _, ok := table[s]; !ok {
+		f.fail(key, fmt.Sprintf("%v is not supported", v),
+			f.advice("use one of "+strings.Join(slices.Sorted(maps.Keys(table)), ", ")))
+		return fallback
+	}
+	return s
+}
+
+// optional reads a number in (0, limit], 0 if the key is absent.
+func (f *fields) optional(key string, limit float64) float64 {
+	if _, ok := f.get(key); !ok {
+		return 0
+	}
+	return f.positive(key, 1, limit)
 }
 
 // token reads the id of a special token; -1 is none. Of a list of ids the first counts.
@@ -145,7 +181,7 @@ func (f *fields) group(key string, read func(inner *fields)) {
 		f.fail(key, fmt.Sprintf("%v is not an object", v), "write key: value pairs, or leave it out")
 		return
 	}
-	inner := newFields(raw)
+	inner := &fields{raw: raw, published: f.published}
 	read(inner)
 	if bad := (*ConfigError)(nil); errors.As(inner.finish(), &bad) {
 		f.fail(key+"."+bad.Key, bad.Problem, bad.Fix)
@@ -156,12 +192,15 @@ func (f *fields) ignore(keys ...string) { f.known = append(f.known, keys...) }
 
 // finish returns the first error, or an error for a key that nobody asked for.
 func (f *fields) finish() error {
-	for _, key := range slices.Sorted(maps.Keys(f.raw)) {
-		if !slices.Contains(f.known, key) {
-			f.fail(key, "unknown key", "remove it"+didYouMean(key, f.known))
-		}
+	for _, key := range f.unknown() {
+		f.fail(key, "unknown key", f.advice("remove it"+didYouMean(key, f.known)))
 	}
 	return f.err
+}
+
+// unknown lists the keys that nobody asked for.
+func (f *fields) unknown() []string {
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(f.raw)), func(key string) bool { return slices.Contains(f.known, key) })
 }
 
 func integer(v any) (int, bool) {

@@ -67,7 +67,7 @@ func module(n Named) string { return strings.TrimSuffix(n.Name, ".weight") }
 
 func targets(n Named, target string) bool {
 	name := module(n)
-	return name == target || strings.HasSuffix(name, "."+target) || target == AllLinear && name != "lm_head"
+	return name == target || strings.HasSuffix(name, "."+target) || target == AllLinear && name != "lm_head" && name != "embed_out"
 }
 
 // adapted lists the weights that have adapters, in canonical order.
@@ -80,9 +80,12 @@ func (c Config) adapted() []Named {
 	})
 }
 
-// inOut are the sizes of what a linear layer maps from and to. GPT-2 has [in, out], Llama [out, in].
+// conv1D reports whether the weight n is [in, out], as GPT-2's are but for its output layer.
+func (c Config) conv1D(n Named) bool { return c.architecture == GPT2 && n.Name != c.OutputName() }
+
+// inOut are the sizes of what a linear layer maps from and to. GPT-2 has [in, out], others [out, in].
 func (c Config) inOut(n Named) (in, out int) {
-	if c.architecture == GPT2 {
+	if c.conv1D(n) {
 		return n.Shape.Dims[0], n.Shape.Dims[1]
 	}
 	return n.Shape.Dims[1], n.Shape.Dims[0]
@@ -204,7 +207,7 @@ func (c Config) merge(n Named, base *tensor.Tensor, a, b []float32) *tensor.Tens
 	rank := c.lora.Rank
 	difference := make([]float32, in*out)
 	g := kernel.Gemm{M: out, N: in, K: rank, A: b, ARow: rank, ACol: 1, B: a, BRow: in, BCol: 1, C: difference, CRow: in}
-	if c.architecture == GPT2 { // the transpose, from the transposes
+	if c.conv1D(n) { // the transpose, from the transposes
 		g = kernel.Gemm{M: in, N: out, K: rank, A: a, ARow: 1, ACol: in, B: b, BRow: 1, BCol: rank, C: difference, CRow: out}
 	}
 	g.Run(1)

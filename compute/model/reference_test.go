@@ -116,7 +116,7 @@ func (r reference) turn(x vector, t int) vector {
 	y := make(vector, len(x))
 	for at := 0; at < len(x); at += size {
 		for i := range size / 2 {
-			angle := float64(t) * math.Pow(r.c.ropeTheta, -2*float64(i)/float64(size))
+			angle := float64(t) * math.Pow(r.c.form.theta, -2*float64(i)/float64(size))
 			a, b := x[at+i], x[at+i+size/2]
 			y[at+i] = a*math.Cos(angle) - b*math.Sin(angle)
 			y[at+i+size/2] = b*math.Cos(angle) + a*math.Sin(angle)

@@ -9,7 +9,7 @@ type sequence interface {
 	// places returns the rows of a table [positions, width] for the positions of the tokens: [batch, length, width].
 	places(table *graph.Node) *graph.Node
 	// rope returns the rotations of the positions of the tokens.
-	rope(theta float64, headDim int) rope
+	rope(of rotary) rope
 	// layer returns the attention of a layer.
 	layer(i int) attention
 }
@@ -18,21 +18,20 @@ type sequence interface {
 type attention interface {
 	batch() int // sequences
 	// attend is causal attention, with operands and result as those of the function attend.
-	attend(q, k, v *graph.Node) *graph.Node
+	attend(q, k, v *graph.Node, look view) *graph.Node
 }
 
 // whole is sequences that begin with the first of the tokens [batch, length].
 type whole struct{ tokens *graph.Node }
 
-func (s whole) batch() int                             { return dims(s.tokens)[0] }
-func (s whole) length() int                            { return dims(s.tokens)[1] }
-func (s whole) layer(int) attention                    { return s }
-func (s whole) attend(q, k, v *graph.Node) *graph.Node { return attend(q, k, v) }
+func (s whole) batch() int          { return dims(s.tokens)[0] }
+func (s whole) length() int         { return dims(s.tokens)[1] }
+func (s whole) layer(int) attention { return s }
+
+func (s whole) attend(q, k, v *graph.Node, look view) *graph.Node { return attend(q, k, v, look) }
 
 func (s whole) places(table *graph.Node) *graph.Node {
 	return graph.BroadcastPrefix(graph.Slice(table, graph.AxisRange(0, s.length())), s.batch())
 }
 
-func (s whole) rope(theta float64, headDim int) rope {
-	return newRope(s.tokens.Graph(), theta, s.length(), headDim)
-}
+func (s whole) rope(of rotary) rope { return newRope(s.tokens.Graph(), of, s.length()) }

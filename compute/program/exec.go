@@ -50,6 +50,11 @@ func (x *Exec) Threads() int { return len(x.workers) }
 // pieces of their operands in some further buffers, of at most a few megabytes a thread.
 func (x *Exec) PeakBytes() int64 { return x.plan.peakBytes(len(x.workers)) }
 
+// Memory is what a Run with so many threads or a Trace of a verified program holds at its peak, in bytes.
+func (p *Program) Memory(threads int) int64 {
+	return max(p.tracePeak(), lower(p, 0).peakBytes(max(threads, 1)))
+}
+
 // Run computes the outputs from the inputs, each given by its name and of exactly the shape of the program. The outputs
 // are new tensors. Errors wrap ErrInput or ErrIndex.
 func (x *Exec) Run(in map[string]*tensor.Tensor) (map[string]*tensor.Tensor, error) {

@@ -25,19 +25,32 @@ type Division struct {
 // Parts is the number of parts of a leaf.
 func (d Division) Parts() int { return d.Ranges * d.Links }
 
+// A Fit says which parts are small enough.
+type Fit struct {
+	// Part reports whether a part fits, that needs these leaves of the operands, the indices included, and a state of so many
+	// bytes before it. What it holds for must also hold with less.
+	Part func(need [][]int, state int) bool
+
+	// Spend is told how many elements are looked at, before they are. If it returns false, nothing more is looked at, and there
+	// is no division.
+	Spend func(elements int) bool
+}
+
 // Divide returns the division of an operator into the fewest parts of which each fits, or false if not even the smallest
-// do. fits is told what a part needs of the operands, as Need says it, and the size of the state before it; what it holds
-// for must also hold with less. It is asked about parts in the first, the middle and the last leaf, with the worst indices
-// there can be.
-func Divide(op *Operator, in []tensor.Shape, fits func(need [][]int, state int) bool) (best Division, ok bool) {
+// do. Parts in the first, the middle and the last leaf are looked at, with the worst indices there can be. What it costs is
+// what Fit.Spend is told, and does not grow with the operands.
+func Divide(op *Operator, in []tensor.Shape, fit Fit) (best Division, ok bool) {
 	_, n := op.Out.LeafRange(0)
-	length := listLength(op, in)
+	length, fits := listLength(op, in), &fitting{Fit: fit}
 	for each := n; each > 0; each /= 2 {
 		d := Division{Elements: each, Ranges: (n + each - 1) / each, Along: min(length, 1), Links: max(length, 1)}
 		if !d.fits(op, in, fits) { // along lists it cannot get smaller
 			continue
 		}
 		for d = d.along(length, length); !d.fits(op, in, fits); {
+			if fits.spent {
+				return best, false
+			}
 			d = d.along(1<<(bits.Len(uint(d.Along-1))-1), length) // the next power of two below
 		}
 		if !ok || d.Parts() < best.Parts() {
@@ -47,7 +60,19 @@ func Divide(op *Operator, in []tensor.Shape, fits func(need [][]int, state int) 
 			break // more ranges are more parts
 		}
 	}
-	return best, ok
+	return best, ok && !fits.spent
+}
+
+// fitting is a Fit of which perhaps nothing is left to spend.
+type fitting struct {
+	Fit
+	spent bool
+}
+
+// look reports whether there is something left to look at parts that have so many elements.
+func (f *fitting) look(elements int) bool {
+	f.spent = f.spent || !f.Spend(elements)
+	return !f.spent
 }
 
 // along is d with links of n elements of lists of some length.
@@ -65,17 +90,20 @@ const (
 	maxWork   = 1 << 22
 )
 
-func (d Division) fits(op *Operator, in []tensor.Shape, fits func(need [][]int, state int) bool) bool {
-	if volume(op, in, d.Elements, d.Along) > maxVolume || work(op, in, d.Elements, d.Along) > maxWork {
+func (d Division) fits(op *Operator, in []tensor.Shape, fits *fitting) bool {
+	size := volume(op, in, d.Elements, d.Along)
+	if size > maxVolume || work(op, in, d.Elements, d.Along) > maxWork {
 		return false
 	}
 	for _, leaf := range thirds(op.Out.Leaves()) {
-		indices := worstIndices(op, in, leaf)
 		for _, r := range thirds(d.Ranges) {
 			for _, l := range thirds(d.Links) {
+				if !fits.look(size + len(in) + 1) {
+					return false
+				}
 				part := r*d.Links + l
-				need, err := NeedPart(op, in, d, leaf, part, indices)
-				if err != nil || !fits(need, d.StateBytes(op, in, leaf, part)) {
+				need, err := d.worstNeed(op, in, leaf, part)
+				if err != nil || !fits.Part(need, d.StateBytes(op, in, leaf, part)) {
 					return false
 				}
 			}
@@ -127,27 +155,44 @@ func work(op *Operator, in []tensor.Shape, n, along int) int {
 	return 0
 }
 
-// worstIndices is an IndexOperand with which the parts of a leaf need as much as they can, or nil.
-func worstIndices(op *Operator, in []tensor.Shape, leaf int) *tensor.Partial {
+// worstNeed is what a part of a leaf needs of the operands at most, whatever the indices say. Of an IndexOperand it makes the
+// leaves that the part reads, and no others.
+func (d Division) worstNeed(op *Operator, in []tensor.Shape, leaf, part int) ([][]int, error) {
+	need, err := NeedPart(op, in, d, leaf, part, nil)
 	k := op.Kind.IndexOperand()
-	if k < 0 {
-		return nil
+	if err != nil || k < 0 {
+		return need, err
 	}
+	indices := tensor.NewPartial(in[k])
+	for _, l := range need[k] {
+		indices.Set(l, worstIndices(op, in, leaf, l))
+	}
+	all, err := NeedPart(op, in, d, leaf, part, indices)
+	if err == nil {
+		all[k] = need[k]
+	}
+	return all, err
+}
+
+// worstIndices are the bytes of a leaf of an IndexOperand with which the parts of a leaf of the output need as much as they can.
+func worstIndices(op *Operator, in []tensor.Shape, leaf, of int) []byte {
+	k := op.Kind.IndexOperand()
 	lo, hi := op.Out.LeafRange(leaf)
 	rows, width := in[0].Dims[0], product(in[0].Dims[1:])
-	t := tensor.New(in[k])
-	for i := range in[k].Elements() {
+	from, to := in[k].LeafRange(of)
+	t := tensor.New(tensor.Make(in[k].DType, to-from))
+	for i := from; i < to; i++ {
 		row := (lo + hi) / 2 / width // every update is of the leaf
 		if op.Kind == TakeRows {     // the rows of the leaf are spread over the table
 			row = i * (rows*width/(hi-lo+width) + 1) % rows
 		}
 		if in[k].DType == tensor.Int64 {
-			t.I64()[i] = int64(row)
+			t.I64()[i-from] = int64(row)
 		} else {
-			t.I32()[i] = int32(row)
+			t.I32()[i-from] = int32(row)
 		}
 	}
-	return tensor.Whole(t)
+	return t.Bytes()
 }
 
 // span returns the elements of the output and of their lists that a part is about.

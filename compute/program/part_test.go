@@ -154,13 +154,13 @@ func TestPartsOfLongLists(t *testing.T) {
 		for _, x := range c.in {
 			total += x.Shape.Leaves()
 		}
-		d, ok := Divide(&c.op, shapes, func(need [][]int, state int) bool {
+		d, ok := Divide(&c.op, shapes, freely(func(need [][]int, state int) bool {
 			n := 0
 			for _, leaves := range need {
 				n += len(leaves)
 			}
 			return n <= max(5, total/5)
-		})
+		}))
 		if !ok || d.Parts() < 2 {
 			t.Fatalf("%s to %s is not divided: %+v", c.op.Kind, c.op.Out, d)
 		}
@@ -170,14 +170,19 @@ func TestPartsOfLongLists(t *testing.T) {
 	}
 }
 
+// freely is a Fit that may look at everything.
+func freely(part func(need [][]int, state int) bool) Fit {
+	return Fit{Part: part, Spend: func(int) bool { return true }}
+}
+
 func TestDivideFindsNoneForWhatNeverFits(t *testing.T) {
 	op := &Operator{Kind: Neg, Out: tensor.Make(tensor.Float32, 4096)}
 	calls := 0
-	d, ok := Divide(op, []tensor.Shape{op.Out}, func([][]int, int) bool { calls++; return false })
+	d, ok := Divide(op, []tensor.Shape{op.Out}, freely(func([][]int, int) bool { calls++; return false }))
 	if ok || calls > 20 {
 		t.Errorf("%+v after %d calls", d, calls)
 	}
-	if d, ok := Divide(op, []tensor.Shape{op.Out}, func([][]int, int) bool { return true }); !ok || d.Parts() != 1 {
+	if d, ok := Divide(op, []tensor.Shape{op.Out}, freely(func([][]int, int) bool { return true })); !ok || d.Parts() != 1 {
 		t.Errorf("%+v", d)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sort"
 
 	"github.com/starling-network/starling/compute/kernel"
 	"github.com/starling-network/starling/compute/tensor"
@@ -300,19 +301,17 @@ func (j *joined) add(operand, from, n int) {
 func concatRange(op *Operator, in []tensor.Shape, lo, hi int) []gather {
 	axis := op.Ints[0]
 	row := product(op.Out.Dims[axis:])
+	starts := make([]int, len(in)+1) // of the operands in a row, and its end
+	for k, s := range in {
+		starts[k+1] = starts[k] + product(s.Dims[axis:])
+	}
+	k := sort.SearchInts(starts, lo%row+1) - 1
 	var out joined
 	for lo < hi {
-		start := 0 // of the operand in the row
-		for k, s := range in {
-			width := product(s.Dims[axis:])
-			if at := lo%row - start; at >= 0 && at < width {
-				n := min(width-at, hi-lo)
-				out.add(k, lo/row*width+at, n)
-				lo += n
-				break
-			}
-			start += width
-		}
+		at, width := lo%row-starts[k], starts[k+1]-starts[k]
+		n := min(width-at, hi-lo)
+		out.add(k, lo/row*width+at, n)
+		lo, k = lo+n, (k+1)%len(in)
 	}
 	return out
 }

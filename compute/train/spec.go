@@ -231,6 +231,10 @@ func (s *Spec) checkSizes() error {
 // members keep until then.
 const maxCarry = 256
 
+// maxMomentSteps is through how many steps moments may last. The correction of their bias multiplies as often, in every question of a
+// dispute about it.
+const maxMomentSteps = 1 << 20
+
 // Limits of what a round of replicas leaves out.
 const (
 	maxPick      = 1 << 12
@@ -242,6 +246,9 @@ func (s *Spec) checkCarry() error {
 	x := s.Exchange
 	if (x.Carry > 1) != (x.HandsOn() > 0) || x.Carry == 1 || x.Carry > maxCarry {
 		return fmt.Errorf("%w: feedback %v, moments that last, or replicas, through %d rounds, wanted both or none, and 2 to %d rounds", ErrSpec, x.Feedback, x.Carry, maxCarry)
+	}
+	if uint64(x.Carry)*uint64(s.Steps) > maxMomentSteps && x.Moments {
+		return fmt.Errorf("%w: moments that last through %d rounds of %d steps, at most %d steps in all", ErrSpec, x.Carry, s.Steps, maxMomentSteps)
 	}
 	if x.Moments && x.Gradients {
 		return fmt.Errorf("%w: moments that last of units that are gradients, which have none", ErrSpec)
@@ -362,10 +369,11 @@ func (s *Spec) OuterScalars(round uint32) (lr, c1, c2 float32) {
 func correction(beta float64, t uint32) float32 {
 	power := 1.0
 	for range t {
-		if power == 0 {
+		next := power * beta
+		if next == power { // and stays it: beta is 1, or the power has nothing left to lose
 			break
 		}
-		power *= beta
+		power = next
 	}
 	return float32(1 / (1 - power))
 }

@@ -31,11 +31,28 @@ func Grain(name string, s tensor.Shape) (int, error) {
 	return s.Elements(), nil
 }
 
+// tile is how many elements of a tensor are decoded by themselves if every block of the codec is: a multiple of all blocks.
+const tile = 4096
+
+// Tile is Grain, but smaller where blocks are decoded by themselves: of how many elements a piece must be a multiple so that
+// it can be decoded from the leaves of the payload that hold it.
+func Tile(name string, s tensor.Shape) (int, error) {
+	c, err := byName(name)
+	if err != nil {
+		return 0, err
+	}
+	switch effective(c, s).(type) {
+	case codebook, plain, half, brain, e3m0, sign, nothing:
+		return min(tile, s.Elements()), nil
+	}
+	return Grain(name, s)
+}
+
 // Span is some bytes of a payload, from Lo to before Hi.
 type Span struct{ Lo, Hi int }
 
 // Spans returns which bytes of the payload of a tensor its elements from lo to before hi are decoded from. lo is a multiple
-// of the Grain, and hi too or the end. Put one after the other they are the payload of the piece as a tensor of its own.
+// of the Tile, and hi too or the end. Put one after the other they are the payload of the piece as a tensor of its own.
 func Spans(name string, s tensor.Shape, lo, hi int) ([]Span, error) {
 	c, err := sliced(name, s, lo, hi)
 	if err != nil {
@@ -77,12 +94,12 @@ func RestorePiece(name string, s tensor.Shape, lo, hi int, payload []byte) (*ten
 
 // sliced returns the codec of a tensor of which a piece may be decoded by itself.
 func sliced(name string, s tensor.Shape, lo, hi int) (Codec, error) {
-	grain, err := Grain(name, s)
+	each, err := Tile(name, s)
 	if err != nil {
 		return nil, err
 	}
-	if n := s.Elements(); lo < 0 || lo >= hi || hi > n || lo%grain != 0 || hi%grain != 0 && hi != n {
-		return nil, fmt.Errorf("codec: no piece of %s is elements %d to %d, pieces are multiples of %d", s, lo, hi, grain)
+	if n := s.Elements(); lo < 0 || lo >= hi || hi > n || lo%each != 0 || hi%each != 0 && hi != n {
+		return nil, fmt.Errorf("codec: no piece of %s is elements %d to %d, pieces are multiples of %d", s, lo, hi, each)
 	}
 	c, err := byName(name)
 	return effective(c, s), err

@@ -29,7 +29,15 @@ func TestPiecesDecodeAsTheWhole(t *testing.T) {
 			if err != nil || grain < 1 {
 				t.Fatalf("%s of %s: grain %d, %v", name, shape, grain, err)
 			}
+			tile, err := Tile(name, shape)
+			if err != nil || grain%tile != 0 && grain != shape.Elements() {
+				t.Fatalf("%s of %s: tile %d of grain %d, %v", name, shape, tile, grain, err)
+			}
+			sizes := []int{tile}
 			for each := grain; each < shape.Elements()+grain; each += grain {
+				sizes = append(sizes, each)
+			}
+			for _, each := range sizes {
 				var joined []float32
 				for lo := 0; lo < shape.Elements(); lo += each {
 					joined = append(joined, restore(t, name, shape, lo, min(lo+each, shape.Elements()), payload)...)
@@ -77,6 +85,9 @@ func TestNoSuchPiece(t *testing.T) {
 		t.Error("a codec that is not known")
 	}
 	if _, err := Grain("none", s); err == nil {
+		t.Error("a codec that is not known")
+	}
+	if _, err := Tile("none", s); err == nil {
 		t.Error("a codec that is not known")
 	}
 	// Elements of a whole tensor that decode to something that is no number.

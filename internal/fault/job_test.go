@@ -2,6 +2,7 @@ package fault
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -33,7 +34,7 @@ datasets: [{path: "*.jsonl", format: jsonl}]
 val_set_size: 0.1
 sequence_len: 32
 training: {global_batch_size: 8, learning_rate: 1.0e-2, lr_scheduler: constant}
-strategy: {workers: {target: 4}}
+strategy: {workers: {target: 4}, verification: {verifiers: 1}}
 `
 
 // writeJob writes the job file and its data, once for all tests, and returns its path.
@@ -108,7 +109,7 @@ func (n *network) submit(name string, rounds int) *job {
 	if err != nil {
 		n.t.Fatal(err)
 	}
-	n.consumer.args = slices.Concat([]string{"train", path, "--dir", j.out, "-o", "json", "--no-input", "--network", n.rpc[0], "--home", filepath.Join(n.dir, "consumer")}, j.settings, n.consumer.listen())
+	n.consumer.args = slices.Concat([]string{"train", path, "--dir", j.out, "-o", "json", "--no-input", "--network", cmp.Or(n.ask, n.rpc[0]), "--home", filepath.Join(n.dir, "consumer")}, j.settings, n.consumer.listen())
 	n.consumer.start(0)
 	n.blocks("the match", func(int64) bool {
 		var known struct {

@@ -2,6 +2,7 @@ package fault
 
 import (
 	"context"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/starling-network/starling/network/blob"
 	"github.com/starling-network/starling/network/peer"
+	"github.com/starling-network/starling/node/home"
 	"github.com/starling-network/starling/protocol/registry"
 	"github.com/starling-network/starling/protocol/reward"
 	"github.com/starling-network/starling/protocol/run"
@@ -123,7 +125,7 @@ func (n *network) part(j *job) {
 }
 
 // relay lets a newcomer join that nobody can dial, because it listens on no address of its machine. It is reached through
-// the verifier: a stranger and the other members fetch its update.
+// the verifier: its consumer and the other members fetch its update.
 func (n *network) relay(j *job) {
 	n.join(j)
 	began := j.hurt
@@ -159,14 +161,18 @@ func (n *network) relay(j *job) {
 	j.fetch(e.Attestation.Updates[unit], p.Addrs)
 }
 
-// fetch gets a blob through a relay, as a peer that has no part in anything.
+// fetch gets a blob through a relay, as the consumer of the job, who is registered and no member: strangers are given nothing of a run.
 func (j *job) fetch(cid string, from []string) {
 	j.t.Helper()
 	id, err := blob.Parse(cid)
 	if err != nil {
 		j.t.Fatal(err)
 	}
-	host, err := peer.New(peer.Config{Key: peer.KeyFromSeed([32]byte{1}), Store: blob.NewMemory(), Listen: []string{"/ip4/" + hub + "/tcp/0"}})
+	h, _, err := home.Open(filepath.Join(j.dir, "consumer"))
+	if err != nil {
+		j.t.Fatal(err)
+	}
+	host, err := peer.New(peer.Config{Key: h.Peer(), Store: blob.NewMemory(), Listen: []string{"/ip4/" + hub + "/tcp/0"}})
 	if err != nil {
 		j.t.Fatal(err)
 	}
@@ -176,7 +182,7 @@ func (j *job) fetch(cid string, from []string) {
 	b, err := host.Fetch(ctx, id, from)
 	relayed := slices.ContainsFunc(host.Peers(), func(l peer.Link) bool { return l.Relayed && l.Received >= uint64(len(b)) })
 	if err != nil || !relayed {
-		j.t.Errorf("a stranger fetches its update: %v, over %+v", err, host.Peers())
+		j.t.Errorf("its consumer fetches its update: %v, over %+v", err, host.Peers())
 	}
 }
 

@@ -37,6 +37,7 @@ type network struct {
 	all        []*process
 	jobs       int      // so far
 	set        []string // further settings of every job from now on
+	ask        string   // where the consumer asks; "": the first validator
 
 	chain *client.Client // to the first validator
 	hang  func()

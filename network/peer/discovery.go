@@ -30,7 +30,8 @@ func discover(ctx context.Context, h host.Host, c Config) (*dht.IpfsDHT, error) 
 		mode = dht.ModeClient
 	}
 	known := func() []p2p.AddrInfo { return others(h.ID(), c.Known()) }
-	return dht.New(ctx, h, dht.ProtocolPrefix("/starling"), dht.Mode(mode), dht.DisableValues(), dht.BootstrapPeersFunc(known))
+	return dht.New(ctx, h, dht.ProtocolPrefix("/starling"), dht.Mode(mode), dht.DisableValues(), dht.BootstrapPeersFunc(known),
+		dht.ProviderStore(newProviders(h.ID(), c.Standing)))
 }
 
 // others are the peers at the given addresses, each once, without the one that asks.
@@ -133,8 +134,8 @@ func (h *Host) Providers(ctx context.Context, c blob.CID) ([]string, error) {
 	return list, nil
 }
 
-// widen searches for providers of a blob that the given holders did not give, and tries them.
-func (h *Host) widen(ctx context.Context, c blob.CID, from []string, err error) error {
+// widen searches for providers of a blob of at most so many bytes that the given holders did not give, and tries them.
+func (h *Host) widen(ctx context.Context, c blob.CID, from []string, most int64, err error) error {
 	if failed := (*FetchError)(nil); h.dht == nil || !errors.As(err, &failed) {
 		return err
 	}
@@ -143,7 +144,7 @@ func (h *Host) widen(ctx context.Context, c blob.CID, from []string, err error) 
 	if e != nil || len(found) == 0 {
 		return err
 	}
-	if h.download(ctx, c, found) != nil {
+	if h.download(ctx, c, found, most) != nil {
 		return err
 	}
 	return nil

@@ -88,7 +88,7 @@ func limits() (network.ResourceManager, error) {
 			FD: 8192, Memory: 2 << 30,
 		},
 		Protocol: map[protocol.ID]rcmgr.ResourceLimits{
-			Protocol:        {Streams: 512, StreamsInbound: 256, StreamsOutbound: 256, Memory: 1 << 30},
+			Protocol:        {Streams: 8192, StreamsInbound: 4096, StreamsOutbound: 4096, Memory: 1 << 30},
 			ControlProtocol: {Streams: 2048, StreamsInbound: 1024, StreamsOutbound: 1024, Memory: 16 << 20},
 		},
 		ProtocolPeer: map[protocol.ID]rcmgr.ResourceLimits{

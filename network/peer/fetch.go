@@ -57,16 +57,42 @@ func (e *FetchError) Unwrap() []error {
 // never asked again. If none of them gives it, who announced it is asked (Config.Known). A failed or cancelled Fetch leaves its leaves to the next, if the store is durable. Concurrent
 // fetches of one blob share the work. The error is the context's, the store's, blob.ErrTooLarge, or a *FetchError.
 func (h *Host) Fetch(ctx context.Context, c blob.CID, from []string) (data []byte, err error) {
-	err = h.obtain(ctx, c, from, func() error {
+	return h.FetchWithin(ctx, c, from, h.config.MaxBlob)
+}
+
+// FetchWithin is Fetch of a blob of at most so many bytes: blob.ErrTooLarge for a larger one, of which nothing but its size is read.
+func (h *Host) FetchWithin(ctx context.Context, c blob.CID, from []string, most int64) (data []byte, err error) {
+	err = h.obtain(ctx, c, from, most, func() error {
+		if err := h.stored(ctx, c, most); err != nil {
+			return err
+		}
 		data, err = h.config.Store.Get(ctx, c)
 		return err
 	})
 	return data, err
 }
 
+// stored reports why a blob cannot be read from the store into so many bytes: blob.ErrTooLarge, or an error of the store.
+func (h *Host) stored(ctx context.Context, c blob.CID, most int64) error {
+	r, err := h.config.Store.Open(ctx, c)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	return fits(c, r.Manifest().Size, most)
+}
+
+// fits reports whether a blob has at most so many bytes.
+func fits(c blob.CID, size, most int64) error {
+	if size > most {
+		return fmt.Errorf("peer: fetch %s: %d bytes, this host takes %d: %w", c, size, most, blob.ErrTooLarge)
+	}
+	return nil
+}
+
 // Have is Fetch for who does not need the bytes now: what is stored already is not read.
 func (h *Host) Have(ctx context.Context, c blob.CID, from []string) error {
-	return h.obtain(ctx, c, from, func() error {
+	return h.obtain(ctx, c, from, h.config.MaxBlob, func() error {
 		has, err := h.config.Store.Has(ctx, c)
 		if err == nil && !has {
 			err = ErrNotFound
@@ -75,8 +101,8 @@ func (h *Host) Have(ctx context.Context, c blob.CID, from []string) error {
 	})
 }
 
-// obtain fetches a blob until the store has it, as look says.
-func (h *Host) obtain(ctx context.Context, c blob.CID, from []string, look func() error) error {
+// obtain fetches a blob of at most so many bytes until the store has it, as look says.
+func (h *Host) obtain(ctx context.Context, c blob.CID, from []string, most int64, look func() error) error {
 	for {
 		err := look()
 		if !errors.Is(err, ErrNotFound) && !errors.Is(err, blob.ErrCorrupt) {
@@ -84,8 +110,8 @@ func (h *Host) obtain(ctx context.Context, c blob.CID, from []string, look func(
 		}
 		ended, first := h.takeOff(c)
 		if first {
-			if err = h.download(ctx, c, from); err != nil {
-				err = h.widen(ctx, c, from, err)
+			if err = h.download(ctx, c, from, most); err != nil {
+				err = h.widen(ctx, c, from, most, err)
 			}
 			h.land(c)
 			if err != nil {
@@ -123,8 +149,8 @@ func fetchError(ctx context.Context, c blob.CID) error {
 	return fmt.Errorf("peer: fetch %s: %w", c, context.Cause(ctx))
 }
 
-// download fetches a blob into the store.
-func (h *Host) download(ctx context.Context, c blob.CID, from []string) error {
+// download fetches a blob of at most so many bytes into the store.
+func (h *Host) download(ctx context.Context, c blob.CID, from []string, most int64) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer context.AfterFunc(h.ctx, func() { cancel(ErrClosed) })()
@@ -137,8 +163,8 @@ func (h *Host) download(ctx context.Context, c blob.CID, from []string) error {
 	if err != nil {
 		return err
 	}
-	if m.Size > h.config.MaxBlob {
-		return fmt.Errorf("peer: fetch %s: %d bytes, this host takes %d: %w", c, m.Size, h.config.MaxBlob, blob.ErrTooLarge)
+	if err := fits(c, m.Size, min(most, h.config.MaxBlob)); err != nil {
+		return err
 	}
 	return d.assemble(ctx, m)
 }

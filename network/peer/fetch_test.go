@@ -153,6 +153,25 @@ func TestTooLarge(t *testing.T) {
 	}
 }
 
+// Who says how large a blob may be reads none that is larger, whether it is fetched or stored already, of one leaf or of many.
+func TestFetchWithin(t *testing.T) {
+	for _, size := range []int{blob.LeafBytes / 2, 3 * blob.LeafBytes} {
+		data := blobtest.Data(14, size)
+		sink, from := start(t, Config{}), addrs(holder(t, data))
+		for range 2 {
+			if _, err := sink.FetchWithin(t.Context(), blob.Of(data), from, int64(size)-1); !errors.Is(err, blob.ErrTooLarge) {
+				t.Errorf("%d bytes: %v", size, err)
+			}
+			if err := sink.Have(t.Context(), blob.Of(data), from); err != nil {
+				t.Error(err)
+			}
+		}
+		if b, err := sink.FetchWithin(t.Context(), blob.Of(data), from, int64(size)); err != nil || !bytes.Equal(b, data) {
+			t.Errorf("%d bytes: %v", size, err)
+		}
+	}
+}
+
 func TestCancel(t *testing.T) {
 	asked := make(chan struct{}, 16)
 	silent := impostor(t, func(io.Writer, request) { asked <- struct{}{} })

@@ -39,16 +39,18 @@ var ErrClosed = errors.New("peer: host is closed")
 
 // Config says what a Host is. Zero values of everything but Key and Store mean the defaults.
 type Config struct {
-	Key    Key                 // identity (Ed25519)
-	Listen []string            // multiaddrs to listen on; default loopback, TCP and QUIC, free ports
-	Store  blob.Store          // what is served, and where fetched blobs go
-	Serve  func(blob.CID) bool // whether a stored blob may be given away; nil: every one. A refused blob looks absent.
+	Key    Key        // identity (Ed25519)
+	Listen []string   // multiaddrs to listen on; default loopback, TCP and QUIC, free ports
+	Store  blob.Store // what is served, and where fetched blobs go
+
+	Standing func(ID) Standing             // what a peer is to this host; nil: all are members
+	Serve    func(Standing, blob.CID) bool // whether a stored blob may be given to a peer of a standing, ordinary IPFS clients being strangers; nil: every one to all. A refused blob looks absent.
 
 	Known  func() []string // addresses of some peers at any time, such as those on chain: the way into discovery; nil: none
 	Relay  func(ID) bool   // members for whom this host is a relay; nil: for nobody. It must be reachable itself
 	Relays func() []string // addresses of relays through which others reach this host; nil: they dial it
 
-	UploadSlots int           // requests answered at the same time; default 16
+	UploadSlots int           // leaves under way to others at the same time, those to slow readers not counted; default 16
 	MaxBlob     int64         // bytes of the largest blob that Fetch takes; default 1 GiB
 	Stall       time.Duration // a transfer without a byte of progress for so long has failed; default 30 s
 	Hedge       time.Duration // a leaf in flight for so long is also asked from another peer; default 2 s
@@ -63,8 +65,9 @@ type Host struct {
 	dht      *dht.IpfsDHT    // or nil
 	ctx      context.Context // of the host's life
 	cancel   context.CancelFunc
-	slots    chan struct{} // one element for each upload in progress
-	bitswap  func()        // stops it
+	slots    *slots   // of uploads
+	open     admitted // streams of others
+	bitswap  func()   // stops it
 	serving  sync.WaitGroup
 	dialing  sync.Mutex // while it dials somebody back
 	sent     atomic.Uint64
@@ -106,7 +109,10 @@ func New(config Config) (*Host, error) {
 		config.Listen = []string{"/ip4/127.0.0.1/tcp/0", "/ip4/127.0.0.1/udp/0/quic-v1"}
 	}
 	if config.Serve == nil {
-		config.Serve = func(blob.CID) bool { return true }
+		config.Serve = func(Standing, blob.CID) bool { return true }
+	}
+	if config.Standing == nil {
+		config.Standing = func(ID) Standing { return Member }
 	}
 	config.UploadSlots = orDefault(config.UploadSlots, 16)
 	config.MaxBlob = orDefault(config.MaxBlob, 1<<30)
@@ -125,14 +131,14 @@ func New(config Config) (*Host, error) {
 		cancel:  cancel,
 		host:    endpoint,
 		dht:     table,
-		slots:   make(chan struct{}, config.UploadSlots),
+		slots:   newSlots(config.UploadSlots),
 		hostile: map[ID]bool{},
 		flights: map[blob.CID]chan struct{}{},
 		streams: map[ID]chan struct{}{},
 		links:   map[ID]*link{},
 		began:   time.Now(),
 	}
-	h.bitswap = ipfs.Serve(endpoint, config.Store, config.Serve)
+	h.bitswap = ipfs.Serve(endpoint, config.Store, func(c blob.CID) bool { return config.Serve(Stranger, c) })
 	endpoint.SetStreamHandler(Protocol, h.serve)
 	endpoint.SetStreamHandler(ControlProtocol, h.answerControl)
 	if config.Known != nil {

@@ -9,9 +9,6 @@ import (
 	"github.com/starling-network/starling/network/blob"
 )
 
-// slotWait is how long a request waits for an upload slot before the answer is statusBusy.
-const slotWait = 2 * time.Second
-
 // serve answers the requests of one stream.
 func (h *Host) serve(s network.Stream) {
 	if !h.begin() {
@@ -20,12 +17,13 @@ func (h *Host) serve(s network.Stream) {
 	}
 	defer h.serving.Done()
 
-	if err := s.Scope().ReserveMemory(frameHead+blob.LeafBytes, network.ReservationPriorityMedium); err != nil {
+	u := &upload{host: h, standing: h.config.Standing(s.Conn().RemotePeer())}
+	if !h.open.admit(s, u.standing) {
 		_ = s.Reset()
 		return
 	}
-	defer s.Scope().ReleaseMemory(frameHead + blob.LeafBytes)
-	u := &upload{host: h, wire: h.newWire(s)}
+	defer h.open.leave(s, u.standing)
+	u.wire = h.newWire(s)
 	u.wire.paced = true
 	defer u.close()
 	for {
@@ -57,9 +55,10 @@ func (h *Host) begin() bool {
 
 // upload is one stream that we serve. It keeps the blob of the latest request open for the next.
 type upload struct {
-	host   *Host
-	wire   *wire
-	reader blob.Reader // or nil
+	host     *Host
+	standing Standing // of the peer
+	wire     *wire
+	reader   blob.Reader // or nil
 }
 
 func (u *upload) close() {
@@ -75,10 +74,18 @@ func (u *upload) answer(body []byte) error {
 	if err != nil {
 		return u.status(statusRefused)
 	}
-	if !u.host.acquireSlot() {
+	turn, ok := u.turn(slotWait)
+	if !ok {
 		return u.status(statusBusy)
 	}
-	defer func() { <-u.host.slots }()
+	ended := false
+	end := func() {
+		if !ended {
+			ended = true
+			u.end(turn)
+		}
+	}
+	defer end()
 	if !u.open(c) {
 		return u.status(statusNotFound)
 	}
@@ -92,7 +99,34 @@ func (u *upload) answer(body []byte) error {
 	if req.manifest() {
 		return u.frame(append(make([]byte, frameHead), m.Encode()...))
 	}
-	return u.leaves(int(req.From), int(req.To))
+	for i := int(req.From); i < int(req.To); i++ {
+		if ended { // others may come between two leaves
+			if turn, ok = u.turn(u.host.config.Stall / 2); !ok {
+				return ErrBusy
+			}
+			ended = false
+		}
+		if err := u.leaf(i); err != nil {
+			return err
+		}
+		end()
+	}
+	return nil
+}
+
+// turn waits for a slot; the bytes written from then on are those of the upload that has it.
+func (u *upload) turn(patience time.Duration) (*leafUpload, bool) {
+	turn := &leafUpload{peer: u.wire.Conn().RemotePeer(), standing: u.standing, drop: func() { _ = u.wire.Reset() }}
+	if !u.host.slots.await(u.host.ctx, turn, patience) {
+		return nil, false
+	}
+	u.wire.turn = turn
+	return turn, true
+}
+
+func (u *upload) end(turn *leafUpload) {
+	u.wire.turn = nil
+	u.host.slots.end(turn, time.Now())
 }
 
 // open makes u.reader read the blob c: false if the blob is absent, damaged, or not to be served.
@@ -105,22 +139,22 @@ func (u *upload) open(c blob.CID) bool {
 		}
 		u.reader = r
 	}
-	return u.host.config.Serve(c)
+	return u.host.config.Serve(u.standing, c)
 }
 
-func (u *upload) leaves(from, to int) error {
+// leaf sends the leaf i. The memory for it counts while it is on its way.
+func (u *upload) leaf(i int) error {
+	if err := u.wire.Scope().ReserveMemory(len(frameBuffer{}), network.ReservationPriorityMedium); err != nil {
+		return err
+	}
+	defer u.wire.Scope().ReleaseMemory(len(frameBuffer{}))
 	buf := frames.Get().(*frameBuffer)
 	defer frames.Put(buf)
-	for i := from; i < to; i++ {
-		frame, err := u.reader.Leaf(buf[:frameHead], i)
-		if err != nil {
-			return err
-		}
-		if err := u.frame(frame); err != nil {
-			return err
-		}
+	frame, err := u.reader.Leaf(buf[:frameHead], i)
+	if err != nil {
+		return err
 	}
-	return nil
+	return u.frame(frame)
 }
 
 // frame sends b, whose first bytes are left free for the head.
@@ -133,22 +167,4 @@ func (u *upload) frame(b []byte) error {
 func (u *upload) status(s byte) error {
 	_, err := u.wire.Write([]byte{s})
 	return err
-}
-
-// acquireSlot reserves an upload slot, which its user gives back by receiving from h.slots.
-func (h *Host) acquireSlot() bool {
-	select {
-	case h.slots <- struct{}{}:
-		return true
-	default:
-	}
-	wait := time.NewTimer(slotWait)
-	defer wait.Stop()
-	select {
-	case h.slots <- struct{}{}:
-		return true
-	case <-wait.C:
-	case <-h.ctx.Done():
-	}
-	return false
 }

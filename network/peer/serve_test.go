@@ -16,7 +16,7 @@ func TestServe(t *testing.T) {
 	data := blobtest.Data(6, 3*blob.LeafBytes)
 	small := data[:100]
 	released := make(chan struct{})
-	source := start(t, Config{Serve: func(blob.CID) bool {
+	source := start(t, Config{Serve: func(Standing, blob.CID) bool {
 		select {
 		case <-released:
 			return true

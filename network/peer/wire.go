@@ -151,7 +151,8 @@ type wire struct {
 	network.Stream
 	host  *Host
 	link  *link
-	paced bool // what is written is bulk
+	paced bool        // what is written is bulk
+	turn  *leafUpload // it counts for this one, if any
 	in    *bufio.Reader
 }
 
@@ -179,6 +180,9 @@ func (w *wire) Write(p []byte) (int, error) {
 		done += n
 		w.host.sent.Add(uint64(n))
 		w.link.sent.Add(uint64(n))
+		if w.turn != nil {
+			w.turn.bytes.Add(int64(n))
+		}
 		if err != nil {
 			return done, err
 		}

@@ -140,19 +140,19 @@ func matching() float64 {
 		id := "job-" + strconv.Itoa(i)
 		orders[i] = market.Order{
 			ID: id, Terms: run.Terms{Job: id, Rounds: 1, Units: 4, UnitFlops: 1 << 40}, Budget: 1 << 40, PriceCap: 800,
-			Workers: market.Workers{Min: 2, Target: 6, Max: 8}, Verifiers: 1, Near: pick("eu", "us", ""),
+			Workers: market.Workers{Min: 2, Target: 6, Max: 8}, Verifiers: 1,
 		}
 		switch i % 3 {
 		case 0:
-			orders[i].Conditions = market.Conditions{Memory: 16 << 10, Classes: []registry.Class{registry.Professional, registry.Datacentre}, Domains: 2}
+			orders[i].Conditions = market.Conditions{Machines: []market.Machine{{Memory: 16 << 10}}, Classes: []registry.Class{registry.Professional, registry.Datacentre}, Domains: 2}
 		case 1:
-			orders[i].Conditions = market.Conditions{Memory: 8 << 10, Regions: []string{"eu", "us"}, NotJurisdictions: []string{"FR"}, Tier: registry.Bronze}
+			orders[i].Conditions = market.Conditions{Machines: []market.Machine{{Memory: 8 << 10}}, Regions: []string{"eu", "us"}, NotJurisdictions: []string{"FR"}, Tier: registry.Bronze}
 		}
 	}
 	best := math.Inf(1)
 	for range 3 {
 		before, _ := usage()
-		b := market.NewBook(lots, nil, canon.Sum("bench/beacon"))
+		b := market.NewBook(lots, canon.Sum("bench/beacon"))
 		for _, o := range orders {
 			if lease, why := b.Match(o); why == market.Matched {
 				b.Take(o, lease.Members)

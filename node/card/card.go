@@ -13,6 +13,7 @@ import (
 	"io"
 	"io/fs"
 	"math"
+	"regexp"
 	"slices"
 	"strings"
 	"text/template"
@@ -282,7 +283,7 @@ func (c *Card) front() any {
 		Pipeline  string   `yaml:"pipeline_tag"`
 		Tags      []string `yaml:"tags"`
 		Index     []index  `yaml:"model-index,omitempty"`
-	}{License: c.License, BaseModel: c.BaseModel, Library: "transformers", Pipeline: "text-generation", Tags: []string{"starling", c.Model.Architecture()}}
+	}{License: c.License, BaseModel: repository(c.BaseModel), Library: "transformers", Pipeline: "text-generation", Tags: []string{"starling", c.Model.Architecture()}}
 	if c.Adapter {
 		front.Tags = append(front.Tags, "lora")
 	}
@@ -291,6 +292,18 @@ func (c *Card) front() any {
 			[]metric{{"loss", c.Summary.FinalEvalLoss}, {"perplexity", c.Perplexity}}}}}}
 	}
 	return front
+}
+
+// repositoryName is how the Hub names a model.
+var repositoryName = regexp.MustCompile(`^[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95}$`)
+
+// repository is a name of a model on the Hub, or "" for a folder: the Hub refuses a card whose base_model is none. A folder with the
+// two parts of such a name is taken for it, as libraries do.
+func repository(name string) string {
+	if repositoryName.MatchString(name) && !strings.Contains(name, "..") {
+		return name
+	}
+	return ""
 }
 
 // code puts text of strangers into Markdown as code, where it can be nothing else.

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/starling-network/starling/internal/keyfile"
 	"github.com/starling-network/starling/node/home"
 )
 
@@ -19,6 +20,8 @@ func keys(_ context.Context, o Options) Finding {
 	switch {
 	case errors.Is(err, home.ErrNoKey):
 		return Finding{Level: Warn, Text: o.Home + " holds no key yet", Fix: "make or restore it with starling worker identity --home " + o.Home}
+	case errors.Is(err, keyfile.ErrLocked), errors.Is(err, keyfile.ErrPassphrase):
+		return Finding{Level: Warn, Text: err.Error(), Fix: "give its passphrase with --passphrase-file"}
 	case err != nil:
 		return Finding{Level: Fail, Text: err.Error(), Fix: "restore the folder from its backup phrase in another place"}
 	}

@@ -13,11 +13,13 @@ import (
 	"path/filepath"
 
 	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/chain/wire"
 	"github.com/starling-network/starling/client"
+	"github.com/starling-network/starling/internal/keyfile"
 	"github.com/starling-network/starling/network/peer"
 )
 
-// FileKey is the name of the file with the secret, 32 bytes.
+// FileKey is the name of the file with the secret: of package keyfile, with what wire.Secret is kept as.
 const FileKey = "key"
 
 // Errors of this package.
@@ -31,8 +33,8 @@ var (
 
 // Home is the folder and the keys of one party.
 type Home struct {
-	Dir  string
-	seed [32]byte
+	Dir    string
+	secret wire.Secret
 }
 
 // Open reads the folder of a party. One that does not exist, or holds no key, is made; made reports it.
@@ -41,7 +43,7 @@ func Open(dir string) (h Home, made bool, err error) {
 		return h, false, err
 	}
 	h = Home{Dir: dir}
-	_, _ = rand.Read(h.seed[:]) // never fails
+	_, _ = rand.Read(h.secret.Bytes[:]) // never fails
 	return h, true, h.keep()
 }
 
@@ -49,55 +51,59 @@ func Open(dir string) (h Home, made bool, err error) {
 func Read(dir string) (Home, error) {
 	h := Home{Dir: dir}
 	path := filepath.Join(dir, FileKey)
-	seed, err := os.ReadFile(path)
+	kept, err := keyfile.Read(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return h, fmt.Errorf("%w: %s", ErrNoKey, dir)
+	case errors.Is(err, keyfile.ErrForm):
+		return h, fmt.Errorf("%w: %w", ErrBadKey, err)
 	case err != nil:
 		return h, err
-	case copy(h.seed[:], seed) != len(seed) || len(seed) != len(h.seed):
-		return h, fmt.Errorf("%w: %s has %d bytes, not %d", ErrBadKey, path, len(seed), len(h.seed))
+	}
+	var ok bool
+	if h.secret, ok = wire.ReadSecret(kept); !ok {
+		return h, fmt.Errorf("%w: %s holds no secret (%d bytes)", ErrBadKey, path, len(kept))
 	}
 	return h, nil
 }
 
-// Restore makes the folder of the party whose phrase is given. A key that is there stays: the error is then ErrKeyExists.
-func Restore(dir, phrase string) (Home, error) {
+// Restore makes the folder of the party whose phrase is given. A key that is there stays: the error is then ErrKeyExists. With
+// digest the words are those of a folder whose account is not that of wallets.
+func Restore(dir, phrase string, digest bool) (Home, error) {
 	seed, err := ParsePhrase(phrase)
-	h := Home{Dir: dir, seed: seed}
+	h := Home{Dir: dir, secret: wire.Secret{Bytes: seed, Digest: digest}}
 	if err != nil {
 		return h, err
 	}
 	return h, h.keep()
 }
 
-// Phrase is the secret as words, which Restore reads.
-func (h Home) Phrase() string { return PhraseOf(h.seed) }
+// Phrase is the secret as words, which Restore reads. Wallets open the party's account with them, unless Digest says otherwise.
+func (h Home) Phrase() string { return h.secret.Words() }
+
+// Digest says that the account is that of a digest, as folders of older versions have it: wallets open another account with the
+// words.
+func (h Home) Digest() bool { return h.secret.Digest }
 
 // keep writes the secret, at once and durably, unless there is one.
 func (h Home) keep() error {
 	if err := os.MkdirAll(h.Dir, 0o700); err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(h.Dir, FileKey+".*") // for nobody else to read
-	if err != nil {
-		return err
-	}
-	defer os.Remove(f.Name())
-	_, err = f.Write(h.seed[:])
-	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return err
-	}
-	// Unlike a rename, a link replaces nothing.
-	err = os.Link(f.Name(), filepath.Join(h.Dir, FileKey))
-	if errors.Is(err, fs.ErrExist) {
+	err := keyfile.Write(filepath.Join(h.Dir, FileKey), h.secret.Kept())
+	if errors.Is(err, keyfile.ErrExists) {
 		return fmt.Errorf("%w: %s", ErrKeyExists, h.Dir)
 	}
 	return err
 }
 
 // Account is the key of the party's account on the chain.
-func (h Home) Account() *client.Key { return client.KeyFromSeed(h.Derive("account")) }
+func (h Home) Account() *client.Key {
+	if h.secret.Digest {
+		return client.KeyFromSeed(h.Derive("account"))
+	}
+	return client.NewKey(h.secret.Account())
+}
 
 // Peer is the key of the party's network host.
 func (h Home) Peer() peer.Key { return peer.KeyFromSeed(h.Derive("peer")) }
@@ -112,4 +118,6 @@ func (h Home) PeerID() string {
 }
 
 // Derive makes a secret for a purpose. It says nothing about those for other purposes.
-func (h Home) Derive(purpose string) [32]byte { return canon.Sum("starling/key/"+purpose, h.seed[:]) }
+func (h Home) Derive(purpose string) [32]byte {
+	return canon.Sum("starling/key/"+purpose, h.secret.Bytes[:])
+}

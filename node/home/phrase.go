@@ -10,16 +10,6 @@ import (
 // phraseWords is the length of the phrase of 32 bytes.
 const phraseWords = 24
 
-// PhraseOf is a secret as 24 words of BIP-39, in English: what is written down as a backup. The words are the secret itself,
-// not the seed of a wallet: only ParsePhrase makes the same of them.
-func PhraseOf(secret [32]byte) string {
-	phrase, err := bip39.NewMnemonic(secret[:])
-	if err != nil {
-		panic(err) // the length is right
-	}
-	return phrase
-}
-
 // ParsePhrase is the secret behind words, in any case and with any space between them. Errors wrap ErrPhrase.
 func ParsePhrase(phrase string) (secret [32]byte, err error) {
 	words := strings.Fields(strings.ToLower(phrase))

@@ -33,6 +33,7 @@ type Header struct {
 	Job       string    `json:"job"`
 	Version   string    `json:"version"`        // of the binary
 	Plants    bool      `json:"plants"`         // the worker plants faults, by a secret that is not written down
+	Watches   bool      `json:"watches"`        // the verifier looks at units that were not drawn for it, in an order that follows from its key
 	Next      uint32    `json:"next,omitempty"` // first round that a consumer has not collected
 	Continues bool      `json:"continues"`
 }

@@ -175,7 +175,7 @@ func TestFilesAreBounded(t *testing.T) {
 		}
 		total += info.Size()
 		r := replay(t, p, fresh)
-		if r.Different != 0 || !r.Header.Continues || r.Events < 10 {
+		if r.Different != 0 || !r.Header.Continues || r.Events < 5 {
 			t.Errorf("%s: %+v", p, r)
 		}
 	}

@@ -22,8 +22,8 @@ var vocabulary = func() map[string]reflect.Type {
 	all := map[string]reflect.Type{}
 	for _, v := range []any{
 		role.Block{}, role.Loaded{}, role.Advanced{}, role.Trained{}, role.Checked{}, role.Reduced{}, role.Measured{}, role.Drain{}, role.Finished{}, role.Failed{},
-		role.Load{}, role.Train{}, role.Commit{}, role.Reveal{}, role.Check{}, role.Pass{}, role.Unseal{}, role.Unmask{}, role.Suspect{},
-		role.Challenge{}, role.Move{}, role.Advance{}, role.Attest{}, role.Missing{},
+		role.Load{}, role.Train{}, role.Commit{}, role.Reveal{}, role.Check{}, role.Pass{}, role.Unseal{}, role.Unmask{}, role.Confess{}, role.Suspect{},
+		role.Challenge{}, role.Refute{}, role.Move{}, role.Advance{}, role.Attest{}, role.Missing{},
 		role.Reduce{}, role.SealSlice{}, role.ShowSlice{}, role.Probe{}, role.Measure{}, role.Report{},
 		role.Prove{}, role.Leave{}, role.Return{}, role.Stop{}, role.Depart{},
 		consumer.Collect{}, consumer.Rewind{}, consumer.Conclude{},

@@ -36,13 +36,16 @@ func (m *Model) Evaluate(ctx context.Context, text string, window, threads int) 
 		return nil, fmt.Errorf("%w: a window of %d tokens; the context has %d", model.ErrStep, window, m.Config.Context())
 	}
 	var ids []int32
-	for _, id := range m.Tokenizer.Encode(text) {
+	for _, id := range m.Tokenizer.EncodeText(text) {
 		ids = append(ids, int32(id))
 	}
 	if len(ids) < 2 {
 		return nil, ErrText
 	}
-	out := &Evaluation{Tokens: len(ids) - 1, Bytes: len(text) - len(m.Tokenizer.Decode([]uint32{uint32(ids[0])})), Window: window}
+	out := &Evaluation{Tokens: len(ids) - 1, Bytes: len(text), Window: window}
+	if plain := m.Tokenizer.Encode(text); len(plain) == len(ids) { // the first token is of the text
+		out.Bytes -= len(m.Tokenizer.Decode(plain[:1]))
+	}
 	in := map[string]*tensor.Tensor{}
 	for name, t := range m.Tensors {
 		in[train.Param+name] = t

@@ -25,6 +25,7 @@ type Model struct {
 	Config    model.Config
 	Tensors   map[string]*tensor.Tensor // by their Hugging Face names
 	Tokenizer *tokenizer.Tokenizer
+	Ignored   []string // keys of config.json that mean nothing to the model, as folder.Model has them
 }
 
 // Load reads config.json, tokenizer.json and the tensors. The error wraps ErrModel and names the file.
@@ -44,7 +45,7 @@ func Load(dir string) (*Model, error) {
 	if tok.VocabSize() > m.Config.VocabSize() {
 		return nil, fmt.Errorf("%w: %s has %d ids, config.json only %d", ErrModel, tokenizerFile, tok.VocabSize(), m.Config.VocabSize())
 	}
-	return &Model{Config: m.Config, Tensors: m.Tensors, Tokenizer: tok}, nil
+	return &Model{Config: m.Config, Tensors: m.Tensors, Tokenizer: tok, Ignored: m.Ignored}, nil
 }
 
 // End is the token that ends a text: the model's, or else the tokenizer's; -1 if neither has one.

@@ -19,6 +19,7 @@ import (
 // folder is a run's folder, as it was at the last look.
 type folder struct {
 	id, path string
+	shown    string // the path as somebody reaches it where the process was started
 
 	mu       sync.Mutex
 	looked   time.Time
@@ -240,7 +241,7 @@ func readJSON(path string, v any) error {
 // job puts together what is known of a run.
 func (f *folder) job(h *web.History) api.Job {
 	a := &f.about
-	j := api.Job{ID: f.id, Job: a.run.ID, Name: filepath.Base(f.path), Kind: "run", Started: a.started, Updated: f.updated(), Disputes: len(h.Disputes)}
+	j := api.Job{ID: f.id, Job: a.run.ID, Name: filepath.Base(f.path), Folder: f.shown, Kind: "run", Started: a.started, Updated: f.updated(), Disputes: len(h.Disputes)}
 	plan(&j, a.job)
 	measure(&j, h)
 	if s := a.summary; s != nil {

@@ -73,6 +73,7 @@ type Progress struct {
 // Library is the runs below a folder. It is safe for concurrent use.
 type Library struct {
 	root   string // absolute
+	given  string // as the caller gave it
 	single bool   // the root is a run itself
 
 	mu      sync.Mutex
@@ -101,7 +102,7 @@ func Open(path string) (*Library, error) {
 	if err != nil || !info.IsDir() {
 		return nil, fmt.Errorf("%w: %s", ErrNoRuns, path)
 	}
-	return &Library{root: root, single: isRun(root), folders: map[string]*folder{}, live: map[string]Live{}}, nil
+	return &Library{root: root, given: filepath.Clean(path), single: isRun(root), folders: map[string]*folder{}, live: map[string]Live{}}, nil
 }
 
 // One returns the library of a single run, whose folder may not be there yet.
@@ -110,7 +111,7 @@ func One(path string) (*Library, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Library{root: root, single: true, folders: map[string]*folder{}, live: map[string]Live{}}, nil
+	return &Library{root: root, given: filepath.Clean(path), single: true, folders: map[string]*folder{}, live: map[string]Live{}}, nil
 }
 
 // Single reports whether the folder is a run itself, and not one of runs.
@@ -171,7 +172,8 @@ func (l *Library) scan() {
 	}
 	for id, path := range found {
 		if f := l.folders[id]; f == nil || f.path != path {
-			l.folders[id] = &folder{id: id, path: path}
+			rel, _ := filepath.Rel(l.root, path)
+			l.folders[id] = &folder{id: id, path: path, shown: filepath.Join(l.given, rel)}
 		}
 	}
 	for id := range l.folders {

@@ -47,6 +47,23 @@ func write(t *testing.T, dir string, files map[string]string) {
 	}
 }
 
+// What the dashboard gives as a folder is the one that commands find where the server was started.
+func TestFoldersAreWhereCommandsFindThem(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(dir)
+	write(t, filepath.Join(dir, "out", "one"), map[string]string{fileRun: `{"id":"job-1"}`, fileJob: jobFile})
+	for _, c := range [][2]string{{"out", "out/one"}, {"./out/one", "out/one"}, {filepath.Join(dir, "out"), filepath.Join(dir, "out", "one")}} {
+		l, err := Open(c[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		jobs, err := l.List(t.Context())
+		if err != nil || len(jobs) != 1 || jobs[0].Folder != filepath.FromSlash(c[1]) {
+			t.Errorf("%s: %+v, %v", c[0], jobs, err)
+		}
+	}
+}
+
 func add(t *testing.T, path, text string) {
 	t.Helper()
 	f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)

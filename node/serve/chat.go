@@ -34,6 +34,17 @@ func Transcripts(dir string) (func(conversation []openai.Message) (string, error
 	return c.transcript, nil
 }
 
+// What a job says whose model is tuned on conversations in the form of plainChat.
+const (
+	LabelTemplate = "chat_template"
+	Plain         = "plain"
+)
+
+// PlainTemplate is plainChat as other programs render it: Jinja.
+const PlainTemplate = "{% for message in messages %}{% if message['role'] == 'user' %}{{ 'User: ' }}" +
+	"{% elif message['role'] == 'assistant' %}{{ 'Assistant: ' }}{% endif %}{{ message['content'] | trim }}{{ '\n\n' }}{% endfor %}" +
+	"{% if add_generation_prompt %}{{ 'Assistant:' }}{% endif %}"
+
 // plainChat is for models that say nothing about conversations: a line "User: " or "Assistant: " before each turn and an empty
 // line after it; what the system says stands first, as it is. A turn ends before the next line of the user.
 type plainChat struct{}
@@ -153,6 +164,16 @@ func readKeys(dir string) (k chatKeys, err error) {
 	return k, nil
 }
 
+// TemplateOf is the chat template of the model in a folder, in Jinja; "" if it has none, or several.
+func TemplateOf(dir string) (string, error) {
+	k, err := readKeys(dir)
+	var source string
+	if err != nil || len(k.Template) == 0 || json.Unmarshal(k.Template, &source) != nil {
+		return "", err
+	}
+	return source, nil
+}
+
 // ChatFiles returns the files, by name, in which a model that was made of the one in a folder keeps how it wants conversations;
 // none if the folder does not say.
 func ChatFiles(dir string) (map[string][]byte, error) {
@@ -174,6 +195,9 @@ func readChat(dir string) (template, error) {
 	var source string
 	if err := json.Unmarshal(keys.Template, &source); err != nil {
 		return unknownChat{errors.New("it is not one text")}, nil
+	}
+	if source == PlainTemplate {
+		return plainChat{}, nil
 	}
 	parsed, err := chat.Parse(source)
 	if err != nil {

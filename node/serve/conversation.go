@@ -35,7 +35,7 @@ func (c *Conversation) Say(ctx context.Context, text string, emit func(piece str
 		if r.Prompt, r.Stops, err = c.engine.Prompt(r.Model, append(c.system[:len(c.system):len(c.system)], c.messages...)); err != nil {
 			return "", openai.Result{}, err
 		}
-		prompt := len(c.engine.tok.Encode(r.Prompt)) // tokens
+		prompt := len(c.engine.tok.EncodeText(r.Prompt)) // tokens
 		if len(c.messages) > 1 && prompt+r.Max > c.engine.context {
 			c.messages = c.messages[min(2, len(c.messages)-1):] // a turn and its answer
 			continue

@@ -57,7 +57,12 @@ type Engine struct {
 	readers   map[*generate.Text]chan<- generate.Token
 	closed    error
 	done      chan struct{}
+
+	ignored []string // keys of config.json
 }
+
+// Ignored lists the keys of config.json that mean nothing to the model.
+func (e *Engine) Ignored() []string { return e.ignored }
 
 // Open loads the model in a folder in Hugging Face form, and its adapters, and begins to wait for requests. The error wraps
 // ErrFolder.
@@ -74,6 +79,7 @@ func Open(dir string, o Options) (*Engine, error) {
 		o.Name = filepath.Base(absolute)
 	}
 	e := &Engine{tok: m.Tokenizer, context: m.Config.Context(), end: pretrained.End(m.Config, m.Tokenizer), waiting: positive(o.Waiting, 64),
+		ignored: m.Ignored,
 		readers: map[*generate.Text]chan<- generate.Token{}, done: make(chan struct{})}
 	e.wake = sync.NewCond(&e.mu)
 	if err := e.add(o.Name, dir, "model.safetensors"); err != nil {
@@ -292,7 +298,7 @@ func (e *Engine) request(r openai.Request) (g generate.Request, err error) {
 		return g, err
 	}
 	if g.Prompt == nil {
-		for _, id := range e.tok.Encode(r.Prompt) {
+		for _, id := range e.tok.EncodeText(r.Prompt) {
 			g.Prompt = append(g.Prompt, int32(id))
 		}
 	}

@@ -103,7 +103,7 @@ func environment(imports []string, o Options) []string {
 		"PATH=/usr/bin:/bin", "LANG=C.UTF-8", "PYTHONPATH=" + strings.Join(imports, ":"), fmt.Sprintf("OMP_NUM_THREADS=%d", max(1, o.Threads)),
 		"CUBLAS_WORKSPACE_CONFIG=:4096:8", // so that products on GPUs are the same again
 	}
-	for _, name := range []string{"LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES"} {
+	for _, name := range []string{"CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES"} {
 		if v, ok := os.LookupEnv(name); ok {
 			env = append(env, name+"="+v)
 		}

@@ -66,3 +66,14 @@ func FuzzReadReply(f *testing.F) {
 		}
 	})
 }
+
+// TestChildDoesNotGetTheLoadersPath checks that what its owner has the loader read is not what the child's loader reads.
+func TestChildDoesNotGetTheLoadersPath(t *testing.T) {
+	t.Setenv("LD_LIBRARY_PATH", "/somewhere")
+	t.Setenv("LD_PRELOAD", "/somewhere/else.so")
+	for _, v := range environment(nil, Options{}) {
+		if strings.HasPrefix(v, "LD_") {
+			t.Error(v)
+		}
+	}
+}

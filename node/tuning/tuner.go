@@ -165,6 +165,7 @@ func readBase(dir string) (b base, err error) {
 type text struct {
 	path   string // below the folder of data
 	tokens int    // with those that end documents
+	chats  bool   // some of its examples are conversations
 }
 
 // text writes the documents of a file beside it, under a digest of them: another model may have them written otherwise.
@@ -190,6 +191,7 @@ func (t *Tuner) text(b base, param, id string) (out text, err error) {
 		line++
 		document := e.Prompt + e.Completion
 		if len(e.Messages) > 0 {
+			out.chats = true
 			if document, err = b.transcript(e.Messages); err != nil {
 				return wrong(param, fmt.Sprintf("example %d of %s cannot be written for the model: %v", line, id, err), "change the example, or name another model")
 			}
@@ -197,7 +199,7 @@ func (t *Tuner) text(b base, param, id string) (out text, err error) {
 		if document == "" {
 			return nil // a job leaves it out too
 		}
-		out.tokens += len(b.tokens.Encode(document))
+		out.tokens += len(b.tokens.EncodeText(document))
 		if hasEnd {
 			out.tokens++
 		}
@@ -248,8 +250,12 @@ func (t *Tuner) write(r api.FineTuningRequest, dir string, context int, train, h
 		datasets = append(datasets, held.path)
 		fraction = (float64(held.tokens) + 0.5) / float64(held.tokens+train.tokens)
 	}
+	form, err := plainLabel(dir, train.chats)
+	if err != nil {
+		return s, err
+	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "apiVersion: starling/v1\nkind: TrainingJob\nname: fine-tune\nlabels: {%s: %s}\nseed: %d\n", label, quote(string(asked)), *r.Seed)
+	fmt.Fprintf(&b, "apiVersion: starling/v1\nkind: TrainingJob\nname: fine-tune\nlabels: {%s: %s%s}\nseed: %d\n", label, quote(string(asked)), form, *r.Seed)
 	fmt.Fprintf(&b, "model:\n  base_model: %s\n  adapter: {lora: {r: 16, alpha: 32}}\ndatasets:\n", quote(filepath.ToSlash(base)))
 	for _, path := range datasets {
 		fmt.Fprintf(&b, "- {path: %s, format: jsonl}\n", quote(path))
@@ -258,6 +264,15 @@ func (t *Tuner) write(r api.FineTuningRequest, dir string, context int, train, h
 	fmt.Fprintf(&b, "training: {max_steps: %d, global_batch_size: %d, learning_rate: %v, warmup_steps: %d}\n", total, batch, baseRate*float64(r.Hyperparameters.Rate), total/10)
 	fmt.Fprintf(&b, "strategy: {sync_steps: %d, workers: %d}\n", round, min(2, batch))
 	return api.Spec{Config: b.String()}, nil
+}
+
+// plainLabel is the label of a job that tunes a model on conversations without a template of its own; "" for another.
+func plainLabel(dir string, chats bool) (string, error) {
+	template, err := serve.TemplateOf(dir)
+	if err != nil || template != "" || !chats {
+		return "", err
+	}
+	return fmt.Sprintf(", %s: %s", serve.LabelTemplate, serve.Plain), nil
 }
 
 // quote writes a text as YAML: a string of JSON is one.

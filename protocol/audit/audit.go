@@ -16,6 +16,10 @@ import (
 // Certain is the rate of an audit that is always drawn. Rates are in parts per million.
 const Certain = 1_000_000
 
+// SecondPPM is the part of the audits that found a unit right after which a second verifier looks, in parts per million. What it costs is
+// this part of the price of all audits. A verifier that passes what is wrong is contradicted with this probability at least.
+const SecondPPM = 125_000
+
 // Rate is the audit rate in parts per million of a worker who passed that many audits since its last failure: every
 // unit of a new worker, half as many after each audit passed, never less than the floor. A floor of zero is a job that
 // wants no audits, and has none.
@@ -34,14 +38,15 @@ func Draw(beacon canon.Digest, job string, round, unit, attempt uint32, ratePPM 
 // Pick is a uniform index below n (at least 1): the beacon, the purpose of the pick and its subject give 128 bits, of
 // which the product with n is cut to its integer part. The bias is below n/2^128, so nothing is rejected and redrawn.
 func Pick(beacon canon.Digest, purpose, job string, round, unit, attempt uint32, n int) int {
-	var at [12]byte
-	binary.BigEndian.PutUint32(at[0:], round)
-	binary.BigEndian.PutUint32(at[4:], unit)
-	binary.BigEndian.PutUint32(at[8:], attempt)
-	d := canon.Sum("starling/pick/1", beacon[:], []byte(purpose), []byte(job), at[:])
+	d := Seed(beacon, purpose, job, round, unit, attempt)
 	high, low := binary.BigEndian.Uint64(d[0:]), binary.BigEndian.Uint64(d[8:])
 	whole, fraction := bits.Mul64(high, uint64(n))
 	carried, _ := bits.Mul64(low, uint64(n))
 	_, carry := bits.Add64(fraction, carried, 0)
 	return int(whole + carry)
+}
+
+// Seed is what the beacon says about an attempt at a unit, for a purpose.
+func Seed(beacon canon.Digest, purpose, job string, round, unit, attempt uint32) canon.Digest {
+	return canon.Sum("starling/pick/1", beacon[:], []byte(purpose), []byte(job), numbers(round, unit, attempt))
 }

@@ -6,8 +6,8 @@ import (
 	"github.com/starling-network/starling/canon"
 )
 
-// Apply makes a move. An illegal one is an error, and the game stays as it was. The referee is asked only by a move of
-// which Asks says so, and may be nil otherwise.
+// Apply makes a move. An illegal one is an error, and the game stays as it was. The referee is asked last: of how many parts an
+// output is made, and to judge, when all that can be known of the move without it is right.
 func (g Game) Apply(height int64, from string, m Move, r Referee) (Game, error) {
 	party := g.Config.Challenger
 	if g.Turn == Asserter {
@@ -26,11 +26,6 @@ func (g Game) Apply(height int64, from string, m Move, r Referee) (Game, error) 
 		return g, err
 	}
 	return next, nil
-}
-
-// Asks reports whether a move, if it is legal, needs the referee: to learn of how many parts an output is made, or to judge.
-func (g Game) Asks(m Move) bool {
-	return m.Final() || m.Pick != nil && g.Stage == PickNode && g.Tree.level() == 0
 }
 
 func (g Game) play(height int64, m Move, r Referee) (Game, error) {

@@ -31,6 +31,9 @@ var (
 	ErrEncoding = errors.New("dispute: the bytes are not a move")
 )
 
+// ErrWork is returned for work of which no dispute can be played: it is not shown, or a question about it could not be answered.
+var ErrWork = errors.New("dispute: the work could not be disputed")
+
 // Limits of a game.
 const (
 	MaxSegments  = 64
@@ -54,10 +57,12 @@ type Config struct {
 	Steps      []uint32       `cbor:"10,keyasint"`          // inner steps of every segment: one fewer than Segments
 	Operators  uint32         `cbor:"11,keyasint"`          // of the program of one step
 	Parameters uint32         `cbor:"12,keyasint"`          // tensors of the update
-	MoveBlocks int64          `cbor:"13,keyasint"`          // blocks that a party has for a move
+	MoveBlocks int64          `cbor:"13,keyasint"`          // blocks that the asserter has for a move
 	From       canon.Digest   `cbor:"14,keyasint,omitzero"` // root of the state that the unit starts from beside Base; zero: nothing
 	Carried    canon.Digest   `cbor:"15,keyasint,omitzero"` // committed root of the state that it hands on; zero: none
 	HandsOn    uint32         `cbor:"16,keyasint,omitzero"` // tensors of that state; 0: as many as Parameters
+
+	ChallengerBlocks int64 `cbor:"17,keyasint,omitzero"` // blocks that the challenger has for a move; 0: as many as the asserter
 }
 
 // handsOn is how many tensors the state that is handed on has.
@@ -81,8 +86,8 @@ func (c Config) check() error {
 		return bad("%d operators and %d parameters, wanted 1 to %d", c.Operators, c.Parameters, MaxOperators)
 	case c.HandsOn > MaxOperators:
 		return bad("%d tensors that are handed on, at most %d", c.HandsOn, MaxOperators)
-	case c.MoveBlocks < 1:
-		return bad("%d blocks for a move", c.MoveBlocks)
+	case c.MoveBlocks < 1 || c.ChallengerBlocks < 0:
+		return bad("%d and %d blocks for a move", c.MoveBlocks, c.ChallengerBlocks)
 	}
 	for k, n := range c.Steps {
 		if n < 1 || n > MaxSteps {
@@ -155,6 +160,9 @@ type Game struct {
 	Log       []Record  `cbor:"11,keyasint"`
 	Verdict   *Verdict  `cbor:"12,keyasint,omitempty"`
 	Planted   bool      `cbor:"13,keyasint,omitempty"` // it ended without one, for the fault was planted
+	Spent     [2]int64  `cbor:"14,keyasint"`           // blocks that the asserter and the challenger took for their moves
+	Stood     [2]int64  `cbor:"15,keyasint,omitzero"`  // blocks in which the clocks of the asserter and the challenger stood still
+	Still     int64     `cbor:"16,keyasint,omitzero"`  // of them since the last move
 }
 
 // Record is one line about a move, for people.
@@ -227,12 +235,61 @@ func (g Game) below() Stage {
 	return ShowStates
 }
 
+// turns is the whole time of a party for all its moves, in times of what it has for one. Only few moves need an execution: who takes all of its
+// time for each of them only delays the verdict.
+const turns = 4
+
 // moved returns the game after a move.
 func (g Game) moved(height int64, by Party, next Stage, format string, args ...any) Game {
+	if n := len(g.Log); n > 0 {
+		g.Spent[by-1] += max(0, height-g.Log[n-1].Height-g.Still)
+	}
+	g.Still = 0
 	g.Moves[by-1]++
 	g.Log = append(slices.Clip(g.Log), Record{height, by, fmt.Sprintf(format, args...)})
-	g.Stage, g.Turn, g.Deadline = next, next.turn(), height+g.Config.MoveBlocks
+	g.Stage, g.Turn = next, next.turn()
+	g.Deadline = height + g.left(g.Turn)
 	return g
+}
+
+// each is the number of blocks that a party has for a move.
+func (g Game) each(p Party) int64 {
+	if p == Challenger && g.Config.ChallengerBlocks > 0 {
+		return g.Config.ChallengerBlocks
+	}
+	return g.Config.MoveBlocks
+}
+
+// left is the number of blocks that a party has for its next move.
+func (g Game) left(p Party) int64 {
+	blocks := g.each(p)
+	return min(blocks, max(1, turns*blocks-g.Spent[p-1]))
+}
+
+// Stand returns the game after a block in which the clock of whose turn it is stood still, because the block left out its move. All such blocks
+// of a party are at most as many as it has for its moves; after that its clock runs, whoever leaves out what.
+func (g Game) Stand() Game {
+	if g.Stage == Over || g.Turn == 0 || g.Stood[g.Turn-1] >= turns*g.each(g.Turn) {
+		return g
+	}
+	g.Stood[g.Turn-1]++
+	g.Still++
+	g.Deadline++
+	return g
+}
+
+// Ply is how many moves both parties have made.
+func (g Game) Ply() uint32 { return g.Moves[0] + g.Moves[1] }
+
+// Mover is the account whose turn it is, empty if the game is over.
+func (g Game) Mover() string {
+	switch g.Turn {
+	case Asserter:
+		return g.Config.Asserter
+	case Challenger:
+		return g.Config.Challenger
+	}
+	return ""
 }
 
 // Loser is the account that the verdict is against, empty while there is none.

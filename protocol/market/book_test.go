@@ -1,12 +1,9 @@
 package market
 
 import (
-	"bytes"
-	"cmp"
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"slices"
 	"testing"
 
 	"github.com/starling-network/starling/canon"
@@ -17,7 +14,7 @@ import (
 // A lot of whoever fits everything, to be spoilt.
 func good(id string, role run.Role, price uint64) Lot {
 	return Lot{Offer{ID: id, Role: role, Price: price, Slots: 1, At: 1}, Profile{
-		Class: registry.Professional, Tier: registry.Silver, Memory: 16, Upload: 100, Region: "eu", Jurisdiction: "DE", Domain: id,
+		Class: registry.Professional, Tier: registry.Silver, Memory: 16, Cores: 4, Disk: 30, Passed: 4, Upload: 100, Region: "eu", Jurisdiction: "DE", Domain: id,
 		Attested: true, Rate: 1e12, Latency: 10, Cover: math.MaxUint64,
 	}}
 }
@@ -26,7 +23,7 @@ func picky() Order {
 	o := order()
 	o.Workers, o.Verifiers = Workers{Min: 1, Target: 1, Max: 1}, 1
 	o.Conditions = Conditions{
-		Classes: []registry.Class{registry.Professional, registry.Datacentre}, Memory: 16, Upload: 100, Regions: []string{"eu", "us"}, NotRegions: []string{"us"},
+		Classes: []registry.Class{registry.Professional, registry.Datacentre}, Machines: []Machine{{Memory: 16, Cores: 4}, {Memory: 8, Devices: 1, Model: "h100"}}, Disk: 30, Passed: 4, Upload: 100, Regions: []string{"eu", "us"}, NotRegions: []string{"us"},
 		Jurisdictions: []string{"DE", "FR"}, NotJurisdictions: []string{"FR"}, Attested: true, Tier: registry.Silver, Hourly: Hourly(101, 1e12),
 	}
 	return o
@@ -38,31 +35,34 @@ func TestConditions(t *testing.T) {
 		spoil func(*Lot)
 		want  Misfit
 	}{
-		"busy":                  {func(l *Lot) { l.Slots = 0 }, NoSlot},
-		"class":                 {func(l *Lot) { l.Class = registry.Consumer }, WrongClass},
-		"not measured":          {func(l *Lot) { l.Class = registry.Unrated }, WrongClass},
-		"memory":                {func(l *Lot) { l.Memory = 15 }, MemoryTooSmall},
-		"upload":                {func(l *Lot) { l.Upload = 99 }, UploadTooSlow},
-		"region":                {func(l *Lot) { l.Region = "asia" }, WrongRegion},
-		"region denied":         {func(l *Lot) { l.Region = "us" }, WrongRegion},
-		"jurisdiction":          {func(l *Lot) { l.Jurisdiction = "" }, WrongJurisdiction},
-		"jurisdiction denied":   {func(l *Lot) { l.Jurisdiction = "FR" }, WrongJurisdiction},
-		"attested":              {func(l *Lot) { l.Attested = false }, NotAttested},
-		"tier":                  {func(l *Lot) { l.Tier = registry.Bronze }, TierTooLow},
-		"stake":                 {func(l *Lot) { l.Cover = 3*4*100 - 1 }, StakeTooSmall},
-		"hour":                  {func(l *Lot) { l.Rate = 2e12 }, HourTooDear},
-		"price":                 {func(l *Lot) { l.Price, l.Rate = 1001, 1e11 }, TooDear},
-		"the other, by a price": {func(l *Lot) { l.Price = 101 }, NotChosen},
+		"busy":                 {func(l *Lot) { l.Slots = 0 }, NoSlot},
+		"class":                {func(l *Lot) { l.Class = registry.Consumer }, WrongClass},
+		"not measured":         {func(l *Lot) { l.Class = registry.Unrated }, WrongClass},
+		"memory":               {func(l *Lot) { l.Memory = 15 }, MemoryTooSmall},
+		"cores":                {func(l *Lot) { l.Cores = 3 }, OtherMachine},
+		"accelerators":         {func(l *Lot) { l.Cores, l.Devices, l.Model = 3, 8, "a100" }, OtherMachine},
+		"accelerators, memory": {func(l *Lot) { l.Cores, l.Memory, l.Devices, l.Model = 3, 7, 1, "h100" }, MemoryTooSmall},
+		"disk":                 {func(l *Lot) { l.Disk = 29 }, DiskTooSmall},
+		"history":              {func(l *Lot) { l.Passed = 3 }, TooLittleHistory},
+		"upload":               {func(l *Lot) { l.Upload = 99 }, UploadTooSlow},
+		"region":               {func(l *Lot) { l.Region = "asia" }, WrongRegion},
+		"region denied":        {func(l *Lot) { l.Region = "us" }, WrongRegion},
+		"jurisdiction":         {func(l *Lot) { l.Jurisdiction = "" }, WrongJurisdiction},
+		"jurisdiction denied":  {func(l *Lot) { l.Jurisdiction = "FR" }, WrongJurisdiction},
+		"attested":             {func(l *Lot) { l.Attested = false }, NotAttested},
+		"tier":                 {func(l *Lot) { l.Tier = registry.Bronze }, TierTooLow},
+		"stake":                {func(l *Lot) { l.Cover = 3*4*100 - 1 }, StakeTooSmall},
+		"hour":                 {func(l *Lot) { l.Rate = 2e12 }, HourTooDear},
+		"price":                {func(l *Lot) { l.Price, l.Rate = 1001, 1e11 }, TooDear},
 	} {
 		lots := []Lot{good("w0", run.Worker, 100), good("w1", run.Worker, 100), good("v0", run.Verifier, 100)}
-		lots[1].At = 2
 		c.spoil(&lots[0])
-		e := NewBook(lots, nil, canon.Sum("beacon")).Estimate(picky())
+		e := NewBook(lots, canon.Sum("beacon")).Estimate(picky())
 		if e.Why != Matched || len(e.Passed) != 1 || e.Passed[0].ID != "w0" || e.Passed[0].Why != c.want || e.Passed[0].Why.Text() == "" {
 			t.Errorf("%s: %q, %+v, want %q", name, e.Why, e.Passed, c.want)
 		}
-		alone := NewBook([]Lot{lots[0], lots[2]}, nil, canon.Sum("beacon"))
-		if _, why := alone.Match(picky()); (why == Matched) != (c.want == NotChosen) {
+		alone := NewBook([]Lot{lots[0], lots[2]}, canon.Sum("beacon"))
+		if _, why := alone.Match(picky()); why == Matched {
 			t.Errorf("%s: alone %q", name, why)
 		}
 	}
@@ -74,7 +74,7 @@ func TestReasons(t *testing.T) {
 	two := func(spoil func(a, b, v *Lot)) *Book {
 		a, b, v := good("a", run.Worker, 100), good("b", run.Worker, 100), good("v", run.Verifier, 100)
 		spoil(&a, &b, &v)
-		return NewBook([]Lot{a, b, v}, nil, canon.Sum("beacon"))
+		return NewBook([]Lot{a, b, v}, canon.Sum("beacon"))
 	}
 	for name, c := range map[string]struct {
 		spoil func(a, b, v *Lot)
@@ -96,44 +96,13 @@ func TestReasons(t *testing.T) {
 	}
 }
 
-// Of one price: who holds the data, who is near, who is close, who is earliest.
-func TestEqualPrices(t *testing.T) {
-	o := order()
-	o.Workers, o.Verifiers, o.Terms.AuditPPM, o.Near, o.Data = Workers{1, 1, 1}, 0, 0, "eu", "data"
-	var lots []Lot
-	for _, id := range []string{"holds", "near", "close", "early", "late"} {
-		l := good(id, run.Worker, 100)
-		l.Region, l.Latency, l.At = "us", 20, 5
-		switch id {
-		case "near":
-			l.Region, l.Latency = "eu", 0
-		case "close":
-			l.Latency = 10
-		case "late":
-			l.At = 9
-		}
-		lots = append(lots, l)
-	}
-	b := NewBook(lots, map[string][]string{"data": {"holds"}}, canon.Sum("beacon"))
-	for _, want := range []string{"holds", "near", "close", "early", "late"} {
-		lease, why := b.Match(o)
-		if why != Matched || lease.Members[0].ID != want {
-			t.Fatalf("%q: %v, want %s", why, lease.Members, want)
-		}
-		b.Take(o, lease.Members)
-	}
-	if _, why := b.Match(o); why != TooFewWorkers {
-		t.Errorf("an empty book: %q", why)
-	}
-}
-
 // A slot is taken once, and the stake stands behind what is leased.
 func TestTake(t *testing.T) {
 	o := order()
-	o.Workers, o.Verifiers, o.Terms.AuditPPM = Workers{1, 1, 1}, 0, 0
+	o.Workers, o.Verifiers = Workers{1, 1, 1}, 0
 	l := good("a", run.Worker, 100)
 	l.Slots, l.Cover = 9, 2*o.Value(run.Worker, 100)+1
-	b := NewBook([]Lot{l}, nil, canon.Sum("beacon"))
+	b := NewBook([]Lot{l}, canon.Sum("beacon"))
 	for i, want := range []Reason{Matched, Matched, ConditionsUnmet} {
 		lease, why := b.Match(o)
 		if why != want {
@@ -143,104 +112,16 @@ func TestTake(t *testing.T) {
 	}
 }
 
-// dumb tries every set of workers.
-func dumb(o Order, lots []Lot, beacon canon.Digest) []string {
-	rank := slices.Clone(lots)
-	draw := func(l Lot) canon.Digest {
-		return canon.Sum("starling/match/2", beacon[:], []byte(l.ID), []byte{byte(l.Role)})
-	}
-	slices.SortFunc(rank, func(x, y Lot) int {
-		dx, dy := draw(x), draw(y)
-		return cmp.Or(cmp.Compare(x.Price, y.Price), nearer(o, x, y), cmp.Compare(x.Latency-1, y.Latency-1),
-			cmp.Compare(x.At, y.At), bytes.Compare(dx[:], dy[:]))
-	})
-	fits := func(l Lot) bool {
-		c := o.Conditions
-		return l.Role == run.Worker && l.Slots > 0 && l.Price <= o.PriceCap && l.Memory >= c.Memory && (len(c.Regions) == 0 || slices.Contains(c.Regions, l.Region))
-	}
-	most, best := 0, 0 // how many, and which: earlier ranks are higher bits
-	for set := range 1 << len(rank) {
-		domains, n := map[string]bool{}, 0
-		ok := true
-		for i := range rank {
-			if set>>(len(rank)-1-i)&1 == 1 {
-				n++
-				domains[rank[i].Domain] = true
-				ok = ok && fits(rank[i])
-			}
-		}
-		if ok && n <= int(o.Workers.Target) && len(domains) >= int(o.Conditions.Domains) && (n > most || n == most && set > best) {
-			most, best = n, set
-		}
-	}
-	var ids []string
-	for i := range rank {
-		if best>>(len(rank)-1-i)&1 == 1 {
-			ids = append(ids, rank[i].ID)
-		}
-	}
-	slices.Sort(ids)
-	return ids
-}
-
-func nearer(o Order, x, y Lot) int {
-	switch {
-	case x.Region == o.Near && y.Region != o.Near:
-		return -1
-	case x.Region != o.Near && y.Region == o.Near:
-		return 1
-	}
-	return 0
-}
-
-// On small books the lease is that of a search over all sets: as many workers as there can be, the best of them first.
-func TestMatchIsOptimal(t *testing.T) {
-	r := rand.New(rand.NewPCG(4, 2))
-	matched := 0
-	for i := range 2000 {
-		o := order()
-		o.Verifiers, o.Terms.AuditPPM, o.PriceCap, o.Near = 0, 0, 3, "eu"
-		o.Workers = Workers{Min: 1, Target: 1 + r.Uint32N(5), Max: 8}
-		o.Conditions = Conditions{Memory: r.Uint64N(3), Domains: r.Uint32N(o.Workers.Target + 1)}
-		if r.IntN(2) == 0 {
-			o.Conditions.Regions = []string{"eu", "us"}
-		}
-		var lots []Lot
-		for n := range 1 + r.IntN(9) {
-			l := good(fmt.Sprint("w", n), run.Worker, 1+r.Uint64N(4))
-			l.Slots, l.At, l.Memory, l.Latency = r.Uint32N(4), r.Int64N(2), r.Uint64N(4), r.Uint32N(3)
-			l.Region = []string{"eu", "us", "asia"}[r.IntN(3)]
-			l.Domain = fmt.Sprint(r.IntN(3))
-			lots = append(lots, l)
-		}
-		beacon := canon.Sum("beacon", []byte(fmt.Sprint(i)))
-		lease, why := NewBook(lots, nil, beacon).Match(o)
-		var got []string
-		for _, m := range lease.Members {
-			got = append(got, m.ID)
-		}
-		if want := dumb(o, lots, beacon); !slices.Equal(got, want) {
-			t.Fatalf("%d: %v (%q), the search finds %v\n%+v\n%+v", i, got, why, want, o.Conditions, lots)
-		}
-		if why == Matched {
-			matched++
-		}
-	}
-	if matched < 1000 {
-		t.Errorf("%d matched", matched)
-	}
-}
-
 func TestEstimate(t *testing.T) {
 	o := order()
 	lots := []Lot{good("a", run.Worker, 100), good("b", run.Worker, 300), good("v", run.Verifier, 600)}
-	e := NewBook(lots, nil, canon.Sum("beacon")).Estimate(o)
+	e := NewBook(lots, canon.Sum("beacon")).Estimate(o)
 	// 3 rounds of 4 units of 10^15 operations, at 2 x 10^12 a second; one unit in 20 is audited.
 	if e.Why != Matched || e.Round != 4*900 || e.Whole != 12*900 || e.Likely != 12*300+12*600/20 || e.Seconds != 6000 {
 		t.Errorf("%+v", e)
 	}
 	lots[0].Rate = 0
-	if e := NewBook(lots, nil, canon.Sum("beacon")).Estimate(o); e.Seconds != 0 {
+	if e := NewBook(lots, canon.Sum("beacon")).Estimate(o); e.Seconds != 0 {
 		t.Errorf("%d seconds with a machine that was never measured", e.Seconds)
 	}
 	const rate = 3_000_000_000_000
@@ -256,7 +137,6 @@ func TestOrderConditionsValidate(t *testing.T) {
 		"place":   func(o *Order) { o.Conditions.Regions = []string{""} },
 		"places":  func(o *Order) { o.Conditions.NotJurisdictions = make([]string, MaxPlaces+1) },
 		"domains": func(o *Order) { o.Conditions.Domains = o.Workers.Min + 1 },
-		"near":    func(o *Order) { o.Near = string(make([]byte, registry.MaxPlace+1)) },
 	} {
 		o := picky()
 		if spoil(&o); o.Validate() == nil {
@@ -286,12 +166,12 @@ func market1000() (orders []Order, lots []Lot) {
 	for i := range 1000 {
 		o := order()
 		o.ID = fmt.Sprint("job", i)
-		o.Terms.Job, o.Workers, o.Verifiers, o.Near = o.ID, Workers{2, 6, 8}, 1, pick("eu", "us", "")
+		o.Terms.Job, o.Workers, o.Verifiers = o.ID, Workers{2, 6, 8}, 1
 		switch r.IntN(3) {
 		case 0:
-			o.Conditions = Conditions{Memory: 16384, Classes: []registry.Class{registry.Professional, registry.Datacentre}, Domains: 2}
+			o.Conditions = Conditions{Machines: []Machine{{Memory: 16384}}, Classes: []registry.Class{registry.Professional, registry.Datacentre}, Domains: 2}
 		case 1:
-			o.Conditions = Conditions{Memory: 8192, Regions: []string{"eu", "us"}, NotJurisdictions: []string{"FR"}, Tier: registry.Bronze}
+			o.Conditions = Conditions{Machines: []Machine{{Memory: 8192}}, Regions: []string{"eu", "us"}, NotJurisdictions: []string{"FR"}, Tier: registry.Bronze}
 		}
 		orders = append(orders, o)
 	}
@@ -299,7 +179,7 @@ func market1000() (orders []Order, lots []Lot) {
 }
 
 func matchAll(orders []Order, lots []Lot) (matched int) {
-	b := NewBook(lots, nil, canon.Sum("beacon"))
+	b := NewBook(lots, canon.Sum("beacon"))
 	for _, o := range orders {
 		if lease, why := b.Match(o); why == Matched {
 			b.Take(o, lease.Members)

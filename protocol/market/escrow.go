@@ -71,6 +71,17 @@ func Share(amount uint64, ppm uint32) uint64 {
 	return part
 }
 
+// Charge takes a fee from the escrow, or what remains if that is less.
+func (e Escrow) Charge(amount uint64) (after Escrow, fee uint64) {
+	fee = min(amount, e.Remaining())
+	e.Fee += fee
+	return e, fee
+}
+
+// WaitingFee is what an order costs that ends without a run, in uzen: it is stored and tried, with an opening of some bytes, for nothing. It
+// is the least budget of an order, too.
+func WaitingFee(opening int) uint64 { return 1000 + 10*(uint64(opening)>>10) }
+
 // Close refunds what remains and returns it.
 func (e Escrow) Close() (after Escrow, refund uint64) {
 	refund = e.Remaining()

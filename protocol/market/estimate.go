@@ -1,6 +1,7 @@
 package market
 
 import (
+	"cmp"
 	"math/bits"
 	"slices"
 
@@ -9,72 +10,92 @@ import (
 
 // Estimate is what would become of an order now.
 type Estimate struct {
-	Lease   Lease
+	Lease   Lease  // as one beacon would draw it; another one draws others
 	Why     Reason // it is not matched
-	Round   uint64 // the most that a round costs at these prices, uzen
+	Round   uint64 // the most that a round costs, uzen: at the highest prices of those who may be drawn
 	Whole   uint64 // and the whole run, with every unit audited
-	Likely  uint64 // the whole run, with as many audits as its rate draws
-	Seconds uint64 // that the training takes at the measured rates of its workers; 0: one of them was never measured
+	Likely  uint64 // the whole run at the prices of the lease, with as many audits as its rate draws
+	Seconds uint64 // that the training takes at the measured rates of the workers of the lease; 0: one of them was never measured
+	May     []Chance
 	Passed  []Passed
 }
 
-// Passed is an offer that is not taken, and why.
+// Chance is an offer that may be drawn.
+type Chance struct {
+	Lot
+	PPM uint32 // about how often of a million: the seats of its role times its part of the stake of all that may be drawn
+}
+
+// Passed is an offer that cannot be drawn, and why.
 type Passed struct {
 	Lot
 	Why Misfit
 }
 
-// Estimate says what would become of an order now, and of every offer that is not taken why.
+// Estimate says what would become of an order now: of every offer how likely it is drawn, or why it cannot be.
 func (b *Book) Estimate(o Order) Estimate {
 	e := Estimate{}
 	e.Lease, e.Why = b.Match(o)
-	taken := map[string]run.Role{}
-	for _, m := range e.Lease.Members {
-		taken[m.ID] = m.Role
-	}
 	w := b.wish(&o)
-	for _, s := range b.shelves {
-		for _, l := range s.lots {
-			if role, ok := taken[l.ID]; !ok || role != l.Role {
-				e.Passed = append(e.Passed, Passed{l.Lot, w.passed(l, ok)})
+	dearest := run.State{Terms: o.Terms}
+	for _, role := range []run.Role{run.Worker, run.Verifier} {
+		may, total := []*lot(nil), uint64(0)
+		for _, l := range b.tables[role].lots {
+			if why := w.passed(l); why != Fits {
+				e.Passed = append(e.Passed, Passed{l.Lot, why})
+				continue
 			}
+			may = append(may, l)
+			total += l.weight
+		}
+		if len(may) > 0 {
+			at := run.Member{ID: role.String(), Role: role, Active: true}
+			for _, l := range may {
+				at.Price = max(at.Price, l.Price)
+				e.May = append(e.May, Chance{l.Lot, chance(l.weight, total, map[run.Role]uint32{run.Worker: o.Workers.Target, run.Verifier: o.Verifiers}[role])})
+			}
+			dearest.Members = append(dearest.Members, at)
 		}
 	}
-	slices.SortFunc(e.Passed, func(x, y Passed) int { return (&lot{Lot: x.Lot}).compare(&lot{Lot: y.Lot}) })
+	slices.SortStableFunc(e.May, func(x, y Chance) int { return cmp.Or(cmp.Compare(x.Role, y.Role), cmp.Compare(x.Price, y.Price)) })
+	slices.SortStableFunc(e.Passed, func(x, y Passed) int { return cmp.Or(cmp.Compare(x.Role, y.Role), cmp.Compare(x.Price, y.Price)) })
 	if e.Why != Matched {
 		return e
 	}
-	state := run.State{Terms: o.Terms, Members: e.Lease.Members}
-	e.Round = RoundCost(state)
+	e.Round = RoundCost(dearest)
 	e.Whole = multiply(e.Round, uint64(o.Terms.Rounds))
-	work, checked := highest(state)
+	work, checked := highest(run.State{Members: e.Lease.Members})
 	e.Likely = o.likely(work, checked)
 	e.Seconds = b.seconds(o, e.Lease)
 	return e
 }
 
-// passed is why a lot is not taken.
-func (w *wish) passed(l *lot, otherRole bool) Misfit {
-	if m := w.order.in(l.Region); m != Fits {
-		return m
+// chance is seats * weight / total in millionths, at most all of them.
+func chance(weight, total uint64, seats uint32) uint32 {
+	high, low := bits.Mul64(weight, uint64(seats)*million)
+	if high >= total {
+		return million
 	}
+	ppm, _ := bits.Div64(high, low, total)
+	return uint32(min(ppm, million))
+}
+
+// passed is why a lot cannot be drawn.
+func (w *wish) passed(l *lot) Misfit {
 	if m := w.misfit(l); m != Fits {
 		return m
 	}
-	switch {
-	case l.Price > w.order.PriceCap:
+	if l.Price > w.order.PriceCap {
 		return TooDear
-	case otherRole:
-		return TakenInOtherRole
 	}
-	return NotChosen
+	return Fits
 }
 
 // likely is the price of all units, and of the share of them that is audited in the long run.
 func (o *Order) likely(work, checked uint64) uint64 {
 	rounds := uint64(o.Terms.Rounds)
-	high, low := bits.Mul64(multiply(unitsCost(o.Terms, checked), rounds), uint64(o.Terms.AuditPPM))
-	audits, _ := bits.Div64(high, low, million) // AuditPPM is at most a million
+	high, low := bits.Mul64(multiply(unitsCost(o.Terms, checked), rounds), uint64(o.Terms.Floor()))
+	audits, _ := bits.Div64(high, low, million) // the rate is at most a million
 	return add(multiply(unitsCost(o.Terms, work), rounds), audits)
 }
 

@@ -8,45 +8,92 @@ import (
 )
 
 // Join finds who takes the free places of a run that goes on: up to the order's most workers, and as many verifiers as it
-// asked for, counting those on trial. Who is back comes first, at its old price, then the lots of the book, as in Match.
-// Nobody joins at a price at which what remains of the budget would not cover the next round.
+// asked for, counting those on trial. Who is back comes first, at its old price, then lots of the book are drawn, as in Match.
+// They are paid what the run pays in their role, or the highest price that one of those who join asks if that is more. Nobody
+// joins at a price at which what remains of the budget would not cover the next round.
 func (b *Book) Join(o Order, s run.State, back []run.Member, remaining uint64) []run.Member {
 	var chosen []run.Member
+	taken := ownersOf(s.Members, func(m run.Member) bool { return m.Active || m.Why == run.WhyOnTrial })
 	for _, role := range []run.Role{run.Worker, run.Verifier} {
 		places := map[run.Role]uint32{run.Worker: o.Workers.Max, run.Verifier: o.Verifiers}[role]
 		if role == run.Worker && s.Phase == run.Settle { // there is nothing left to train
 			places = 0
 		}
 		places -= min(places, s.Present(role))
-		waiting := slices.DeleteFunc(slices.Clone(back), func(m run.Member) bool { return m.Role != role })
-		var lots *stream
-		for places > 0 {
-			var m run.Member
-			if len(waiting) > 0 {
-				m, waiting = waiting[0], waiting[1:]
-			} else {
-				if lots == nil {
-					lots = b.walk(b.wish(&o), role, o.PriceCap)
-				}
-				l := lots.next()
-				if l == nil {
-					break
-				}
-				m = run.Member{ID: l.ID, Role: l.Role, Price: l.Price}
-			}
-			if m.Price > o.PriceCap || !s.MayJoin(m.ID, m.Role) {
+		for _, m := range back {
+			l := &lot{Lot: Lot{Offer: Offer{ID: m.ID, Role: m.Role, Price: m.Price}, Profile: Profile{Owner: cmp.Or(m.Owner, m.ID)}}}
+			if places == 0 || m.Role != role || m.Price > o.PriceCap || !s.MayJoin(m.ID, m.Role) || !taken.apart(l) {
 				continue
 			}
-			with := joined(s, m)
-			if Exposure(with) > remaining {
-				continue
+			if with := joined(s, m); Exposure(with) <= remaining {
+				s, chosen = with, append(chosen, m)
+				taken.add(l.Owner, role)
+				places--
 			}
-			s, chosen = with, append(chosen, m)
-			places--
+		}
+		if places > 0 {
+			var members []run.Member
+			s, members = b.newcomers(o, s, role, int(places), taken, remaining)
+			chosen = append(chosen, members...)
 		}
 	}
 	slices.SortFunc(chosen, func(a, b run.Member) int { return cmp.Compare(a.ID, b.ID) })
 	return chosen
+}
+
+// newcomers draws who takes so many free places of a role, and returns the run with them.
+func (b *Book) newcomers(o Order, s run.State, role run.Role, places int, taken owners, remaining uint64) (run.State, []run.Member) {
+	w := b.wish(&o)
+	u := b.urn(w, role, o.PriceCap)
+	work, checked := highest(s)
+	paid := map[run.Role]uint64{run.Worker: work, run.Verifier: checked}[role]
+	pays := payable{run: s, role: role, remaining: remaining, most: o.PriceCap}
+	room := run.MaxMembers - len(s.Members)
+	var lots []*lot
+	for _, rule := range []func(*lot) bool{taken.alone, taken.apart} {
+		u.draw(places-len(lots), func(l *lot) bool {
+			_, known := s.Member(l.ID)
+			return rule(l) && s.MayJoin(l.ID, l.Role) && (known || room > 0) && pays.at(max(paid, l.Price))
+		}, func(l *lot) {
+			lots = append(lots, l)
+			taken.add(l.Owner, role)
+			if _, known := s.Member(l.ID); !known {
+				room--
+			}
+		})
+	}
+	members := w.price(lots, paid)
+	for i, m := range members {
+		s = joined(s, m)
+		members[i].Active = false // until it has passed its trial
+	}
+	return s, members
+}
+
+// payable tells at which prices of a role a budget covers what a run may cost. It computes that only at prices of which it does
+// not follow from others.
+type payable struct {
+	run       run.State
+	role      run.Role
+	remaining uint64
+	known     bool
+	least     uint64 // the highest price at which it does
+	most      uint64 // no price above it does
+}
+
+func (p *payable) at(price uint64) bool {
+	switch {
+	case p.known && price <= p.least:
+		return true
+	case price > p.most:
+		return false
+	}
+	if Exposure(joined(p.run, run.Member{ID: "\x00", Role: p.role, Price: price})) > p.remaining {
+		p.most = max(price, 1) - 1
+		return false
+	}
+	p.known, p.least = true, price
+	return true
 }
 
 // joined is the state of a run in which a member counts, for what that costs.

@@ -24,13 +24,13 @@ func TestJoin(t *testing.T) {
 		remaining uint64
 		want      string
 	}{
-		"up to the most workers":        {remaining: 1 << 40, want: "w2:1:100 w3:1:100 "},
+		"up to the most workers":        {remaining: 1 << 40, want: "w1:1:900 w5:1:900 "},
 		"no place":                      {spoil: func(o *Order, _ *run.State) { o.Workers.Max = 2 }, remaining: 1 << 40},
-		"one who left":                  {spoil: func(_ *Order, s *run.State) { s.Members[0].Active = false }, remaining: 1 << 40, want: "v2:2:600 w2:1:100 w3:1:100 "},
-		"the place of one on trial":     {spoil: func(_ *Order, s *run.State) { s.Members[0].Active, s.Members[0].Why = false, run.WhyOnTrial }, remaining: 1 << 40, want: "w2:1:100 w3:1:100 "},
+		"one who left":                  {spoil: func(_ *Order, s *run.State) { s.Members[0].Active = false }, remaining: 1 << 40, want: "v1:2:700 w1:1:900 w5:1:900 "},
+		"the place of one on trial":     {spoil: func(_ *Order, s *run.State) { s.Members[0].Active, s.Members[0].Why = false, run.WhyOnTrial }, remaining: 1 << 40, want: "w1:1:900 w5:1:900 "},
 		"above the cap":                 {spoil: func(o *Order, _ *run.State) { o.PriceCap = 99 }, remaining: 1 << 40},
 		"nothing to train":              {spoil: func(_ *Order, s *run.State) { s.Phase = run.Settle }, remaining: 1 << 40},
-		"budget for the price they ask": {spoil: func(o *Order, _ *run.State) { o.Workers.Max = 8 }, remaining: 4 * (300 + 600), want: "w1:1:300 w2:1:100 w3:1:100 "},
+		"budget for the price they ask": {spoil: func(o *Order, _ *run.State) { o.Workers.Max = 8 }, remaining: 4 * (300 + 600), want: "w1:1:300 w2:1:300 w3:1:300 "},
 		"no budget":                     {remaining: 4*(100+600) - 1},
 		"who is back comes first": {
 			spoil: func(o *Order, s *run.State) {
@@ -44,7 +44,7 @@ func TestJoin(t *testing.T) {
 				s.Members[1].Active, s.Members[1].Why = false, run.WhyVerdict
 				o.Workers.Max = 2
 			},
-			back: []run.Member{{ID: "w8", Role: run.Worker, Price: 100}}, remaining: 1 << 40, want: "w3:1:100 ",
+			back: []run.Member{{ID: "w8", Role: run.Worker, Price: 100}}, remaining: 1 << 40, want: "w1:1:300 ",
 		},
 	} {
 		o, s := order(), running()

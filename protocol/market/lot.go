@@ -5,6 +5,7 @@ import (
 	"math/bits"
 	"slices"
 
+	"github.com/starling-network/starling/protocol/audit"
 	"github.com/starling-network/starling/protocol/registry"
 	"github.com/starling-network/starling/protocol/run"
 )
@@ -13,7 +14,7 @@ import (
 // the rest of workers alone.
 type Conditions struct {
 	Classes          []registry.Class `cbor:"1,keyasint,omitempty"` // none: any, also machines that were never measured
-	Memory           uint64           `cbor:"2,keyasint"`           // MiB, at least
+	Machines         []Machine        `cbor:"2,keyasint,omitempty"` // one of these is enough; none: any
 	Upload           uint64           `cbor:"3,keyasint"`           // kbit/s, at least
 	Regions          []string         `cbor:"4,keyasint,omitempty"` // none: anywhere
 	NotRegions       []string         `cbor:"5,keyasint,omitempty"`
@@ -23,6 +24,34 @@ type Conditions struct {
 	Tier             registry.Tier    `cbor:"9,keyasint"`  // at least
 	Domains          uint32           `cbor:"10,keyasint"` // different failure domains of the workers of a lease, at least
 	Hourly           uint64           `cbor:"11,keyasint"` // uzen that an hour of the machine costs at its measured rate, at most; 0: any
+	Disk             uint64           `cbor:"12,keyasint"` // MiB, at least
+	Passed           uint32           `cbor:"13,keyasint"` // audits passed since the last failure, at least
+}
+
+// Machine is what a worker has at least.
+type Machine struct {
+	Memory  uint64 `cbor:"1,keyasint"` // MiB
+	Cores   uint32 `cbor:"2,keyasint"`
+	Devices uint32 `cbor:"3,keyasint"`           // accelerators
+	Model   string `cbor:"4,keyasint,omitempty"` // of them; none: any
+}
+
+// machine checks whether a profile is one of the machines that will do.
+func (c *Conditions) machine(p *Profile) Misfit {
+	why := Fits
+	for _, m := range c.Machines {
+		switch {
+		case p.Cores < m.Cores || p.Devices < m.Devices || m.Model != "" && m.Model != p.Model:
+			if why == Fits {
+				why = OtherMachine
+			}
+		case p.Memory < m.Memory:
+			why = MemoryTooSmall
+		default:
+			return Fits
+		}
+	}
+	return why
 }
 
 // MaxPlaces is the most entries of one list of conditions.
@@ -34,21 +63,29 @@ type Profile struct {
 	Tier         registry.Tier
 	Memory       uint64 // MiB
 	Upload       uint64 // kbit/s promised
+	Disk         uint64 // MiB
+	Cores        uint32
+	Devices      uint32 // accelerators
+	Model        string // of them
+	Passed       uint32 // audits since the last failure
 	Region       string
 	Jurisdiction string
 	Domain       string
 	Attested     bool
 	Rate         uint64 // operations a second; 0: not measured
 	Latency      uint32 // milliseconds; 0: not measured
+	Stake        uint64 // that stays, uzen
+	Owner        string // account that it works for: its pool's, or its own
 	Cover        uint64 // price of the work that its stake may still stand behind, uzen
 }
 
-// ProfileOf reads a profile from the registry. leased is the price of the work that the participant is leased for already.
-func ProfileOf(p registry.Participant, params registry.Params, leased uint64) Profile {
+// ProfileOf reads a profile from the registry. owner is the account that the participant works for, leased the price of the
+// work that it is leased for already.
+func ProfileOf(p registry.Participant, params registry.Params, owner string, leased uint64) Profile {
 	h := p.Hardware
 	return Profile{
-		Class: p.Class(params), Tier: p.Tier, Memory: h.Memory, Upload: h.Upload, Region: h.Region, Jurisdiction: h.Jurisdiction,
-		Domain: h.Domain, Attested: p.Attested, Rate: p.Rate, Latency: p.Latency, Cover: p.Cover(params, leased),
+		Class: p.Class(params), Tier: p.Tier, Memory: h.Memory, Upload: h.Upload, Disk: h.Disk, Cores: h.Cores, Devices: h.Devices, Model: h.Model, Passed: p.Passed, Region: h.Region, Jurisdiction: h.Jurisdiction,
+		Domain: h.Domain, Attested: p.Attested, Rate: p.Rate, Latency: p.Latency, Stake: p.Firm(), Owner: owner, Cover: p.Cover(params, leased),
 	}
 }
 
@@ -64,43 +101,36 @@ type Misfit string
 // The misfits, in the order in which they are looked for.
 const (
 	Fits              Misfit = ""
-	NoSlot            Misfit = "no_slot"             // it works in as many runs as it offers
-	WrongClass        Misfit = "wrong_class"         // of machine, or it was never measured
-	MemoryTooSmall    Misfit = "memory_too_small"    //
-	UploadTooSlow     Misfit = "upload_too_slow"     //
-	WrongRegion       Misfit = "wrong_region"        //
-	WrongJurisdiction Misfit = "wrong_jurisdiction"  //
-	NotAttested       Misfit = "not_attested"        //
-	TierTooLow        Misfit = "tier_too_low"        //
-	StakeTooSmall     Misfit = "stake_too_small"     // for the work that it would be leased
-	HourTooDear       Misfit = "hour_above_cap"      // or its rate was never measured
-	TooDear           Misfit = "price_above_cap"     // of the order
-	NotChosen         Misfit = "others_are_better"   // cheaper, closer or earlier
-	NoVerifierWanted  Misfit = "no_verifier_wanted"  // by the order
-	TakenInOtherRole  Misfit = "taken_in_other_role" // an account takes part once
+	NoSlot            Misfit = "no_slot"            // it works in as many runs as it offers
+	WrongClass        Misfit = "wrong_class"        // of machine, or it was never measured
+	MemoryTooSmall    Misfit = "memory_too_small"   //
+	OtherMachine      Misfit = "other_machine"      // too few cores, or none of the accelerators
+	DiskTooSmall      Misfit = "disk_too_small"     //
+	TooLittleHistory  Misfit = "too_little_history" // of audits that it has passed
+	UploadTooSlow     Misfit = "upload_too_slow"    //
+	WrongRegion       Misfit = "wrong_region"       //
+	WrongJurisdiction Misfit = "wrong_jurisdiction" //
+	NotAttested       Misfit = "not_attested"       //
+	TierTooLow        Misfit = "tier_too_low"       //
+	StakeTooSmall     Misfit = "stake_too_small"    // for the work that it would be leased
+	HourTooDear       Misfit = "hour_above_cap"     // or its rate was never measured
+	TooDear           Misfit = "price_above_cap"    // of the order
+	NoVerifierWanted  Misfit = "no_verifier_wanted" // by the order
 )
 
 var misfits = map[Misfit]string{
 	NoSlot: "it works in as many runs as it offers", WrongClass: "its machine is of another class, or was never measured",
-	MemoryTooSmall: "its memory is too small", UploadTooSlow: "its upload is too slow", WrongRegion: "it is in another region",
+	MemoryTooSmall: "its memory is too small", OtherMachine: "its cores or its accelerators are not what is asked for", DiskTooSmall: "its disk is too small", TooLittleHistory: "it has passed too few audits since its last failure",
+	UploadTooSlow: "its upload is too slow", WrongRegion: "it is in another region",
 	WrongJurisdiction: "it is under another jurisdiction", NotAttested: "its hardware is not attested", TierTooLow: "it commits to less uptime",
-	StakeTooSmall: "its stake is too small for the work it would be leased", HourTooDear: "an hour of it costs more than the cap, or its rate was never measured", TooDear: "it asks more than the cap",
-	NotChosen: "others are cheaper, closer or earlier", NoVerifierWanted: "the order wants no verifier", TakenInOtherRole: "the account is taken in another role",
+	StakeTooSmall: "its stake is too small to deter a lie in the work it would be leased", HourTooDear: "an hour of it costs more than the cap, or its rate was never measured", TooDear: "it asks more than the cap",
+	NoVerifierWanted: "the order wants no verifier",
 }
 
 // Text says a misfit in words, after "because".
 func (m Misfit) Text() string { return misfits[m] }
 
-// in checks the region of a shelf.
-func (o *Order) in(region string) Misfit {
-	c := &o.Conditions
-	if len(c.Regions) > 0 && !slices.Contains(c.Regions, region) || slices.Contains(c.NotRegions, region) {
-		return WrongRegion
-	}
-	return Fits
-}
-
-// misfit checks one lot, but for its region and its price. The frequent and cheap questions come first: most lots are
+// misfit checks one lot, but for its price. The frequent and cheap questions come first: most lots are
 // asked by orders that they do not fit.
 func (w *wish) misfit(l *lot) Misfit {
 	c := &w.order.Conditions
@@ -112,10 +142,16 @@ func (w *wish) misfit(l *lot) Misfit {
 		return NoSlot
 	case worker && w.classes>>l.Class&1 == 0:
 		return WrongClass
-	case worker && l.Memory < c.Memory:
-		return MemoryTooSmall
+	case worker && len(c.Machines) > 0 && c.machine(&l.Profile) != Fits:
+		return c.machine(&l.Profile)
+	case worker && l.Disk < c.Disk:
+		return DiskTooSmall
+	case worker && l.Passed < c.Passed:
+		return TooLittleHistory
 	case worker && l.Upload < c.Upload:
 		return UploadTooSlow
+	case w.regions && (len(c.Regions) > 0 && !slices.Contains(c.Regions, l.Region) || slices.Contains(c.NotRegions, l.Region)):
+		return WrongRegion
 	case w.barred != nil && w.barred[l.under]:
 		return WrongJurisdiction
 	case c.Attested && !l.Attested:
@@ -134,11 +170,12 @@ func (w *wish) misfit(l *lot) Misfit {
 type wish struct {
 	order   *Order
 	classes uint8  // bit c: class c will do
+	regions bool   // some will not do
 	barred  []bool // jurisdictions of the book that will not do; nil: none
 }
 
 func (b *Book) wish(o *Order) *wish {
-	w := &wish{order: o, classes: math.MaxUint8}
+	w := &wish{order: o, classes: math.MaxUint8, regions: len(o.Conditions.Regions)+len(o.Conditions.NotRegions) > 0}
 	if c := o.Conditions; len(c.Classes) > 0 {
 		w.classes = 0
 		for _, class := range c.Classes {
@@ -154,19 +191,15 @@ func (b *Book) wish(o *Order) *wish {
 	return w
 }
 
-// Value is the price of the work that one member is leased in a role: all of it, over the fewest who share it.
+// Value is what a conviction must take from a member in a role at a price, in uzen, so that it gains by no lie: audit.Bond of the
+// largest unit, at the floor of the job's audit rate for a worker, and at the rate of planted faults for a verifier, who is paid for a
+// whole unit. History does not lower it, as the rate never falls below the floor.
 func (o *Order) Value(role run.Role, price uint64) uint64 {
-	var all uint64
-	if o.Terms.Sizes == nil {
-		all = unitsCost(o.Terms, price)
-	} else { // one product for all of them: this is done for every lot
-		all, _ = Cost(o.Terms.RoundFlops(), price)
-	}
-	all = multiply(all, uint64(o.Terms.Rounds))
+	unit, _ := Cost(o.Terms.UnitFlops, price)
 	if role == run.Verifier {
-		return all / max(1, uint64(o.Verifiers))
+		return audit.Bond(unit, audit.PlantPPM)
 	}
-	return all / max(1, uint64(o.Workers.Min))
+	return audit.Bond(unit, o.Terms.Floor())
 }
 
 // Stake is the least that may stand behind the work that one member is leased in a role, in uzen (registry.Participant.Cover).

@@ -25,3 +25,26 @@ func TestStakeCovers(t *testing.T) {
 		}
 	}
 }
+
+// However long a job is, a lie costs who takes a seat more than it gains: half of the stake is taken, and half of that may come back
+// through an accomplice who accuses first. A job that is longer needs no more of it, and one that is audited less does.
+func TestStakeOfASeatMakesFakingALoss(t *testing.T) {
+	const price = 1_000_000_000
+	for _, rounds := range []uint32{1, 20, 100, 10_000} {
+		last := uint64(math.MaxUint64)
+		for _, rate := range []uint32{10_000, 50_000, 100_000, 500_000, 1_000_000} {
+			o := Order{Workers: Workers{Min: 4, Target: 4, Max: 4}, Verifiers: 2, Terms: run.Terms{Rounds: rounds, Units: 4, Segments: 1, UnitFlops: 1e9, AuditPPM: rate}}
+			unit, _ := Cost(o.Terms.UnitFlops, price)
+			stake := o.Stake(run.Worker, price, registry.Params{CoverPPM: registry.DefaultParams().CoverPPM})
+			lost := stake / 2 / 2
+			// Of 10^6 faked units the audits of honest verifiers meet rate x 3/4.
+			if gained, caught := unit*(1_000_000-uint64(rate)*3/4), lost*uint64(rate)*3/4; gained > caught {
+				t.Errorf("%d rounds at a rate of %d: a faked unit gains %d for %d", rounds, rate, gained, caught)
+			}
+			if stake >= last {
+				t.Errorf("at a rate of %d the stake is %d, at less %d", rate, stake, last)
+			}
+			last = stake
+		}
+	}
+}

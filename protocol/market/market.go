@@ -7,6 +7,7 @@ package market
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/starling-network/starling/protocol/registry"
 	"github.com/starling-network/starling/protocol/run"
@@ -51,8 +52,6 @@ type Order struct {
 	At        int64     `cbor:"9,keyasint"` // height
 
 	Conditions Conditions `cbor:"10,keyasint"`
-	Near       string     `cbor:"11,keyasint"` // region in which offers of one price are preferred; none: no matter
-	Data       string     `cbor:"12,keyasint"` // names the dataset: who worked on it before is preferred; none: no matter
 	OnExceed   Exceed     `cbor:"13,keyasint"`
 	SharesPPM  uint32     `cbor:"14,keyasint"` // of the model, to those whose work is verified, in proportion to it
 }
@@ -89,8 +88,6 @@ func (o Order) Validate() error {
 		return fmt.Errorf("%w: %d is nothing to do when the budget is exceeded", ErrOrder, o.OnExceed)
 	case o.SharesPPM > million:
 		return fmt.Errorf("%w: %d millionths of the model to who worked on it", ErrOrder, o.SharesPPM)
-	case len(o.Near) > registry.MaxPlace || len(o.Data) > run.MaxCID:
-		return fmt.Errorf("%w: a region of %d bytes, or data of %d", ErrOrder, len(o.Near), len(o.Data))
 	}
 	return o.Conditions.validate(w.Min)
 }
@@ -105,6 +102,9 @@ func (c Conditions) validate(workers uint32) error {
 				return fmt.Errorf("%w: a place of %d bytes, wanted 1 to %d", ErrOrder, len(p), registry.MaxPlace)
 			}
 		}
+	}
+	if len(c.Machines) > MaxPlaces || slices.ContainsFunc(c.Machines, func(m Machine) bool { return len(m.Model) > registry.MaxPlace }) {
+		return fmt.Errorf("%w: %d kinds of machines, at most %d, of models of at most %d bytes", ErrOrder, len(c.Machines), MaxPlaces, registry.MaxPlace)
 	}
 	for _, class := range c.Classes {
 		if class == registry.Unrated || class > registry.Datacentre {

@@ -21,28 +21,27 @@ type Reason string
 const (
 	Matched         Reason = ""
 	TooFewWorkers   Reason = "too_few_workers"    // at any price, and whatever they are
-	TooFewVerifiers Reason = "too_few_verifiers"  // likewise
+	TooFewVerifiers Reason = "too_few_verifiers"  // likewise, or of too few owners
 	ConditionsUnmet Reason = "conditions_unmet"   // enough offers, not enough that keep the conditions at any price
 	TooFewDomains   Reason = "too_few_domains"    // enough that keep the conditions, in too few failure domains
 	PriceAboveCap   Reason = "price_above_cap"    // enough of them, not enough at or below the order's cap
-	BudgetTooSmall  Reason = "budget_below_round" // the budget does not cover one round at the matched prices
+	BudgetTooSmall  Reason = "budget_below_round" // the budget does not cover one round at the prices of those that were drawn
 )
 
-// Match finds the members of an order, or says why it must wait. It does not change the book: see Take.
+// Match draws the members of an order, or says why it must wait. It does not change the book: see Take.
 //
-// Every condition holds for every member. Of the lots that keep them the cheapest are taken; of one price those that hold
-// the data, then those in the order's region, then the closest, then the earliest, then as the beacon draws. The workers of
-// a lease are of at least Conditions.Domains failure domains: the best lot of each of the best domains, then the best of the
-// rest. That is the greedy choice over a matroid, so that no other choice is better in any place. An account takes part
-// once, as a worker if it offers both.
+// Every condition holds for every member. Of the lots that keep them at or below the order's price cap, seats are drawn by the
+// beacon of the block, each lot with a chance in proportion to its stake: what it asks decides nothing. All members of a
+// role are paid the highest price that one of them asks. Verifiers are drawn first. No two of them have one owner, and none has the owner
+// of a worker; two workers have one owner only where the lots of other owners do not suffice. The workers of a lease are of at
+// least Conditions.Domains failure domains: so many are drawn of different ones before the rest. An account takes part once.
 func (b *Book) Match(o Order) (Lease, Reason) {
 	w := b.wish(&o)
-	workers, _ := b.workers(w, o.PriceCap)
-	verifiers := b.verifiers(w, o.PriceCap, workers)
+	workers, verifiers := b.seats(w, o.PriceCap)
 	if uint32(len(workers)) < o.Workers.Min || uint32(len(verifiers)) < o.Verifiers {
 		return Lease{}, b.lacking(w)
 	}
-	members := slices.Concat(workers, verifiers)
+	members := slices.Concat(w.price(workers, 0), w.price(verifiers, 0))
 	if RoundCost(run.State{Terms: o.Terms, Members: members}) > o.Budget {
 		return Lease{}, BudgetTooSmall
 	}
@@ -50,74 +49,82 @@ func (b *Book) Match(o Order) (Lease, Reason) {
 	return Lease{Job: o.ID, Members: members}, Matched
 }
 
-// workers chooses up to the target of an order, or none if too few domains fit; fit says how many lots fit then.
-func (b *Book) workers(w *wish, priceCap uint64) (chosen []run.Member, fit int) {
-	o, s := w.order, b.walk(w, run.Worker, priceCap)
-	var first, rest []*lot // the best of each of the first domains; the others
-	domains := map[string]bool{}
-	for uint32(len(first)) < o.Conditions.Domains || uint32(len(first)+len(rest)) < o.Workers.Target {
-		l := s.next()
-		if l == nil {
-			break
-		}
-		if !domains[l.Domain] && uint32(len(first)) < o.Conditions.Domains {
-			domains[l.Domain] = true
-			first = append(first, l)
-			continue
-		}
-		rest = append(rest, l)
+// seats draws both roles: verifiers first, or workers first where that leaves too few of one of them, since an account may offer both.
+func (b *Book) seats(w *wish, priceCap uint64) (workers, verifiers []*lot) {
+	taken := owners{}
+	verifiers = b.verifiers(w, priceCap, taken)
+	workers, _ = b.workers(w, priceCap, taken)
+	if uint32(len(workers)) >= w.order.Workers.Min && uint32(len(verifiers)) >= w.order.Verifiers {
+		return workers, verifiers
 	}
-	fit = len(first) + len(rest)
-	if uint32(len(first)) < o.Conditions.Domains {
-		return nil, fit
-	}
-	rest = rest[:min(len(rest), int(o.Workers.Target)-len(first))]
-	for _, l := range slices.Concat(first, rest) {
-		chosen = append(chosen, l.member())
-	}
-	return chosen, fit
+	taken = owners{}
+	workers, _ = b.workers(w, priceCap, taken)
+	return workers, b.verifiers(w, priceCap, taken)
 }
 
-func (b *Book) verifiers(w *wish, priceCap uint64, taken []run.Member) (chosen []run.Member) {
+// workers draws up to the target of an order, or none if too few domains fit; fit says how many lots it drew then.
+func (b *Book) workers(w *wish, priceCap uint64, taken owners) (chosen []*lot, fit int) {
+	o, u := w.order, b.urn(w, run.Worker, priceCap)
+	domains := map[string]bool{}
+	seat := func(l *lot) {
+		chosen, domains[l.Domain] = append(chosen, l), true
+		taken.add(l.Owner, l.Role)
+	}
+	fresh := func(l *lot) bool { return !domains[l.Domain] }
+	wanted, target := int(o.Conditions.Domains), int(o.Workers.Target)
+	u.draw(wanted, func(l *lot) bool { return fresh(l) && taken.alone(l) }, seat)
+	u.draw(wanted-len(chosen), func(l *lot) bool { return fresh(l) && taken.apart(l) }, seat)
+	short := len(chosen) < wanted
+	u.draw(target-len(chosen), taken.alone, seat)
+	u.draw(target-len(chosen), taken.apart, seat)
+	if short {
+		return nil, len(chosen)
+	}
+	return chosen, len(chosen)
+}
+
+// verifiers draws as many as an order wants, or fewer.
+func (b *Book) verifiers(w *wish, priceCap uint64, taken owners) (chosen []*lot) {
 	if w.order.Verifiers == 0 {
 		return nil
 	}
-	s := b.walk(w, run.Verifier, priceCap)
-	for uint32(len(chosen)) < w.order.Verifiers {
-		l := s.next()
-		if l == nil {
-			break
-		}
-		if !slices.ContainsFunc(taken, func(m run.Member) bool { return m.ID == l.ID }) {
-			chosen = append(chosen, l.member())
-		}
-	}
+	b.urn(w, run.Verifier, priceCap).draw(int(w.order.Verifiers), taken.apart, func(l *lot) {
+		chosen = append(chosen, l)
+		taken.add(l.Owner, l.Role)
+	})
 	return chosen
-}
-
-func (l *lot) member() run.Member {
-	return run.Member{ID: l.ID, Role: l.Role, Price: l.Price, Active: true}
 }
 
 // lacking tells an order that no price would match from one whose cap is too low.
 func (b *Book) lacking(w *wish) Reason {
 	o := w.order
 	switch {
-	case b.offering[run.Worker] < o.Workers.Min:
+	case b.tables[run.Worker].offering < o.Workers.Min:
 		return TooFewWorkers
-	case b.offering[run.Verifier] < o.Verifiers:
+	case b.tables[run.Verifier].offering < o.Verifiers:
 		return TooFewVerifiers
 	}
-	workers, fit := b.workers(w, math.MaxUint64)
+	alone, fit := b.workers(w, math.MaxUint64, owners{})
+	workers, verifiers := b.seats(w, math.MaxUint64)
 	switch {
 	case uint32(fit) < o.Workers.Min:
 		return ConditionsUnmet
-	case uint32(len(workers)) < o.Workers.Min:
+	case uint32(len(alone)) < o.Workers.Min:
 		return TooFewDomains
-	case uint32(len(b.verifiers(w, math.MaxUint64, workers))) == o.Verifiers:
+	case uint32(len(workers)) >= o.Workers.Min && uint32(len(verifiers)) == o.Verifiers:
 		return PriceAboveCap
-	case uint32(len(b.verifiers(w, math.MaxUint64, nil))) < o.Verifiers:
+	case uint32(b.fitting(w, run.Verifier)) < o.Verifiers:
 		return ConditionsUnmet
 	}
-	return TooFewVerifiers // those there are work as workers
+	return TooFewVerifiers // those there are work as workers, or are of one owner
+}
+
+// fitting counts the lots of a role that fit an order at any price.
+func (b *Book) fitting(w *wish, role run.Role) (n int) {
+	for _, l := range b.tables[role].lots {
+		if w.misfit(l) == Fits {
+			n++
+		}
+	}
+	return n
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/starling-network/starling/canon"
 )
 
-// Queue puts orders in the order in which they are served: who pays most for the same work first, then who asked earliest, then as
-// the beacon of the block draws. The order given does not matter; each job is in it once.
+// Queue puts orders in the order in which they are served: who has locked the largest budget first, then who asked
+// earliest, then as the beacon of the block draws. What an order says it would pay costs it nothing, and decides nothing. The order given does not matter; each job is in it once.
 func Queue(orders []Order, beacon canon.Digest) []Order {
 	type place struct {
 		Order
@@ -20,7 +20,7 @@ func Queue(orders []Order, beacon canon.Digest) []Order {
 		queue[i] = place{o, canon.Sum("starling/queue/1", beacon[:], []byte(o.ID))}
 	}
 	slices.SortFunc(queue, func(a, b place) int {
-		return cmp.Or(cmp.Compare(b.PriceCap, a.PriceCap), cmp.Compare(a.At, b.At), bytes.Compare(a.draw[:], b.draw[:]))
+		return cmp.Or(cmp.Compare(b.Budget, a.Budget), cmp.Compare(a.At, b.At), bytes.Compare(a.draw[:], b.draw[:]))
 	})
 	sorted := make([]Order, len(orders))
 	for i, p := range queue {

@@ -18,23 +18,27 @@ const (
 // Hardware is what a participant says it computes on. Only its rate is measured: see Measurement.
 type Hardware struct {
 	Kind         Kind   `cbor:"1,keyasint"`
-	Memory       uint64 `cbor:"2,keyasint"` // MiB that a job may use: of the accelerator, or of the machine without one
-	Upload       uint64 `cbor:"3,keyasint"` // kbit/s that it promises to its peers
-	Region       string `cbor:"4,keyasint"` // such as "eu-north": nearness is told by equality
-	Jurisdiction string `cbor:"5,keyasint"` // ISO 3166 code of the country, in capitals
-	Domain       string `cbor:"6,keyasint"` // failure domain: what has this in common fails together. None: one that all share who give none
+	Memory       uint64 `cbor:"2,keyasint"`  // MiB that a job may use: of the accelerator, or of the machine without one
+	Upload       uint64 `cbor:"3,keyasint"`  // kbit/s that it promises to its peers
+	Region       string `cbor:"4,keyasint"`  // such as "eu-north": nearness is told by equality
+	Jurisdiction string `cbor:"5,keyasint"`  // ISO 3166 code of the country, in capitals
+	Domain       string `cbor:"6,keyasint"`  // failure domain: what has this in common fails together. None: one that all share who give none
+	Disk         uint64 `cbor:"7,keyasint"`  // MiB that blobs of jobs may take
+	Cores        uint32 `cbor:"8,keyasint"`  // of the processor, that a job may use
+	Devices      uint32 `cbor:"9,keyasint"`  // accelerators
+	Model        string `cbor:"10,keyasint"` // of the accelerators, such as "h100"
 }
 
-// MaxPlace is the most bytes of the name of a region, a jurisdiction or a failure domain.
+// MaxPlace is the most bytes of the name of a region, a jurisdiction, a failure domain or a model.
 const MaxPlace = 64
 
 func (h Hardware) check() error {
 	if h.Kind > Apple {
 		return fmt.Errorf("%w: device of kind %d is not known", ErrInvalid, h.Kind)
 	}
-	for _, place := range []string{h.Region, h.Jurisdiction, h.Domain} {
+	for _, place := range []string{h.Region, h.Jurisdiction, h.Domain, h.Model} {
 		if len(place) > MaxPlace {
-			return fmt.Errorf("%w: a place of %d bytes, at most %d", ErrInvalid, len(place), MaxPlace)
+			return fmt.Errorf("%w: a place or a model of %d bytes, at most %d", ErrInvalid, len(place), MaxPlace)
 		}
 	}
 	return nil

@@ -116,7 +116,7 @@ func (p Participant) Bandwidth(speeds []Speed) uint64 {
 // Throttled reports whether what the peers of a participant measured in an epoch shows that it gives less than half of the
 // upload that it promised. They fetch from it at the same time, so each may expect its part of that half, and whoever got
 // less from it, and not from others, finds it slow: who got no more from anybody cannot tell whose line is slow. More than
-// half of at least Params.Witnesses must find so: one cannot accuse alone.
+// half of at least Params.Witnesses must find so. Nothing proves it, and accounts are free, so it is for the owner to know and costs nothing.
 func (p Participant) Throttled(params Params, speeds []Speed) bool {
 	n := uint64(len(speeds))
 	if p.Tier == NoTier || n == 0 || n < uint64(params.Witnesses) {

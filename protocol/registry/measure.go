@@ -10,11 +10,16 @@ import (
 
 // A rate is measured, not believed. A participant asks for it; the beacon of a later block seeds a program (compute/gauge)
 // that nobody could run before; the time between that block and the one with the answer is what it took. The answer binds
-// the participant to the result of every segment without showing any. Then another beacon draws a segment and somebody to
-// run it again, who says what came out; and only then the participant shows its results, so that nothing can be copied.
+// the participant to the result of every segment without showing any. Then another beacon draws some segments and some verifiers to
+// run these again, who bind themselves to what came out; and only then the participant shows its results, so that nothing can be copied. What more
+// than half of the checkers found decides: one alone can neither give a rate nor withhold it.
 
-// Segments of a measurement.
-const Segments = 16
+// Segments of a measurement, how many of them are run again, and by how many others at most.
+const (
+	Segments = 16
+	Samples  = 2
+	Checkers = 3
+)
 
 // MaxSteps of a segment.
 const MaxSteps = 1 << 20
@@ -27,17 +32,41 @@ const (
 
 // Measurement is where the measurement of one participant stands.
 type Measurement struct {
-	ID      string       `cbor:"1,keyasint"`
-	Steps   uint32       `cbor:"2,keyasint"`  // of every segment, as the participant wants it
-	Since   int64        `cbor:"3,keyasint"`  // height of the last move
-	Seed    canon.Digest `cbor:"4,keyasint"`  // of the program; zero until it is drawn
-	Began   int64        `cbor:"5,keyasint"`  // time of the block that drew it, in milliseconds since 1970
-	Root    canon.Digest `cbor:"6,keyasint"`  // binds to the results of all segments; zero until the answer
-	Took    int64        `cbor:"7,keyasint"`  // milliseconds
-	Checker string       `cbor:"8,keyasint"`  // who runs Segment again; none until it is drawn
-	Segment uint32       `cbor:"9,keyasint"`  // of the sample
-	Result  canon.Digest `cbor:"10,keyasint"` // what the checker found; zero until it says
-	Silent  []string     `cbor:"11,keyasint"` // checkers that said nothing in time
+	ID     string       `cbor:"1,keyasint"`
+	Steps  uint32       `cbor:"2,keyasint"`  // of every segment, as the participant wants it
+	Since  int64        `cbor:"3,keyasint"`  // height of the last move
+	Seed   canon.Digest `cbor:"4,keyasint"`  // of the program; zero until it is drawn
+	Began  int64        `cbor:"5,keyasint"`  // time of the block that drew it, in milliseconds since 1970
+	Root   canon.Digest `cbor:"6,keyasint"`  // binds to the results of all segments; zero until the answer
+	Took   int64        `cbor:"7,keyasint"`  // milliseconds
+	Picks  []uint32     `cbor:"8,keyasint"`  // segments that are run again; none until they are drawn
+	Checks []Checked    `cbor:"9,keyasint"`  // who runs them
+	Silent []string     `cbor:"11,keyasint"` // checkers that said nothing in time
+}
+
+// Checked is what one checker of a measurement found.
+type Checked struct {
+	By     string       `cbor:"1,keyasint"`
+	Sample canon.Digest `cbor:"2,keyasint"` // see Sample; zero until it says
+}
+
+// Sample binds a checker to the results of the segments that it ran again, without showing them to another.
+func (m Measurement) Sample(by string, results []canon.Digest) canon.Digest {
+	parts := [][]byte{[]byte(m.ID), []byte(by), m.Seed[:]}
+	for _, r := range results {
+		parts = append(parts, r[:])
+	}
+	return canon.Sum("starling/measure/sample/1", parts...)
+}
+
+// Owes reports whether a checker has not said what it found.
+func (m Measurement) Owes(id string) bool {
+	return slices.Contains(m.Checks, Checked{By: id})
+}
+
+// Checked reports whether every checker has said what it found.
+func (m Measurement) Checked() bool {
+	return len(m.Checks) > 0 && !slices.ContainsFunc(m.Checks, func(c Checked) bool { return c.Sample.IsZero() })
 }
 
 // Outcome of a measurement.
@@ -51,7 +80,7 @@ const (
 	WhyNoAnswer  = "no_answer"  // the participant did not answer in time
 	WhyNoChecker = "no_checker" // nobody was there to check it
 	WhyNotOpened = "not_opened" // the participant did not show its results in time
-	WhyDisagree  = "disagree"   // what the checker found is something else
+	WhyDisagree  = "disagree"   // what at least half of the checkers found is something else
 )
 
 // Ask begins a measurement.
@@ -88,23 +117,38 @@ func (m Measurement) Answer(root canon.Digest, height, at int64) (Measurement, e
 // Check takes what the checker found.
 func (m Measurement) Check(from string, result canon.Digest, height int64) (Measurement, error) {
 	switch {
-	case m.Checker != from:
-		return m, fmt.Errorf("%w: %s does not check it", ErrMeasure, from)
-	case !m.Result.IsZero() || result.IsZero():
-		return m, fmt.Errorf("%w: it is checked, or the result has no digest", ErrMeasure)
+	case !m.Owes(from):
+		return m, fmt.Errorf("%w: %s does not check it, or has", ErrMeasure, from)
+	case result.IsZero():
+		return m, fmt.Errorf("%w: a result without a digest", ErrMeasure)
 	}
-	m.Result, m.Since = result, height
+	m.Checks = slices.Clone(m.Checks)
+	m.Checks[slices.Index(m.Checks, Checked{By: from})].Sample = result
+	if m.Checked() {
+		m.Since = height
+	}
 	return m, nil
 }
 
 // Open takes the results that the participant shows, and ends the measurement.
 func (m Measurement) Open(results []canon.Digest) (Outcome, error) {
 	switch {
-	case m.Result.IsZero():
-		return Outcome{}, fmt.Errorf("%w: nobody has checked it yet", ErrMeasure)
+	case !m.Checked():
+		return Outcome{}, fmt.Errorf("%w: not everybody who checks it has", ErrMeasure)
 	case len(results) != Segments || Root(m.ID, m.Seed, results) != m.Root:
 		return Outcome{}, fmt.Errorf("%w: these are not the results of the answer", ErrMeasure)
-	case results[m.Segment] != m.Result:
+	}
+	var picked []canon.Digest
+	for _, i := range m.Picks {
+		picked = append(picked, results[i])
+	}
+	agree := 0
+	for _, c := range m.Checks {
+		if c.Sample == m.Sample(c.By, picked) {
+			agree++
+		}
+	}
+	if 2*agree <= len(m.Checks) {
 		return Outcome{Why: WhyDisagree}, nil
 	}
 	return Outcome{Rate: m.rate()}, nil
@@ -115,37 +159,66 @@ func (m Measurement) rate() uint64 {
 	return uint64(m.Steps) * Segments * StepFlops * 1000 / uint64(m.Took) // below 2^60, as MaxSteps is 2^20
 }
 
-// Tick moves a measurement at the end of a block: it draws the program, then the sample and who checks it among the
-// candidates, and ends what waited too long. A checker that was silent is returned, and another one drawn.
-func (m Measurement) Tick(params Params, candidates []string, beacon canon.Digest, height, at int64) (after Measurement, silent string, end *Outcome) {
+// Draw returns at most n verifiers to check a measurement, beside some, drawn with a seed.
+type Draw func(seed canon.Digest, n int, beside []string) ([]string, error)
+
+// Tick moves a measurement at the end of a block: it draws the program, then the samples and who checks them, and ends what waited too
+// long. Checkers that were silent are returned, and others drawn in their place; where there are none, those decide who said something.
+func (m Measurement) Tick(params Params, draw Draw, beacon canon.Digest, height, at int64) (after Measurement, silent []string, end *Outcome, err error) {
 	late := height > m.Since+params.MeasureBlocks
 	switch {
 	case beacon.IsZero():
 	case m.Seed.IsZero() && height > m.Since:
 		m.Seed, m.Began, m.Since = canon.Sum("starling/measure/seed/1", beacon[:], []byte(m.ID)), at, height
 	case m.Root.IsZero() && late:
-		return m, "", &Outcome{Why: WhyNoAnswer}
+		return m, nil, &Outcome{Why: WhyNoAnswer}, nil
 	case m.Root.IsZero():
-	case !m.Result.IsZero() && late:
-		return m, "", &Outcome{Why: WhyNotOpened}
-	case !m.Result.IsZero():
-	case m.Checker == "" && height > m.Since || m.Checker != "" && late:
-		if m.Checker != "" {
-			silent = m.Checker
-			m.Silent = append(slices.Clip(m.Silent), silent)
-		}
-		pool := slices.DeleteFunc(slices.Clone(candidates), func(id string) bool { return id == m.ID || slices.Contains(m.Silent, id) })
-		if len(pool) == 0 {
-			if m.Checker != "" || late {
-				return m, silent, &Outcome{Why: WhyNoChecker}
-			}
-			return m, "", nil
-		}
-		m.Checker = pool[audit.Pick(beacon, "measure", m.ID, 0, 0, uint32(len(m.Silent)), len(pool))]
-		m.Segment = uint32(audit.Pick(beacon, "measure/segment", m.ID, 0, 0, uint32(len(m.Silent)), Segments))
-		m.Since = height
+	case m.Checked() && late:
+		return m, nil, &Outcome{Why: WhyNotOpened}, nil
+	case m.Checked():
+	case len(m.Checks) == 0 && height > m.Since || len(m.Checks) > 0 && late:
+		return m.checkers(draw, beacon, height, late)
 	}
-	return m, silent, nil
+	return m, nil, nil, nil
+}
+
+// checkers draws the checkers of a measurement, or others for those that were silent.
+func (m Measurement) checkers(draw Draw, beacon canon.Digest, height int64, late bool) (after Measurement, silent []string, end *Outcome, err error) {
+	begun := len(m.Checks) > 0
+	var said []Checked
+	beside := append([]string{m.ID}, m.Silent...)
+	for _, c := range m.Checks {
+		beside = append(beside, c.By)
+		if c.Sample.IsZero() {
+			silent = append(silent, c.By)
+		} else {
+			said = append(said, c)
+		}
+	}
+	seed := audit.Seed(beacon, "measure", m.ID, 0, 0, uint32(len(m.Silent)))
+	more, err := draw(seed, Checkers-len(said), beside)
+	if err != nil {
+		return m, nil, nil, err
+	}
+	if m.Checks = said; len(more) == 0 {
+		switch {
+		case len(said) == 0 && (begun || late), len(said) == 1:
+			return m, silent, &Outcome{Why: WhyNoChecker}, nil // one of several decides nothing
+		case len(said) > 0:
+			m.Since = height
+		}
+		return m, silent, nil, nil
+	}
+	for _, id := range more {
+		m.Checks = append(m.Checks, Checked{By: id})
+	}
+	if len(m.Picks) == 0 {
+		first := audit.Pick(beacon, "measure/segment", m.ID, 0, 0, 0, Segments)
+		next := 1 + audit.Pick(beacon, "measure/segment", m.ID, 0, 0, 1, Segments-1)
+		m.Picks = []uint32{uint32(first), uint32((first + next) % Segments)}
+	}
+	m.Silent, m.Since = append(slices.Clip(m.Silent), silent...), height
+	return m, silent, nil, nil
 }
 
 // Rated gives a participant the rate of a measurement.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/starling-network/starling/canon"
@@ -17,20 +18,38 @@ func measuring(t *testing.T, results []canon.Digest, checkers ...string) Measure
 		t.Fatal(err)
 	}
 	params := DefaultParams()
-	if m, _, _ = m.Tick(params, checkers, canon.Sum("early"), 10, 5000); !m.Seed.IsZero() {
+	draw := among(checkers...)
+	if m, _, _, _ = m.Tick(params, draw, canon.Sum("early"), 10, 5000); !m.Seed.IsZero() {
 		t.Error("the program is drawn in the block that asks for it, whose beacon the participant may know")
 	}
-	if m, _, _ = m.Tick(params, checkers, canon.Sum("seed"), 11, 6000); m.Seed.IsZero() {
+	if m, _, _, _ = m.Tick(params, draw, canon.Sum("seed"), 11, 6000); m.Seed.IsZero() {
 		t.Fatal("no program")
 	}
 	if m, err = m.Answer(Root("ann", m.Seed, results), 15, 8000); err != nil {
 		t.Fatal(err)
 	}
-	m, _, end := m.Tick(params, checkers, canon.Sum("sample"), 16, 9000)
-	if end != nil {
-		t.Fatalf("ended: %+v", *end)
+	m, _, end, err := m.Tick(params, draw, canon.Sum("sample"), 16, 9000)
+	if err != nil || end != nil {
+		t.Fatalf("ended: %+v, %v", end, err)
 	}
 	return m
+}
+
+// among draws the first of some who may be drawn.
+func among(ids ...string) Draw {
+	return func(_ canon.Digest, n int, beside []string) (drawn []string, err error) {
+		for _, id := range ids {
+			if !slices.Contains(beside, id) && len(drawn) < n {
+				drawn = append(drawn, id)
+			}
+		}
+		return drawn, nil
+	}
+}
+
+// sampled is what an honest checker says.
+func sampled(m Measurement, by string, results []canon.Digest) canon.Digest {
+	return m.Sample(by, []canon.Digest{results[m.Picks[0]], results[m.Picks[1]]})
 }
 
 func results() (all []canon.Digest) {
@@ -41,35 +60,46 @@ func results() (all []canon.Digest) {
 }
 
 func TestMeasurement(t *testing.T) {
-	m := measuring(t, results(), "ann", "vic")
-	if m.Checker != "vic" {
-		t.Fatalf("%q checks ann", m.Checker)
+	m := measuring(t, results(), "ann", "vic", "wim", "xia", "yan")
+	if len(m.Checks) != Checkers || m.Owes("ann") || !m.Owes("vic") || m.Picks[0] == m.Picks[1] {
+		t.Fatalf("%+v check %v", m.Checks, m.Picks)
 	}
-	if _, err := m.Check("ann", results()[m.Segment], 17); !errors.Is(err, ErrMeasure) {
+	if _, err := m.Check("ann", sampled(m, "ann", results()), 17); !errors.Is(err, ErrMeasure) {
 		t.Errorf("the participant checks itself: %v", err)
 	}
-	if _, err := m.Open(results()); !errors.Is(err, ErrMeasure) {
-		t.Errorf("opened before the check, so that the checker could copy: %v", err)
+	rate := uint64(100 * Segments * StepFlops / 2) // in the 2 s between the blocks
+	for _, c := range []struct {
+		wrong int // checkers that say something else
+		want  Outcome
+	}{{0, Outcome{Rate: rate}}, {1, Outcome{Rate: rate}}, {2, Outcome{Why: WhyDisagree}}, {3, Outcome{Why: WhyDisagree}}} {
+		at := m
+		for i, by := range []string{"vic", "wim", "xia"} {
+			if _, err := at.Open(results()); !errors.Is(err, ErrMeasure) {
+				t.Errorf("opened before all have checked, so that a checker could copy: %v", err)
+			}
+			said := sampled(m, by, results())
+			if i < c.wrong {
+				said = canon.Sum("something else")
+			}
+			var err error
+			if at, err = at.Check(by, said, 17); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := at.Check(by, said, 17); !errors.Is(err, ErrMeasure) {
+				t.Errorf("%s checks twice: %v", by, err)
+			}
+		}
+		if out, err := at.Open(results()); err != nil || out != c.want {
+			t.Errorf("with %d wrong checkers: %+v, %v", c.wrong, out, err)
+		}
+		other := slices.Clone(results())
+		other[3] = canon.Sum("made up later")
+		if _, err := at.Open(other); !errors.Is(err, ErrMeasure) {
+			t.Errorf("other results than the answer's: %v", err)
+		}
 	}
-	right, err := m.Check("vic", results()[m.Segment], 17)
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := right.Open(results())
-	if want := uint64(100 * Segments * StepFlops / 2); err != nil || out.Rate != want {
-		t.Errorf("%+v, %v: want %d operations a second, in the 2 s between the blocks", out, err, want)
-	}
-	other := slices.Clone(results())
-	other[3] = canon.Sum("made up later")
-	if _, err := right.Open(other); !errors.Is(err, ErrMeasure) {
-		t.Errorf("other results than the answer's: %v", err)
-	}
-	wrong, err := m.Check("vic", canon.Sum("something else"), 17)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if out, err := wrong.Open(results()); err != nil || out.Rate != 0 || out.Why != WhyDisagree {
-		t.Errorf("%+v, %v", out, err)
+	if sampled(m, "vic", results()) == sampled(m, "wim", results()) {
+		t.Error("what one checker says can be copied by another")
 	}
 }
 
@@ -80,33 +110,40 @@ func TestMeasurementEnds(t *testing.T) {
 	asked := Measurement{ID: "ann", Steps: 1, Since: 100, Seed: canon.Sum("s")}
 	answered := asked
 	answered.Root = canon.Sum("r")
-	checking := answered
-	checking.Checker = "vic"
-	checked := checking
-	checked.Result = canon.Sum("x")
+	with := func(checks ...Checked) Measurement {
+		m := answered
+		m.Picks, m.Checks = []uint32{1, 2}, checks
+		return m
+	}
+	said := func(by string) Checked { return Checked{By: by, Sample: canon.Sum(by)} }
+	vic := Checked{By: "vic"}
 	for name, c := range map[string]struct {
 		m          Measurement
 		candidates []string
 		height     int64
 		silent     string
-		checker    string
+		checks     int
 		why        string
 	}{
-		"no answer":       {m: asked, height: late + 1, why: WhyNoAnswer},
-		"time to answer":  {m: asked, height: late},
-		"no checker yet":  {m: answered, candidates: []string{"ann"}, height: 101},
-		"no checker":      {m: answered, candidates: []string{"ann"}, height: late + 1, why: WhyNoChecker},
-		"silent checker":  {m: checking, candidates: []string{"vic", "wim"}, height: late + 1, silent: "vic", checker: "wim"},
-		"silent, no more": {m: checking, candidates: []string{"vic"}, height: late + 1, silent: "vic", why: WhyNoChecker},
-		"not opened":      {m: checked, height: late + 1, why: WhyNotOpened},
+		"no answer":         {m: asked, height: late + 1, why: WhyNoAnswer},
+		"time to answer":    {m: asked, height: late},
+		"no checker yet":    {m: answered, candidates: []string{"ann"}, height: 101},
+		"no checker":        {m: answered, candidates: []string{"ann"}, height: late + 1, why: WhyNoChecker},
+		"three of many":     {m: answered, candidates: []string{"a", "b", "c", "d"}, height: 101, checks: 3},
+		"silent checker":    {m: with(vic), candidates: []string{"vic", "wim"}, height: late + 1, silent: "vic", checks: 1},
+		"silent, no more":   {m: with(vic), candidates: []string{"vic"}, height: late + 1, silent: "vic", why: WhyNoChecker},
+		"one said, no more": {m: with(vic, said("wim")), candidates: []string{"vic"}, height: late + 1, silent: "vic", checks: 1, why: WhyNoChecker},
+		"one said, another": {m: with(vic, said("wim")), candidates: []string{"vic", "xia"}, height: late + 1, silent: "vic", checks: 2},
+		"two said, no more": {m: with(vic, said("wim"), said("xia")), height: late + 1, silent: "vic", checks: 2},
+		"not opened":        {m: with(said("vic")), height: late + 1, checks: 1, why: WhyNotOpened},
 	} {
-		after, silent, end := c.m.Tick(params, c.candidates, canon.Sum("b"), c.height, 0)
+		after, silent, end, err := c.m.Tick(params, among(c.candidates...), canon.Sum("b"), c.height, 0)
 		why := ""
 		if end != nil {
 			why = end.Why
 		}
-		if why != c.why || silent != c.silent || c.checker != "" && after.Checker != c.checker {
-			t.Errorf("%s: %q, silent %q, %+v", name, why, silent, after)
+		if err != nil || why != c.why || strings.Join(silent, " ") != c.silent || len(after.Checks) != c.checks {
+			t.Errorf("%s: %q, silent %q, %+v, %v", name, why, silent, after, err)
 		}
 	}
 }

@@ -10,7 +10,7 @@ import (
 type Params struct {
 	WorkerStake   uint64 `cbor:"1,keyasint"` // smallest stake of a role, uzen
 	VerifierStake uint64 `cbor:"2,keyasint"`
-	CoverPPM      uint32 `cbor:"3,keyasint"` // stake that must stand behind leased work, parts per million of its price
+	CoverPPM      uint32 `cbor:"3,keyasint"` // stake for what convictions must take from a member, parts per million of it: see market.Order.Value
 
 	Classes       []ClassRule `cbor:"4,keyasint"` // the best first
 	ProcessorRate uint64      `cbor:"5,keyasint"` // operations a second of a processor whose work weighs as much as a consumer's
@@ -19,9 +19,8 @@ type Params struct {
 	EpochBlocks int64 `cbor:"7,keyasint"`
 	BeatBlocks  int64 `cbor:"8,keyasint"` // of a window in which who committed to a tier says once that it is there
 
-	DowntimePPM  uint32 `cbor:"9,keyasint"`  // of the stake, for an epoch below the uptime of the tier
-	BandwidthPPM uint32 `cbor:"10,keyasint"` // of the stake, for an epoch below half of the promised upload
-	Witnesses    uint32 `cbor:"11,keyasint"` // peers that must have measured it, at least
+	DowntimePPM uint32 `cbor:"9,keyasint"`  // of the stake, for an epoch below the uptime of the tier
+	Witnesses   uint32 `cbor:"11,keyasint"` // peers that must have measured who is told that it is slow, at least
 
 	MeasureBlocks int64  `cbor:"12,keyasint"` // for the answer to a measurement, for its check, and for its opening
 	ClusterRTT    uint32 `cbor:"13,keyasint"` // milliseconds between any two of a cluster, at most
@@ -31,14 +30,17 @@ type Params struct {
 	UnstakeBlocks int64 `cbor:"16,keyasint"` // for which a stake that leaves still answers for what was done
 
 	ClusterUpload uint32 `cbor:"17,keyasint"` // times the upload of any of a cluster that another's may be, at most; 0: any
+
+	JailBlocks int64 `cbor:"18,keyasint,omitempty"` // after a conviction before which its account is not matched again
 }
 
 const gib = 1 << 10 // MiB
 
-// DefaultParams ask nothing of who neither commits to a tier nor wants to be rated, but a small stake.
+// DefaultParams cover four times what a conviction must take: it takes half of the stake, and half of that goes to a challenger, who may
+// be an accomplice. They ask nothing of who neither commits to a tier nor wants to be rated, but a small stake.
 func DefaultParams() Params {
 	return Params{
-		WorkerStake: 1_000_000, VerifierStake: 1_000_000, CoverPPM: 10_000,
+		WorkerStake: 1_000_000, VerifierStake: 1_000_000, CoverPPM: 4_000_000,
 		Classes: []ClassRule{
 			{Class: Datacentre, Kind: GPU, Memory: 40 * gib, Rate: 5_000_000_000_000, MultiplierPPM: 3_000_000},
 			{Class: Professional, Kind: GPU, Memory: 16 * gib, Rate: 1_000_000_000_000, MultiplierPPM: 1_500_000},
@@ -51,9 +53,9 @@ func DefaultParams() Params {
 			{Tier: Silver, UptimePPM: 990_000, Memory: 16 * gib, Upload: 50_000, Stake: 50_000_000, Weight: 2},
 			{Tier: Gold, UptimePPM: 995_000, Memory: 40 * gib, Upload: 500_000, Stake: 250_000_000, Weight: 4},
 		},
-		EpochBlocks: 3600, BeatBlocks: 15, DowntimePPM: 10_000, BandwidthPPM: 5_000, Witnesses: 3,
+		EpochBlocks: 3600, BeatBlocks: 15, DowntimePPM: 10_000, Witnesses: 3,
 		MeasureBlocks: 120, ClusterRTT: 30, ClusterSize: 64, StickyPPM: 200_000,
-		UnstakeBlocks: 20_000, ClusterUpload: 4,
+		UnstakeBlocks: 20_000, ClusterUpload: 4, JailBlocks: 20_000,
 	}
 }
 
@@ -69,10 +71,12 @@ func (p Params) Validate() error {
 		return bad("no rate of a processor")
 	case p.BeatBlocks < 1 || p.EpochBlocks < p.BeatBlocks || p.EpochBlocks%p.BeatBlocks != 0:
 		return bad("epochs of %d blocks with windows of %d: wanted a whole number of windows", p.EpochBlocks, p.BeatBlocks)
-	case p.DowntimePPM > million || p.BandwidthPPM > million || p.StickyPPM > million || p.CoverPPM > 100*million:
+	case p.DowntimePPM > million || p.StickyPPM > million || p.CoverPPM > 100*million:
 		return bad("a part of more than the whole")
 	case p.UnstakeBlocks < 1 || p.UnstakeBlocks > run.MaxBlocks:
 		return bad("a stake that leaves in %d blocks", p.UnstakeBlocks)
+	case p.JailBlocks < 0 || p.JailBlocks > run.MaxBlocks:
+		return bad("a conviction that bars for %d blocks", p.JailBlocks)
 	case p.Witnesses < 1 || p.ClusterSize < 1 || p.MeasureBlocks < 1 || p.MeasureBlocks > run.MaxBlocks:
 		return bad("%d witnesses, clusters of %d, measurements of %d blocks: wanted at least one", p.Witnesses, p.ClusterSize, p.MeasureBlocks)
 	}

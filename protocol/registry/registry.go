@@ -35,6 +35,7 @@ var (
 	ErrBeat     = errors.New("registry: the participant was there in this window already")
 	ErrMeasure  = errors.New("registry: not a move of this measurement")
 	ErrReport   = errors.New("registry: not a report about a peer")
+	ErrJail     = errors.New("registry: the participant stays barred")
 	ErrParams   = errors.New("registry: invalid parameters")
 )
 
@@ -62,6 +63,8 @@ type Participant struct {
 
 	Leaving  uint64 `cbor:"19,keyasint,omitempty"` // uzen of the stake that leave it
 	LeavesAt int64  `cbor:"20,keyasint,omitempty"` // height from which they may be paid out
+
+	Convicted int64 `cbor:"21,keyasint,omitempty"` // height of the latest conviction; 0: none
 }
 
 // Register checks a registration and dates it. Stake must already be held by the caller; what is found out about a
@@ -93,7 +96,7 @@ func (p Participant) Moved(peerID string, addrs []string) (Participant, error) {
 
 // found takes from another record what was found out about its participant.
 func (p Participant) found(old Participant) Participant {
-	p.Slashed, p.Jailed, p.Passed = old.Slashed, old.Jailed, old.Passed
+	p.Slashed, p.Jailed, p.Passed, p.Convicted = old.Slashed, old.Jailed, old.Passed, old.Convicted
 	p.Rate, p.RatedAt, p.Attested, p.Latency, p.Cluster = old.Rate, old.RatedAt, old.Attested, old.Latency, old.Cluster
 	return p
 }
@@ -147,7 +150,8 @@ func (p Participant) Eligible(r run.Role, params Params) bool {
 	return p.Has(r) && !p.Jailed && p.Firm() >= params.MinStake(r)
 }
 
-// Cover is the price of the work that a stake may stand behind, beside work that is leased already; both in uzen.
+// Cover is how much convictions must take, by market.Order.Value, from who has the stake: what it may still be leased, beside what
+// is leased already; both in uzen.
 func (p Participant) Cover(params Params, leased uint64) uint64 {
 	if params.CoverPPM == 0 {
 		return math.MaxUint64
@@ -211,12 +215,6 @@ func (p Participant) Release() (Participant, uint64) {
 	amount := p.Leaving
 	p.Stake, p.Leaving, p.LeavesAt = p.Stake-amount, 0, 0
 	return p, amount
-}
-
-// Jail bars the participant from being matched, and takes its history.
-func (p Participant) Jail() Participant {
-	p.Jailed = true
-	return p.Audited(false)
 }
 
 // Audited adds the outcome of an audit to the history that a worker takes from run to run: what it does is audited less, the

@@ -35,7 +35,7 @@ func TestRegister(t *testing.T) {
 	if !got.Eligible(run.Worker, params) || !got.Eligible(run.Verifier, params) {
 		t.Errorf("not eligible: %+v", got)
 	}
-	if got.Jail().Eligible(run.Worker, params) {
+	if got.Jail(7).Eligible(run.Worker, params) {
 		t.Error("eligible in jail")
 	}
 }
@@ -56,7 +56,7 @@ func TestHistory(t *testing.T) {
 	full := p
 	full.Passed = math.MaxUint32
 	again, err := Register(p, params, 2)
-	for name, got := range map[string]uint32{"a failure": p.Audited(false).Passed, "a conviction": p.Jail().Passed, "a new name": again.Passed} {
+	for name, got := range map[string]uint32{"a failure": p.Audited(false).Passed, "a conviction": p.Jail(7).Passed, "a new name": again.Passed} {
 		if got != 0 || err != nil {
 			t.Errorf("after %s: %d audits passed (%v)", name, got, err)
 		}

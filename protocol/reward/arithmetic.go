@@ -21,14 +21,18 @@ func Arithmetic(r Receipt, all []Receipt) []string {
 	case Work, Audit:
 		return r.payment()
 	case Base, WorkReward, Bandwidth:
-		return []string{fmt.Sprintf("%d uzen of the epoch x %d / %d = %d uzen, rounded down", r.Pot, r.Part, r.Whole, r.portion())}
+		lines := []string{fmt.Sprintf("%d uzen of the epoch x %d / %d = %d uzen, rounded down", r.Pot, r.Part, r.Whole, r.portion())}
+		if r.Capped {
+			lines = append(lines, fmt.Sprintf("no more than %s %% of the fees of its work: %d uzen", percent(ofFees[r.Kind]), r.Amount))
+		}
+		return lines
 	case Revenue:
 		return []string{fmt.Sprintf("%d uzen from before the number of shares last changed + %d shares x %d uzen that each earned since = %d uzen", r.Pot, r.Part, r.Whole, r.Pot+r.Part*r.Whole)}
 	case Slash:
 		if r.OfEpoch() {
 			return []string{fmt.Sprintf("%d uzen: %s %% of the stake at the time, to the community pool", r.Amount, percent(uint32(r.Part)))}
 		}
-		lines := []string{fmt.Sprintf("%d uzen: %s %% of the stake at the time", r.Amount, percent(uint32(r.Part)))}
+		lines := []string{r.taken()}
 		for _, part := range all {
 			if r.sameVerdict(part) && (part.Kind == Bounty || part.Kind == Fee) {
 				lines = append(lines, fmt.Sprintf("of it %d uzen to %s", part.Amount, part.Who))
@@ -44,13 +48,28 @@ func Arithmetic(r Receipt, all []Receipt) []string {
 	case Refund:
 		var paid, fees uint64
 		for _, other := range all {
-			if other.Kind == Work || other.Kind == Audit {
+			if (other.Kind == Work || other.Kind == Audit) && other.Payer == "" {
 				paid, fees = paid+other.Amount, fees+other.Fee
 			}
 		}
 		return []string{fmt.Sprintf("budget %d - paid %d - fees %d = %d uzen", r.Amount+paid+fees, paid, fees, r.Amount)}
 	}
 	return nil
+}
+
+// ofFees is what is made of the fees of somebody's work at most, in parts per million.
+var ofFees = map[Kind]uint32{WorkReward: WorkOfFeesPPM, Bandwidth: BandwidthOfFeesPPM}
+
+// taken says how much of a stake a slash took.
+func (r Receipt) taken() string {
+	if r.Reason == Restitution {
+		return fmt.Sprintf("%d uzen, of the %d of the stake at the time: the price of the work that was done in vain", r.Part, r.Whole)
+	}
+	if r.Whole == million {
+		return fmt.Sprintf("%d uzen: %s %% of the stake at the time", r.Amount, percent(uint32(r.Part)))
+	}
+	return fmt.Sprintf("%d uzen, of the %d of the stake at the time: what a lie in the job could gain, with what the accuser gets, and no less than"+
+		" the governed part of a first conviction, or of one more", r.Part, r.Whole)
 }
 
 // rounded says who gets the uzen that cannot be divided.
@@ -70,6 +89,9 @@ func (r Receipt) payment() []string {
 	}
 	switch {
 	case r.Amount == net && r.Fee == fee:
+		if r.Payer != "" {
+			lines = append(lines, "from the stake of "+r.Payer+", not from the budget")
+		}
 		return lines
 	case r.Reason == BudgetExhausted:
 		return append(lines, fmt.Sprintf("the escrow held no more than %d uzen: %d paid, %d to the community pool", r.Amount+r.Fee, r.Amount, r.Fee))

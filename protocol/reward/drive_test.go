@@ -10,6 +10,7 @@ import (
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/protocol/audit"
 	"github.com/starling-network/starling/protocol/market"
+	"github.com/starling-network/starling/protocol/registry"
 	"github.com/starling-network/starling/protocol/run"
 )
 
@@ -22,16 +23,17 @@ type party struct {
 	watches  bool                    // verifier: challenges wrong work that was not drawn for it
 	lazy     func(round uint32) bool // does not answer in these rounds
 	diesAt   int64                   // height; 0: never
+	middle   bool                    // worker: lies in one root in the middle of a unit alone, whose update is right
 	withhold bool                    // serves its updates to nobody
 	astray   bool                    // attests another checkpoint
 	stamps   bool                    // verifier: passes whatever is wrong, under a seal that it made up
 	plants   bool                    // worker: plants a fault whenever it may
 }
 
-func (p party) honest() bool { return !p.lies && !p.astray && !p.stamps }
+func (p party) honest() bool { return !p.lies && !p.middle && !p.astray && !p.stamps }
 
-// owes reports whether a party dies, and may then owe what only it can show: a planted fault.
-func (p party) owes() bool { return p.diesAt > 0 && p.plants }
+// owes reports whether a party dies, and may then owe what only it can show: a planted fault, or what it sealed.
+func (p party) owes() bool { return p.diesAt > 0 && (p.plants || p.offer.Role == run.Verifier) }
 
 // world is a network in memory: the bank, one job, its members. It is what the chain and the nodes are to protocol/.
 type world struct {
@@ -49,6 +51,8 @@ type world struct {
 	receipts []Receipt
 	results  map[place]run.Commitment // right ones: everybody asks for them in every block
 	log      bytes.Buffer
+
+	restoredFees uint64 // of what stakes of convicts paid
 }
 
 // place is what the result of a unit depends on.
@@ -78,7 +82,7 @@ func enact(t *testing.T, order market.Order, parties []party) *world {
 		w.bank[Stake(p.offer.ID)] = stake
 	}
 	w.total = order.Budget + stake*uint64(len(parties))
-	lease, reason := market.NewBook(offers, nil, w.env().Beacon).Match(order)
+	lease, reason := market.NewBook(offers, w.env().Beacon).Match(order)
 	if reason != market.Matched {
 		t.Fatalf("not matched: %s", reason)
 	}
@@ -140,9 +144,16 @@ func (w *world) train(p party) {
 		return
 	}
 	u, c := duties[0], w.right(w.s.Lap, duties[0].Index)
+	if p.middle && w.s.Round >= p.from {
+		c.Segments = slices.Clone(c.Segments)
+		c.Segments[1] = digest("wrong", w.s.Round, u.Index)
+	}
 	if p.lies && w.s.Round >= p.from {
 		c.Update = digest("fabricated", w.s.Round, u.Index)
 		c.UpdateCID = "bafy" + c.Update.Short()
+		if w.s.Terms.Carries(w.s.Round) {
+			c.Carried = carried(c)
+		}
 	}
 	if p.plants && w.mayPlant(p.offer.ID) {
 		c.Segments = audit.Plant(nonce(w.s.Round, u.Index), c.Segments)
@@ -236,7 +247,7 @@ func nonce(round, unit uint32) canon.Digest { return digest("nonce", round, unit
 func (w *world) unmask(p party) {
 	for _, l := range w.s.All() {
 		for _, u := range l.Units {
-			if u.Worker != p.offer.ID {
+			if u.Worker != p.offer.ID || p.middle {
 				continue
 			}
 			answered := u.Status == run.Sealed || u.Status == run.Accepted || u.Status == run.Disputed
@@ -318,7 +329,7 @@ func (w *world) apply(s run.State, events []run.Event, err error) {
 	if err != nil {
 		w.t.Fatalf("height %d: %v", w.height, err)
 	}
-	book := Book{Consumer: w.order.Consumer, Escrow: w.escrow, Penalty: DefaultPenalty(), FeePPM: market.FeePPM, Height: w.height, Seq: w.seq,
+	book := Book{Consumer: w.order.Consumer, Escrow: w.escrow, Penalty: DefaultPenalty(), Least: registry.DefaultParams().MinStake, FeePPM: market.FeePPM, Height: w.height, Seq: w.seq,
 		Stake: func(id string) uint64 { return w.bank[Stake(id)] }}
 	settled := Settle(s, events, book)
 	for _, e := range events {
@@ -380,7 +391,15 @@ func (w *world) right(l run.Lap, unit uint32) run.Commitment {
 		w.results[at] = c
 	}
 	c.Segments = slices.Clone(c.Segments)
+	if w.s.Terms.Carries(l.Round) {
+		c.Carried = carried(c)
+	}
 	return c
+}
+
+// carried is what a unit hands on whose update is that of a commitment.
+func carried(c run.Commitment) run.Carried {
+	return run.Carried{Root: digest("carried", c.Update), CID: "bafycarried"}
 }
 
 // right is the one result of a unit: it depends on base, round and index alone.

@@ -7,6 +7,7 @@ import (
 	"math/big"
 	"math/bits"
 
+	"github.com/starling-network/starling/protocol/audit"
 	"github.com/starling-network/starling/protocol/market"
 )
 
@@ -116,6 +117,37 @@ func ToPost(taken uint64, slashPPM uint32) uint64 {
 		stake++
 	}
 	return stake
+}
+
+// Seat is the stake that must stand behind a seat whose results are paid price uzen each and audited with a rate in parts per million:
+// audit.Bond, times the cover that governance asks for, at least an amount. market.Order.Stake asks it of members; NoStake if none is
+// large enough.
+func Seat(price uint64, ratePPM, coverPPM uint32, least uint64) uint64 {
+	high, low := bits.Mul64(audit.Bond(price, ratePPM), uint64(coverPPM))
+	if high >= million {
+		return NoStake
+	}
+	stake, rest := bits.Div64(high, low, million)
+	if rest > 0 && stake < NoStake {
+		stake++
+	}
+	return max(stake, least)
+}
+
+// Temptation is what one faked result is expected to gain its author who has a stake behind its seat, in uzen, rounded up: with a quarter
+// of the auditors and the accuser its own, so that of what a conviction takes only what no accuser gets is lost. Nobody fakes for
+// what is not above 0.
+func (p Penalty) Temptation(price, stake uint64, ratePPM uint32) int64 {
+	taken := p.Taken(Conviction{Stake: min(stake, MaxWager), Bond: audit.Bond(price, ratePPM)})
+	taken -= market.Share(taken, p.BountyPPM)
+	caught := uint64(ratePPM) * (million - audit.CollusionPPM)
+	gain := new(big.Int).Sub(product(min(price, MaxWager), million*million-caught), product(taken, caught))
+	rest := new(big.Int)
+	gain.DivMod(gain, product(million, million), rest)
+	if rest.Sign() > 0 {
+		gain.Add(gain, big.NewInt(1))
+	}
+	return gain.Int64()
 }
 
 // power is x^n for x in 1/Certainty, by squaring. Each product is rounded to the nearest.

@@ -5,6 +5,10 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/starling-network/starling/protocol/market"
+	"github.com/starling-network/starling/protocol/registry"
+	"github.com/starling-network/starling/protocol/run"
 )
 
 func TestDetection(t *testing.T) {
@@ -103,5 +107,29 @@ func TestToPost(t *testing.T) {
 		if got := ToPost(c.taken, c.ppm); got != c.want {
 			t.Errorf("ToPost(%d, %d) = %d, want %d", c.taken, c.ppm, got, c.want)
 		}
+	}
+}
+
+// The stake of a seat, under the parameters that a network begins with, leaves whoever fakes a result with a loss, whatever the price and the rate of
+// audits; a twentieth less leaves a gain where audits are rare. The market asks for the same stake.
+func TestStakeOfASeatLeavesNoTemptation(t *testing.T) {
+	params, penalty := registry.DefaultParams(), DefaultPenalty()
+	for _, price := range []uint64{1000, 59_123, 1 << 40} {
+		for _, rate := range []uint32{1_000, 10_000, 50_000, 100_000, 500_000, million} {
+			stake := Seat(price, rate, params.CoverPPM, 0)
+			if gain := penalty.Temptation(price, stake, rate); gain > 0 {
+				t.Errorf("price %d, rate %d: a stake of %d leaves %d", price, rate, stake, gain)
+			}
+			if gain := penalty.Temptation(price, stake-stake/20, rate); rate <= 50_000 && gain <= 0 {
+				t.Errorf("price %d, rate %d: less than %d is enough", price, rate, stake)
+			}
+			o := market.Order{Terms: run.Terms{UnitFlops: price * 1_000_000, AuditPPM: rate}}
+			if got := o.Stake(run.Worker, 1_000_000_000, params); got != max(stake, params.WorkerStake) {
+				t.Errorf("price %d, rate %d: the market asks %d, not %d", price, rate, got, stake)
+			}
+		}
+	}
+	if Seat(1<<62, 1, 4_000_000, 0) != NoStake || Seat(0, 5, 1, 7) != 7 {
+		t.Error("a stake beyond all, or below the least")
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"math"
 	"math/bits"
 	"slices"
 	"strings"
@@ -12,9 +13,12 @@ import (
 	"github.com/starling-network/starling/protocol/registry"
 )
 
-// Rewards are paid once an epoch, beside what jobs pay: to who keeps the uptime that it committed to, for verified work by
-// the class of the machine, and for bytes that others say they got. They are made of new coins, as the schedule says, and
-// nothing is made that nobody has earned.
+// Rewards are paid once an epoch, beside what jobs pay: to who keeps the uptime that it committed to, by its stake; and to whose verified
+// work was paid, by the fees of that, by the class of its machine, and as far as others say that they got its bytes. They are made of new coins, as the
+// schedule says, and nothing is made that nobody has earned.
+//
+// Anybody can order work of itself and say that it was served. What that costs it is the fee alone, so nobody is made more for its
+// work than a part of its fees.
 
 // Schedule of the coins that are made for rewards; governed.
 type Schedule struct {
@@ -60,7 +64,9 @@ type Effort struct {
 	registry.Participant
 	Uptime *registry.Uptime // nil: it committed to no tier
 	Flops  uint64           // of work that was verified and paid
-	Bytes  uint64           // that peers say they got from it, no more than it had to serve
+	Fees   uint64           // that the community pool had of what was paid for that, in uzen
+	Bytes  uint64           // that peers say they got from it
+	Serves uint64           // bytes that it had to serve
 	Speeds []registry.Speed // that each of them measured
 }
 
@@ -109,7 +115,11 @@ func (l *epoch) base(f Effort) (part uint64, reason string) {
 	case f.Uptime.PPM(l.Registry, l.Height) < rule.UptimePPM:
 		return 0, Downtime
 	}
-	return uint64(rule.Weight), KeptUptime
+	high, low := bits.Mul64(f.Firm(), uint64(rule.Weight))
+	if high > 0 {
+		low = math.MaxUint64
+	}
+	return low, KeptUptime
 }
 
 // whole reports whether somebody was committed for the whole epoch.
@@ -124,24 +134,53 @@ func (l *epoch) work(f Effort) (part uint64, reason string) {
 		return 0, Barred
 	case ppm == 0:
 		return 0, NotMeasured
+	case f.Fees == 0:
+		return 0, NoFees
 	}
-	high, low := bits.Mul64(f.Flops, uint64(ppm))
-	weighed, _ := bits.Div64(high, low, weighing) // ppm is at most 10^8, which is below weighing
-	return weighed, Verified
+	return times(f.Fees, uint64(ppm), million), Verified
 }
 
-// weighing scales weighed work: to 1000 operations at a multiplier of one, so that all the work of an epoch adds up within 64
-// bits and the smallest job weighs something.
-const weighing = 1_000_000_000
+// times is n x part / whole, rounded down; the largest number if it is beyond that.
+func times(n, part, whole uint64) uint64 {
+	high, low := bits.Mul64(n, part)
+	if high >= whole {
+		return math.MaxUint64
+	}
+	amount, _ := bits.Div64(high, low, whole)
+	return amount
+}
+
+// What is made for the work of somebody at most, of the fees of that work, in parts per million: together less than the fees.
+const (
+	WorkOfFeesPPM      = 800_000
+	BandwidthOfFeesPPM = 100_000
+)
+
+// limit is the most that is made for somebody in a pot, and whether there is such a bound.
+func (f Effort) limit(kind Kind) (most uint64, bound bool) {
+	switch kind {
+	case WorkReward:
+		return market.Share(f.Fees, WorkOfFeesPPM), true
+	case Bandwidth:
+		return market.Share(f.Fees, BandwidthOfFeesPPM), true
+	}
+	return 0, false
+}
 
 func (l *epoch) bandwidth(f Effort) (part uint64, reason string) {
 	switch {
-	case f.Bytes == 0:
+	case f.Bytes == 0 || f.Serves == 0:
 		return 0, ""
 	case f.Jailed:
 		return 0, Barred
+	case f.Fees == 0:
+		return 0, NoFees
 	}
-	return f.Bytes, Served
+	part = times(f.Fees, min(f.Bytes, f.Serves), f.Serves)
+	if f.Uptime != nil && l.whole(f) && f.Throttled(l.Registry, f.Speeds) {
+		return part, Throttled // its peers say so and prove nothing: it is told, and loses nothing
+	}
+	return part, Served
 }
 
 // share divides a pot in proportion to the parts, rounded down; what is left over is not made.
@@ -161,7 +200,11 @@ func (l *epoch) share(kind Kind, pot uint64, part func(Effort) (uint64, string))
 			r.Flops = f.Flops
 		}
 		r.Amount = r.portion()
+		if most, bound := f.limit(kind); bound && r.Amount > most {
+			r.Amount, r.Capped = most, true
+		}
 		switch {
+		case reason == Throttled: // is said in any case
 		case p > 0 && pot == 0:
 			r.Reason = NothingMade
 		case r.Amount == 0 && reason == Verified || r.Amount == 0 && reason == Served:
@@ -187,28 +230,19 @@ func saturate(a, b uint64) uint64 {
 	return sum | -carry
 }
 
-// slash takes from the stake of who did not keep what it promised for the whole epoch.
+// slash takes from the stake of who was not there as long as it promised for the whole epoch.
 func (l *epoch) slash(f Effort) {
 	rule, ok := l.Registry.TierRule(f.Tier)
 	if f.Uptime == nil || !ok || f.Jailed || !l.whole(f) {
 		return
 	}
-	for _, s := range []struct {
-		reason string
-		ppm    uint32
-		broken bool
-	}{
-		{Downtime, l.Registry.DowntimePPM, f.Uptime.PPM(l.Registry, l.Height) < rule.UptimePPM},
-		{Throttled, l.Registry.BandwidthPPM, f.Throttled(l.Registry, f.Speeds)},
-	} {
-		if !s.broken {
-			continue
-		}
-		var amount uint64
-		f.Participant, amount = f.Slash(s.ppm)
-		l.receipt(Receipt{Who: f.ID, Kind: Slash, Amount: amount, Reason: s.reason, Part: uint64(s.ppm), Whole: million})
-		l.transfer(Stake(f.ID), CommunityPool, amount)
+	if f.Uptime.PPM(l.Registry, l.Height) >= rule.UptimePPM {
+		return
 	}
+	ppm := l.Registry.DowntimePPM
+	_, amount := f.Slash(ppm)
+	l.receipt(Receipt{Who: f.ID, Kind: Slash, Amount: amount, Reason: Downtime, Part: uint64(ppm), Whole: million})
+	l.transfer(Stake(f.ID), CommunityPool, amount)
 }
 
 func (l *epoch) receipt(r Receipt) {

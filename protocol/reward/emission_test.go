@@ -18,7 +18,7 @@ func efforts() Epoch {
 	effort := func(id string, tier registry.Tier, beats uint32, kind registry.Kind, rate uint64) Effort {
 		return Effort{
 			Participant: registry.Participant{ID: id, Stake: 1_000_000, Tier: tier, Rate: rate, Hardware: registry.Hardware{Kind: kind, Memory: 80 << 10, Upload: 1000}},
-			Uptime:      &registry.Uptime{From: 300, Beats: beats}, Flops: 5_000_000_000_000, Bytes: 10,
+			Uptime:      &registry.Uptime{From: 300, Beats: beats}, Flops: 5_000_000_000_000, Fees: 1_000_000, Bytes: 10, Serves: 10,
 		}
 	}
 	e := Epoch{Number: 3, Height: 399, Registry: params, Schedule: Schedule{PerEpoch: 1_000_000, BasePPM: 200_000, WorkPPM: 700_000, BandwidthPPM: 100_000}}
@@ -46,8 +46,8 @@ func TestSettleEpoch(t *testing.T) {
 		"gold base kept_uptime": 200_000 * 4 / 5, "cpu base kept_uptime": 200_000 / 5, "down base downtime": 0,
 		// Multipliers 3, 1 and a half.
 		"gold work_reward verified": 700_000 * 6 / 9, "down work_reward verified": 700_000 * 2 / 9, "cpu work_reward verified": 700_000 / 9,
-		"gold bandwidth bytes_served": 33_333, "down bandwidth bytes_served": 33_333, "cpu bandwidth bytes_served": 33_333,
-		"down slash downtime": 10_000, "cpu slash throttled": 5_000,
+		"gold bandwidth bytes_served": 33_333, "down bandwidth bytes_served": 33_333, "cpu bandwidth throttled": 33_333,
+		"down slash downtime": 10_000,
 	}
 	if fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("%v\nwant %v", got, want)
@@ -70,7 +70,8 @@ func TestZerosOfAnEpoch(t *testing.T) {
 		"slashed":      {func(e *Epoch) { e.Efforts[0].Jailed = true }, Base, Barred},
 		"late":         {func(e *Epoch) { e.Efforts[0].Uptime = &registry.Uptime{From: 301, Beats: 10} }, Base, PartOfEpoch},
 		"down":         {func(e *Epoch) { e.Efforts[0].Uptime = &registry.Uptime{From: 300} }, Base, Downtime},
-		"tiny":         {func(e *Epoch) { e.Efforts[0].Bytes, e.Efforts[1].Bytes = 1, 1<<40 }, Bandwidth, TooSmall},
+		"tiny":         {func(e *Epoch) { e.Efforts[0].Serves = 1 << 40 }, Bandwidth, TooSmall},
+		"unpaid":       {func(e *Epoch) { e.Efforts[0].Fees = 0 }, Bandwidth, NoFees},
 	} {
 		e := efforts()
 		c.spoil(&e)
@@ -78,6 +79,71 @@ func TestZerosOfAnEpoch(t *testing.T) {
 		if r := SettleEpoch(e).Receipts[at]; r.Amount != 0 || r.Reason != c.want || r.Fix == "" {
 			t.Errorf("%s: %+v, want %s", name, r, c.want)
 		}
+	}
+}
+
+// Who orders work of itself, declares whatever it likes, says itself that it was served, and is the only one that works, is made less than
+// the fee that it pays for it: of a large pot, too, and whatever the class of its machine weighs.
+func TestOrderOfOneselfEarnsLessThanItsFee(t *testing.T) {
+	for _, fees := range []uint64{1, 9, 500, 1_000_000} {
+		e := efforts()
+		e.Schedule.PerEpoch = maxEmission
+		self := e.Efforts[0] // weighs 3
+		self.Tier, self.Uptime, self.Flops, self.Fees, self.Bytes, self.Serves = registry.NoTier, nil, 1e19, fees, 1<<50, 1<<50
+		e.Efforts = []Effort{self}
+		var made uint64
+		for _, r := range SettleEpoch(e).Receipts {
+			made += r.Amount
+			if text := strings.Join(Arithmetic(r, nil), "\n"); !r.Capped || !strings.HasSuffix(text, fmt.Sprintf("%d uzen", r.Amount)) {
+				t.Errorf("%+v: %s", r, text)
+			}
+		}
+		if made >= fees {
+			t.Errorf("%d uzen are made of fees of %d", made, fees)
+		}
+	}
+}
+
+// What is declared takes nothing from who works for others: neither operations nor bytes weigh, but what was paid for them.
+func TestDeclaredWorkWeighsNothing(t *testing.T) {
+	e := efforts()
+	before, honest := SettleEpoch(e), func(s Settlement) (sum uint64) {
+		for _, r := range s.Receipts {
+			if r.Who == "gold" && (r.Kind == WorkReward || r.Kind == Bandwidth) {
+				sum += r.Amount
+			}
+		}
+		return sum
+	}
+	liar := e.Efforts[0]
+	liar.ID, liar.Tier, liar.Uptime, liar.Flops, liar.Fees, liar.Bytes, liar.Serves = "liar", registry.NoTier, nil, 1e19, 500, 1<<50, 1<<50
+	e.Efforts = append(e.Efforts, liar)
+	if was, is := honest(before), honest(SettleEpoch(e)); is+is/1000 < was {
+		t.Errorf("an honest worker is made %d in place of %d", is, was)
+	}
+}
+
+// A stake earns for its uptime what it is, on however many accounts it lies.
+func TestUptimeIsPaidByStake(t *testing.T) {
+	e := efforts()
+	one := e.Efforts[2]
+	one.ID, one.Stake, one.Bytes, one.Flops = "one", 250_000_000, 0, 0
+	e.Efforts = []Effort{one}
+	for i := range 25 {
+		part := one
+		part.ID, part.Stake = fmt.Sprint("part", i), 10_000_000
+		e.Efforts = append(e.Efforts, part)
+	}
+	var alone, split uint64
+	for _, r := range SettleEpoch(e).Receipts {
+		if r.Who == "one" {
+			alone += r.Amount
+		} else {
+			split += r.Amount
+		}
+	}
+	if split > alone || alone != 100_000 {
+		t.Errorf("250 ZEN earn %d on one account, %d on 25", alone, split)
 	}
 }
 
@@ -113,7 +179,7 @@ func FuzzSettleEpoch(f *testing.F) {
 				ID: fmt.Sprint("p", i), Stake: r.Uint64() >> r.IntN(64), Tier: registry.Tier(r.IntN(5)), Rate: r.Uint64() >> r.IntN(64), Jailed: r.IntN(5) == 0,
 				Hardware: registry.Hardware{Kind: registry.Kind(r.IntN(3)), Memory: r.Uint64N(1 << 18), Upload: r.Uint64N(1 << 20)},
 			}
-			effort := Effort{Participant: p, Flops: r.Uint64() >> r.IntN(64), Bytes: r.Uint64() >> r.IntN(64), Speeds: []registry.Speed{{Rate: r.Uint64N(1 << 20), Best: r.Uint64N(1 << 20)}}}
+			effort := Effort{Participant: p, Flops: r.Uint64() >> r.IntN(64), Fees: r.Uint64() >> r.IntN(64), Serves: r.Uint64() >> r.IntN(64), Bytes: r.Uint64() >> r.IntN(64), Speeds: []registry.Speed{{Rate: r.Uint64N(1 << 20), Best: r.Uint64N(1 << 20)}}}
 			if p.Tier != registry.NoTier {
 				effort.Uptime = &registry.Uptime{From: r.Int64N(400), Beats: r.Uint32N(12), Missed: r.Uint32N(4)}
 			}
@@ -138,6 +204,10 @@ func FuzzSettleEpoch(f *testing.F) {
 		var told uint64
 		for _, receipt := range s.Receipts {
 			told += receipt.Amount
+			i := slices.IndexFunc(e.Efforts, func(f Effort) bool { return f.ID == receipt.Who })
+			if most, bound := e.Efforts[i].limit(receipt.Kind); bound && receipt.Amount > most {
+				t.Fatalf("more is made than %d of the fees: %+v", most, receipt)
+			}
 			if receipt.Amount == 0 && receipt.Kind != Slash && receipt.Fix == "" {
 				t.Fatalf("a zero without advice: %+v", receipt)
 			}
@@ -211,7 +281,7 @@ func FuzzRevenue(f *testing.F) {
 }
 
 func TestPenaltyThatGovernsNothing(t *testing.T) {
-	for name, p := range map[string]Penalty{"nothing": {}, "more than all": {million + 1, 0}, "all of it given away": {500_000, million}} {
+	for name, p := range map[string]Penalty{"nothing": {}, "more than all": {SlashPPM: million + 1}, "all of it given away": {SlashPPM: 500_000, BountyPPM: million}, "more for a seal than all": {SlashPPM: 1, UnopenedPPM: million + 1}} {
 		if err := p.Validate(); !errors.Is(err, ErrPenalty) {
 			t.Errorf("%s: %v", name, err)
 		}

@@ -11,6 +11,7 @@ const (
 	Verified        = "verified"             // the work counts
 	TooSmall        = "below_one_uzen"       // verified, but its price comes to less than one uzen
 	FaultFound      = "fault_found"          // the audit failed, and the verdict confirmed it
+	NothingShown    = "nothing_shown"        // the worker was silent in the dispute, so that no fault was shown
 	FoundOutside    = "found_outside"        // the audit found the update outside the tolerance of the job
 	Odd             = run.WhyOdd             // more than half of the other members found the update odd
 	Outside         = run.WhyOutside         // verifiers found the update outside the tolerance of the job
@@ -21,7 +22,9 @@ const (
 	Silent          = run.WhySilent          // the worker of challenged work made no move by the deadline
 	Forfeited       = "forfeited"            // not found wrong, but its worker was convicted before it was paid
 	RolledBack      = run.WhyRolledBack      // paid, though the round was built on work of another that a verdict found wrong
+	Restitution     = "restitution"          // of who is convicted, for rounds that were done in vain over its lie
 	Unchecked       = "unchecked"            // not paid: the unit was not committed, or was not yet checked when too many such rounds were open
+	Confessed       = run.WhyConfessed       // the worker found its own commitment wrong and said so, before the audits were drawn
 	Unavailable     = run.WhyUnavailable     // the members could not fetch the update
 	WorkerLeft      = run.WhyWorkerLeft      // the worker became inactive before it committed
 	Left            = run.WhyLeft            // the worker or verifier left the run in good standing before it had done this
@@ -31,6 +34,7 @@ const (
 	FalseChallenge  = run.WhyFalseChallenge  // a verdict found the challenged work right
 	SealUnopened    = run.WhySealUnopened    // the verifier did not open its seal
 	PlantPassed     = run.WhyPlantPassed     // the verifier passed a planted fault
+	WrongAttest     = run.WhyWrongAttest     // the member signed a checkpoint that its updates do not lead to
 	BudgetExhausted = run.WhyBudgetExhausted // the escrow did not hold the whole amount
 	RunHalted       = "run_halted"           // the run ended before the round was attested
 	RunDone         = "run_done"             // the run is complete
@@ -38,9 +42,10 @@ const (
 	KeptUptime  = "kept_uptime"   // the uptime of the tier was kept
 	Downtime    = "downtime"      // it was not
 	PartOfEpoch = "part_of_epoch" // the commitment began in the middle of the epoch
+	NoFees      = "no_fees"       // nothing of its work of the epoch paid a fee
 	NotMeasured = "not_measured"  // the rate of the machine was never measured, so that its work weighs nothing
 	Served      = "bytes_served"  // peers acknowledged the bytes
-	Throttled   = "throttled"     // peers measured less than half of the promised upload
+	Throttled   = "throttled"     // paid for the bytes, of which peers say that they came at less than half of the promised upload
 	NothingMade = "nothing_made"  // the schedule makes no coins for this
 	Barred      = "barred"        // the account was slashed for wrong work
 
@@ -75,6 +80,7 @@ var because = map[string]string{
 	Verified:           "the work is verified",
 	TooSmall:           "the work is verified, but its price comes to less than one uzen",
 	FaultFound:         "the audit found a fault, and the verdict confirmed it",
+	NothingShown:       "the worker made no move in the dispute: no fault was shown, and who accuses the silent is not paid for it",
 	FoundOutside:       "the audit found the update outside the tolerance of the job",
 	Odd:                "more than half of the other members found the update odd beside the others",
 	Outside:            "the update is further from that of the exact execution than the job tolerates",
@@ -85,7 +91,9 @@ var because = map[string]string{
 	Silent:             "the work was challenged, and its worker made no move in the dispute by the deadline",
 	Forfeited:          "other work of the same worker was found wrong before the round was final",
 	RolledBack:         "the work was done, in a round that was rolled back over the work of another worker",
+	Restitution:        "rounds were rolled back over its conviction, and the work in them is paid from its stake first",
 	Unchecked:          "the round was rolled back over the work of another worker before this work was committed and checked",
+	Confessed:          "the worker found its own commitment wrong and said so in time, which costs the unit and no stake",
 	Unavailable:        "more than half of the other members could not fetch the update",
 	Left:               "it left the run before it had done this",
 	WorkerLeft:         "the worker became inactive before it committed the unit",
@@ -95,15 +103,17 @@ var because = map[string]string{
 	FalseChallenge:     "the verdict of a dispute found the challenged work right",
 	SealUnopened:       "the verifier did not show that it held the state that it had sealed",
 	PlantPassed:        "the verifier passed work in which its worker had planted a fault",
+	WrongAttest:        "a tile of the checkpoint that it signed is not what the updates of the round lead to",
 	BudgetExhausted:    "the budget of the job is exhausted",
 	RunHalted:          "the run was halted before the round was final",
 	RunDone:            "the run is done",
 	KeptUptime:         "it kept the uptime of its tier",
 	Downtime:           "it was there less than its tier promises",
 	PartOfEpoch:        "its commitment began in the middle of the epoch",
+	NoFees:             "none of its work was paid with a fee in the epoch, and only that counts",
 	NotMeasured:        "the rate of its machine was never measured, so that its work weighs nothing",
 	Served:             "its peers acknowledged the bytes that it served",
-	Throttled:          "its peers measured less than half of the upload that it promises",
+	Throttled:          "its peers acknowledged the bytes that it served, and say that they came at less than half of the upload that it promises, which costs nothing",
 	NothingMade:        "the schedule makes no coins for this",
 	Barred:             "the account was slashed for wrong work",
 	PaidIn:             "somebody paid revenue of the model in",
@@ -126,20 +136,25 @@ var fixes = map[string]string{
 	WrongWork:          "before staking again, check the memory of the machine and that it runs the version that the network runs",
 	Silent:             "stay reachable while rounds are open that you worked in; a move has at least four times the deadline of an audit",
 	Forfeited:          "before staking again, check the memory of the machine and that it runs the version that the network runs",
+	Restitution:        "see the receipt of the conviction",
 	Unchecked:          "nothing; the units of the round are given out again",
+	Confessed:          "check the memory of the machine: it computed something else the second time",
 	Unavailable:        "check that other machines can reach this one, or use a relay",
 	Left:               "nothing; leaving costs nothing but what was not done",
 	WorkerLeft:         "see the receipt that says why the worker became inactive",
 	AuditMissed:        "keep the machine on and free of other load, or give the verifier fewer jobs",
 	VerifierLeft:       "see the receipt that says why the verifier became inactive",
+	NothingShown:       "challenge what is wrong, and whose worker answers: nothing else is paid",
 	FalseChallenge:     "before staking again, check the memory of the machine and that it runs the version that the network runs",
-	SealUnopened:       "check that the verifier executes every unit and stays reachable until its seals are opened; nothing is slashed",
+	SealUnopened:       "check that the verifier executes every unit and stays reachable until its seals are opened; a small part of the stake is slashed",
 	PlantPassed:        "before staking again, check the memory of the machine and that the verifier executes every unit",
+	WrongAttest:        "before staking again, check the memory of the machine and that it runs the version that the network runs",
 	BudgetExhausted:    "raise the budget of the job and resume it",
 	Downtime:           "keep the machine on and connected, or commit to a lower tier",
 	PartOfEpoch:        "nothing; the next epoch counts",
+	NoFees:             "nothing; units are paid, and count, when their rounds are final; one whose price is below some uzen has no fee",
 	NotMeasured:        "have the machine measured; docs/market.md says how",
-	Throttled:          "promise less upload, or free the line of other load",
+	Throttled:          "nothing is lost; if it is so, promise less upload, or free the line of other load",
 	NothingMade:        "nothing; the network decides the schedule by governance",
 	Barred:             "see the receipt of the slash",
 	NothingDue:         "claim when revenue was paid in; what is too little to divide waits for more",

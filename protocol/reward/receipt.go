@@ -44,11 +44,17 @@ type Receipt struct {
 	Fix    string   `cbor:"14,keyasint" json:"fix,omitempty"`     // what Who can do about it
 	FeePPM uint32   `cbor:"15,keyasint" json:"fee_ppm,omitempty"` // of a payment, to the community pool, as governance had it
 
-	// Of an epoch: Amount is Pot * Part / Whole. Of a slash: Part of Whole of the stake, or of what was taken of it. Of revenue:
+	// Of an epoch: Amount is Pot * Part / Whole. Of a slash: Part of Whole of the stake (its millionths, or its
+	// uzen), or of what was taken of it. Of revenue:
 	// Amount is Pot + Part * Whole.
 	Pot   uint64 `cbor:"16,keyasint" json:"pot,omitempty"`
 	Part  uint64 `cbor:"17,keyasint" json:"part,omitempty"`
 	Whole uint64 `cbor:"18,keyasint" json:"whole,omitempty"`
+
+	// Of an epoch: Amount would be more, but is all that is made of the fees of the work.
+	Capped bool `cbor:"19,keyasint,omitzero" json:"capped,omitempty"`
+
+	Payer string `cbor:"20,keyasint,omitempty" json:"payer,omitempty"` // of work: whose stake paid it; none: the budget of the job
 }
 
 // OfDispute reports whether a receipt can come of the verdict of a dispute, as that of every slash can. Which dispute it was, if one
@@ -59,10 +65,17 @@ func (r Receipt) OfDispute() bool {
 		return true
 	}
 	switch r.Reason {
-	case FaultFound, WrongWork, Silent, FalseChallenge:
+	case FaultFound, NothingShown, WrongWork, Silent, FalseChallenge:
 		return true
 	}
 	return false
+}
+
+// Jails reports whether a receipt bars who it is about from being matched: it was slashed for what it did. A seal may stay closed because
+// a machine stopped, and
+// who pays restitution is barred over its conviction.
+func (r Receipt) Jails() bool {
+	return r.Kind == Slash && r.Reason != SealUnopened && r.Reason != Restitution
 }
 
 // Accounts of transfers that are not a participant's own.

@@ -64,7 +64,7 @@ func (w *world) conserved() {
 func (w *world) audit() {
 	w.t.Helper()
 	sums, byReason := map[Kind]uint64{}, map[string]int{}
-	var fees uint64
+	var fees, restored, restitution uint64
 	ended := map[Kind]int{}
 	for i, r := range w.receipts {
 		if r.Seq != uint64(i) || r.Job != w.order.ID || r.Reason == "" {
@@ -73,14 +73,22 @@ func (w *world) audit() {
 		if r.Amount == 0 && r.Fix == "" && r.Kind != Refund && r.Reason != AuditMoot {
 			w.t.Errorf("a zero without advice: %+v", r)
 		}
-		sums[r.Kind] += r.Amount
 		ended[r.Kind]++
 		byReason[r.Reason]++
-		fees += r.Fee
+		switch {
+		case r.Payer != "":
+			restored += r.Amount + r.Fee
+			w.restoredFees += r.Fee
+		case r.Reason == Restitution:
+			restitution += r.Amount
+		default:
+			sums[r.Kind] += r.Amount
+			fees += r.Fee
+		}
 		if r.Kind == Slash && w.party(r.Who).honest() && !w.party(r.Who).owes() {
 			w.t.Errorf("honest %s is slashed", r.Who)
 		}
-		if p := w.party(r.Who); r.Kind == Work && p.lies && r.Round >= p.from && r.Amount > 0 && w.order.Terms.AuditPPM == 1_000_000 {
+		if p := w.party(r.Who); r.Kind == Work && p.lies && r.Round >= p.from && r.Amount > 0 && r.Payer == "" && w.order.Terms.AuditPPM == 1_000_000 {
 			w.t.Errorf("liar %s is paid: %+v", r.Who, r)
 		}
 	}
@@ -90,8 +98,11 @@ func (w *world) audit() {
 	if sums[Slash] != sums[Bounty]+sums[Fee] || sums[Bounty] > sums[Slash]/2 {
 		w.t.Errorf("slashes: %v", sums)
 	}
-	if w.bank[CommunityPool] != fees+sums[Fee] {
-		w.t.Errorf("the community pool has %d, receipts say %d", w.bank[CommunityPool], fees+sums[Fee])
+	if restored != restitution {
+		w.t.Errorf("the convicted paid %d, and %d was paid from their stakes", restitution, restored)
+	}
+	if w.bank[CommunityPool] != fees+w.restoredFees+sums[Fee] {
+		w.t.Errorf("the community pool has %d, receipts say %d", w.bank[CommunityPool], fees+w.restoredFees+sums[Fee])
 	}
 	if w.s.Phase == run.Done {
 		w.everyCommitmentPays()
@@ -241,6 +252,31 @@ func TestStories(t *testing.T) {
 	}
 }
 
+// A verifier that seals what it has not computed loses a part of its stake, all of it to the community pool. It is not barred: a machine
+// that stops after it sealed looks the same.
+func TestUnopenedSealCostsStake(t *testing.T) {
+	w := enact(t, job("unopened", 2, 2, 2, 1_000_000), []party{worker("ann", party{}), worker("bob", party{}), verifier("sid", party{stamps: true}), verifier("vic", party{})})
+	const lost = stake * DefaultUnopenedPPM / million
+	if got := w.bank[Stake("sid")]; got != stake-lost {
+		t.Errorf("it has %d of %d staked, %d are to be lost", got, uint64(stake), uint64(lost))
+	}
+	slashed := 0
+	for _, r := range w.receipts {
+		if r.Kind == Slash {
+			slashed++
+			if r.Who != "sid" || r.Reason != SealUnopened || r.Amount != lost || r.Jails() {
+				t.Errorf("%+v", r)
+			}
+		}
+		if r.Kind == Bounty && r.Amount > 0 {
+			t.Errorf("somebody earns it: %+v", r)
+		}
+	}
+	if slashed != 1 {
+		t.Errorf("%d slashes", slashed)
+	}
+}
+
 func golden(t *testing.T, name, got string) {
 	t.Helper()
 	path := filepath.Join("testdata", name+".txt")
@@ -309,8 +345,9 @@ func TestEveryReasonIsExplained(t *testing.T) {
 	}
 }
 
-// Who is silent in a dispute loses stake, of which nobody has a part: nothing was shown, and to accuse who is away must not pay.
-func TestSilenceEarnsNoBounty(t *testing.T) {
+// Who is silent in a dispute loses stake, of which nobody has a part, and the accuser is not paid its audit: nothing was shown, and to accuse
+// who is away must not pay.
+func TestSilenceEarnsNothing(t *testing.T) {
 	o := job("job", 1, 1, 1, 1_000_000)
 	s, err := run.New(o.Terms, []run.Member{{ID: "w", Role: run.Worker, Price: 1001}, {ID: "v", Role: run.Verifier, Price: 999}}, 1)
 	if err != nil {
@@ -328,7 +365,7 @@ func TestSilenceEarnsNoBounty(t *testing.T) {
 				t.Errorf("%s: nothing explains %+v", why, r)
 			}
 		}
-		if got[Slash] != 500 || got[Bounty] != bounty || got[Fee] != 500-bounty || got[Audit] == 0 {
+		if got[Slash] != 500 || got[Bounty] != bounty || got[Fee] != 500-bounty || (got[Audit] == 0) != (why == run.WhySilent) {
 			t.Errorf("%s: %v", why, got)
 		}
 	}
@@ -336,7 +373,7 @@ func TestSilenceEarnsNoBounty(t *testing.T) {
 
 // The receipts of a verdict name it, also one by silence, whose unit has a reason of its own.
 func TestReceiptsOfADispute(t *testing.T) {
-	for _, reason := range []string{FaultFound, WrongWork, Silent, FalseChallenge} {
+	for _, reason := range []string{FaultFound, NothingShown, WrongWork, Silent, FalseChallenge} {
 		if !(Receipt{Kind: Work, Reason: reason}).OfDispute() {
 			t.Errorf("%s comes of no dispute", reason)
 		}

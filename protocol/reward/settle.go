@@ -15,8 +15,11 @@ type Book struct {
 	Penalty  Penalty                // of a lost dispute
 	FeePPM   uint32                 // of every payment, to the community pool
 	Stake    func(id string) uint64 // uzen staked by a member now
-	Height   int64
-	Seq      uint64 // of the next receipt
+	// Height of the latest conviction of a member before, 0: none; and the smallest stake of a role, in uzen. nil: none.
+	Convicted func(id string) int64
+	Least     func(r run.Role) uint64
+	Height    int64
+	Seq       uint64 // of the next receipt
 }
 
 // Settlement is what a transition costs whom.
@@ -41,7 +44,7 @@ func Settle(s run.State, events []run.Event, b Book) Settlement {
 // Books reports whether Settle books an event. Of others, most commitments among them, no book need be opened.
 func Books(e run.Event) bool {
 	switch e.Kind {
-	case run.UnitReassigned, run.AuditPassed, run.AuditOutside, run.AuditMissed, run.AuditBroken, run.DisputeEnded,
+	case run.UnitReassigned, run.AuditPassed, run.AuditOutside, run.AuditMissed, run.AuditBroken, run.DisputeEnded, run.CheckpointRefuted,
 		run.RoundFinal, run.RoundDropped, run.RunHalted, run.RunDone:
 		return true
 	}
@@ -52,6 +55,7 @@ type ledger struct {
 	Settlement
 	state run.State
 	book  Book
+	taken map[string]uint64 // from stakes, in this transition
 }
 
 func (l *ledger) settle(e run.Event) {
@@ -59,24 +63,30 @@ func (l *ledger) settle(e run.Event) {
 	case run.UnitReassigned:
 		l.unpaid(Work, e.Round, e.Unit, e.Who, lostUnit(e.Why))
 	case run.AuditPassed:
-		l.pay(Audit, e.Round, e.Unit, e.Who, audited(l.state.Terms, e.Unit, e.Segment), Verified)
+		l.payAudit(e, e.Who, e.Other, audited(l.state.Terms, e.Unit, e.Segment), Verified)
 	case run.AuditOutside:
 		l.pay(Audit, e.Round, e.Unit, e.Who, l.state.Terms.FlopsOf(e.Unit), FoundOutside)
 	case run.AuditMissed:
 		l.unpaid(Audit, e.Round, e.Unit, e.Who, lostAudit(e.Why))
 	case run.AuditBroken:
-		if e.Why == run.WhyPlantPassed {
+		switch e.Why {
+		case run.WhyPlantPassed:
 			l.slash(e, e.Who, e.Other)
+		case run.WhySealUnopened:
+			l.part(e, e.Who, "", l.book.Penalty.UnopenedPPM)
 		}
+	case run.CheckpointRefuted: // a quorum does not err as a machine does
+		l.part(e, e.Who, e.Other, l.book.Penalty.SlashPPM)
 	case run.DisputeEnded:
 		switch e.Why {
 		case run.WhyWrongWork, run.WhySilent:
-			l.pay(Audit, e.Round, e.Unit, e.Who, l.state.Terms.FlopsOf(e.Unit), FaultFound)
-			winner := e.Who
-			if e.Why == run.WhySilent {
-				winner = "" // nothing was shown: to accuse who is away must not pay
+			if e.Why == run.WhySilent { // nothing was shown: to accuse who is away must not pay
+				l.unpaid(Audit, e.Round, e.Unit, e.Who, NothingShown)
+				l.slash(e, e.Other, "")
+				return
 			}
-			l.slash(e, e.Other, winner)
+			l.slash(e, e.Other, e.Who)
+			l.payAudit(e, e.Who, e.Other, l.state.Terms.FlopsOf(e.Unit), FaultFound)
 		default:
 			l.unpaid(Audit, e.Round, e.Unit, e.Who, FalseChallenge)
 			l.slash(e, e.Who, e.Other)
@@ -92,7 +102,8 @@ func (l *ledger) settle(e run.Event) {
 			l.abandon(lap, lap.Attested > 0 || e.Why == run.WhyDiverged, Verified)
 		}
 		for _, lap := range l.state.Void {
-			l.abandon(lap, true, RolledBack)
+			l.unasked(lap)
+			l.drop(lap)
 		}
 		l.refund(e, e.Why)
 	case run.RunDone:
@@ -107,18 +118,6 @@ func (l *ledger) payUnit(round uint32, u *run.Unit, reason string) {
 		return
 	}
 	l.pay(Work, round, u.Index, u.Worker, l.state.Terms.FlopsOf(u.Index), reason)
-}
-
-// drop closes the books of a round that was rolled back. What it was built on was wrong, which is not the fault of who
-// worked in it: a unit that was committed had its chance of an audit, and is paid as if the round were final.
-func (l *ledger) drop(lap run.Lap) {
-	for _, u := range lap.Units {
-		if u.Status == run.Accepted {
-			l.payUnit(lap.Round, u, RolledBack)
-		} else if u.Worker != "" {
-			l.unpaid(Work, lap.Round, u.Index, u.Worker, Unchecked)
-		}
-	}
 }
 
 // audited is how many operations an audit of a unit executes that goes to the end of a segment; 0: all of them.
@@ -156,27 +155,40 @@ func (l *ledger) unpaid(kind Kind, round, unit uint32, who, reason string) {
 		Flops: l.state.Terms.FlopsOf(unit), Price: m.Price, FeePPM: l.book.FeePPM, Reason: reason})
 }
 
-// slash takes from the stake of the loser of a dispute, or of a verifier that did not look. A part goes to the winner, if there is
-// one, and the rest to the community pool, so that a liar who convicts itself under another name still loses.
+// slash takes from the stake of the loser of a dispute, or of a verifier that did not look, as much as Penalty.Taken. A part goes to
+// the winner, if there is one, and the rest to the community pool, so that a liar who convicts itself under another name still loses.
 func (l *ledger) slash(e run.Event, loser, winner string) {
-	_, amount := registry.Participant{Stake: l.book.Stake(loser)}.Slash(l.book.Penalty.SlashPPM)
-	part := func(kind Kind, who string, amount uint64, ppm uint32) {
+	m, _ := l.state.Member(loser)
+	m.ID = loser
+	c := l.convicted(m)
+	amount := l.book.Penalty.Taken(c)
+	l.take(e, loser, winner, amount, amount, c.Stake)
+}
+
+// part takes a part of a stake, in parts per million.
+func (l *ledger) part(e run.Event, loser, winner string, lost uint32) {
+	_, amount := registry.Participant{Stake: l.stake(loser)}.Slash(lost)
+	l.take(e, loser, winner, amount, uint64(lost), million)
+}
+
+// take takes an amount of a stake, which is a part of a whole.
+func (l *ledger) take(e run.Event, loser, winner string, amount, of, whole uint64) {
+	receipt := func(kind Kind, who string, amount, of, whole uint64) {
 		m, _ := l.state.Member(who)
-		l.receipt(Receipt{Round: e.Round, Unit: e.Unit, Who: who, Role: m.Role, Kind: kind, Amount: amount, Reason: e.Why, Part: uint64(ppm), Whole: million})
+		l.receipt(Receipt{Round: e.Round, Unit: e.Unit, Who: who, Role: m.Role, Kind: kind, Amount: amount, Reason: e.Why, Part: of, Whole: whole})
 	}
-	part(Slash, loser, amount, l.book.Penalty.SlashPPM)
+	receipt(Slash, loser, amount, of, whole)
 	var bounty uint64
+	rest := uint64(million)
 	if winner != "" {
+		ppm := uint64(l.book.Penalty.BountyPPM)
 		bounty = market.Share(amount, l.book.Penalty.BountyPPM)
-		part(Bounty, winner, bounty, l.book.Penalty.BountyPPM)
+		receipt(Bounty, winner, bounty, ppm, million)
+		rest -= ppm
 	}
-	rest := uint32(million)
-	if winner != "" {
-		rest -= l.book.Penalty.BountyPPM
-	}
-	part(Fee, CommunityPool, amount-bounty, rest)
-	l.transfer(Stake(loser), winner, bounty)
-	l.transfer(Stake(loser), CommunityPool, amount-bounty)
+	receipt(Fee, CommunityPool, amount-bounty, rest, million)
+	l.fromStake(loser, winner, bounty)
+	l.fromStake(loser, CommunityPool, amount-bounty)
 }
 
 // abandon closes what a halted run leaves undone in a round. In an attested one the units about which nothing is open are
@@ -190,6 +202,13 @@ func (l *ledger) abandon(lap run.Lap, pays bool, reason string) {
 		case u.Worker != "":
 			l.unpaid(Work, lap.Round, u.Index, u.Worker, RunHalted)
 		}
+	}
+	l.unasked(lap)
+}
+
+// unasked closes the audits and challenges of a round that a halted run leaves without an answer.
+func (l *ledger) unasked(lap run.Lap) {
+	for _, u := range lap.Units {
 		if v, _ := l.state.Member(u.Verifier); u.Status == run.Auditing && v.Active || u.Status == run.Sealed {
 			l.unpaid(Audit, lap.Round, u.Index, u.Verifier, RunHalted)
 		}

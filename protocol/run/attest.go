@@ -37,24 +37,35 @@ func (s State) Attest(env Env, round uint32, v Vote) (State, []Event, error) {
 	return after, events, nil
 }
 
-// tally ends the round when a quorum agrees and its units are committed, and the run when all have voted and none does.
+// tally ends the round when a quorum agrees and its units are committed. When all have voted and there is no quorum, more than half of the
+// weight is enough: that checkpoint can be refuted like any other, and one false vote of three must not end a run. That of a round in
+// slices cannot. Where not even half agrees, the run waits for who joins, and ends when nobody comes in time.
 func (d *draft) tally() {
-	counts, voted := make(map[Checkpoint]int), 0
+	agree, voted := make(map[Checkpoint]map[string]bool), 0
 	for _, v := range d.Votes {
 		if d.active(v.Member) {
-			counts[v.Next]++
+			if agree[v.Next] == nil {
+				agree[v.Next] = map[string]bool{}
+			}
+			agree[v.Next][v.Member] = true
 			voted++
 		}
 	}
+	all := voted == d.actives()
+	checked := map[Checkpoint]bool{}
 	for _, v := range d.Votes {
-		if counts[v.Next] >= d.Quorum() {
+		if checked[v.Next] {
+			continue
+		}
+		checked[v.Next] = true
+		if ids := agree[v.Next]; d.quorate(ids) || all && !d.Terms.Sliced() && d.exceeds(ids, 1, 2) {
 			if d.ended() {
 				d.attested(v.Next)
 			}
 			return
 		}
 	}
-	if voted == d.actives() {
+	if all && (voted == 0 || d.env.Height >= d.Since+lastPatience*d.Terms.Deadlines.Attest) {
 		d.halt(WhyNoQuorum)
 	}
 }
@@ -85,13 +96,18 @@ func (d *draft) attested(next Checkpoint) {
 	d.enter(Assign)
 	if d.Round == d.Terms.Rounds {
 		d.enter(Settle)
+		return
 	}
+	d.restore()
 }
 
 // lateVotes counts silence at each deadline of the phase, and lets the silent go when patience ends. Where nobody speaks
 // there is nobody to go on with, and all are waited for.
 func (d *draft) lateVotes() {
-	if !expired(d.Since, d.env.Height, d.Terms.Deadlines.Attest) {
+	if !d.env.expired(d.Since, d.Terms.Deadlines.Attest) {
+		if d.env.passed(d.Since + lastPatience*d.Terms.Deadlines.Attest) {
+			d.tally()
+		}
 		return
 	}
 	least := uint32(2 * patience)

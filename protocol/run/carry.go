@@ -88,7 +88,7 @@ func (d *draft) questionOrigin(i int) {
 	}
 	l := d.lap(before.Round)
 	switch u := l.Units[i]; {
-	case len(d.Active(Verifier)) == 0 || u.Passed && u.Segment == 0 && len(d.Active(Verifier)) == 1:
+	case d.lookers() == 0 || u.Passed && u.Segment == 0 && d.lookers() == 1:
 	case u.Status == Committed || u.Status == Disputed: // it is audited when its audits are drawn, or the dispute is over
 		u = d.unit(l, i)
 		u.Audited, u.Segment = true, 0

@@ -151,7 +151,8 @@ func (g *stage) takeOver(unit uint32) (before, after Unit) {
 	return before, g.unit(0, unit)
 }
 
-// What was built on a verdict's round is given up: it may have started from a state that nobody has.
+// What was built on a verdict's round is kept without a duty for anybody: it may have started from a state that nobody has. It goes on when
+// the same state is handed on again.
 func TestVoidRoundsOfCarriedState(t *testing.T) {
 	few := carrying()
 	few.Carry, few.Deadlines.Challenge = 3, 100
@@ -163,13 +164,21 @@ func TestVoidRoundsOfCarriedState(t *testing.T) {
 	from := g.lap(1).From
 	g.challenge("v1", 0, 0)
 	g.verdict(0, 0, true)
-	if len(g.s.Void) != 0 || g.s.Round != 0 || len(g.s.From) != 0 {
+	if len(g.s.Void) != 1 || g.s.Round != 0 || len(g.s.From) != 0 {
 		t.Errorf("round %d starts from %v, %d rounds are kept", g.s.Round, g.s.From, len(g.s.Void))
+	}
+	for _, u := range g.s.Void[0].Units {
+		if u.Status != Assigned && u.Status != Committed && u.Status != Accepted {
+			t.Errorf("somebody still has to answer for %+v", u)
+		}
 	}
 	g.commitAll()
 	g.tick(2)
 	g.attestAll()
 	if !slices.Equal(g.s.From, from) {
 		t.Error("honest work done again hands on something else")
+	}
+	if len(g.s.Void) != 0 || g.count(RoundRestored) != 1 || g.s.Round != 1 {
+		t.Errorf("round %d, %d rounds kept, %d restored", g.s.Round, len(g.s.Void), g.count(RoundRestored))
 	}
 }

@@ -3,25 +3,33 @@ package run
 import (
 	"fmt"
 	"slices"
+
+	"github.com/starling-network/starling/canon"
 )
 
 // MaxChallengers is how many disputes about one attempt at a unit may be open at a time.
 const MaxChallengers = 16
 
-// Challenge is a verifier's answer that a commitment is wrong: as the answer to an audit drawn for it, or on its own, up to
+// Challenge says that a commitment is wrong: a verifier as its answer to an audit drawn for it, or anybody unasked, up to
 // when the round is final. It opens a dispute, which a Verdict ends; disputes about one unit are played one at a time, in
-// the order of the challenges. The stake of the challenger is its bond.
+// the order of the challenges. The stake of the challenger is its bond; who is no member of the run enters it as a guest, and the
+// caller has made sure of its stake.
 func (s State) Challenge(env Env, from string, round, unit, attempt uint32) (State, []Event, error) {
-	u, err := s.answers(from, round, unit, attempt)
+	if s.over() {
+		return s, nil, fmt.Errorf("%w: %s", ErrHalted, s.Terms.Job)
+	}
+	u, err := s.locate(round, unit, attempt)
+	if err == nil {
+		err = s.challenger(from, u)
+	}
 	if err != nil {
 		return s, nil, err
 	}
-	m, _ := s.Member(from)
 	switch {
-	case m.Role != Verifier:
-		return s, nil, fmt.Errorf("%w: %s is no verifier of the run", ErrNotYours, from)
 	case slices.Contains(u.Challengers, from):
 		return s, nil, fmt.Errorf("%w: %s has challenged unit %d", ErrDuplicate, from, unit)
+	case s.Terms.freezes() && slices.ContainsFunc(s.Void, func(l Lap) bool { return l.has(round, unit, attempt) }):
+		return s, nil, fmt.Errorf("%w: round %d was rolled back", ErrStale, round)
 	case u.Status == Assigned || u.Status == Committed:
 		return s, nil, fmt.Errorf("%w: the audits of round %d are not drawn", ErrWrongPhase, round)
 	case s.Forfeited(u):
@@ -35,6 +43,9 @@ func (s State) Challenge(env Env, from string, round, unit, attempt uint32) (Sta
 	}
 	d := s.edit(env)
 	l := d.of(u)
+	if m, known := d.Member(from); !known || m.mayBeGuest() {
+		d.welcome(Member{ID: from})
+	}
 	kind := UnitChallenged
 	switch {
 	case u.Status == Auditing && u.Verifier == from:
@@ -48,6 +59,20 @@ func (s State) Challenge(env Env, from string, round, unit, attempt uint32) (Sta
 	v.Status, v.Challengers = Disputed, append(slices.Clip(u.Challengers), from)
 	after, events := d.done()
 	return after, events, nil
+}
+
+// Digest tells a commitment from every other, also from that which takes its place when a planted fault is shown.
+func (c Commitment) Digest() canon.Digest { return canon.Hash("starling/commitment/1", c) }
+
+// Stands reports why a challenge of the commitment with a digest is not one of what stands there for an attempt at a unit. The
+// fault that a challenger found may have been planted, and shown before its challenge is in a block: what it would then challenge
+// is right, and it would lose its stake for having looked.
+func (s State) Stands(round, unit, attempt uint32, commitment canon.Digest) error {
+	d, err := s.locate(round, unit, attempt)
+	if err == nil && d.Commit.Digest() != commitment {
+		err = fmt.Errorf("%w: the commitment to unit %d of round %d is another by now", ErrStale, unit, round)
+	}
+	return err
 }
 
 // Verdict ends the dispute about a unit that is being played. The loser takes no further part. If it is the worker, the
@@ -102,7 +127,7 @@ func (d *draft) convict(l *Lap, i int, silent bool) {
 		}
 	} else {
 		if l.Round != d.Round {
-			d.rollback(l.Round, u)
+			d.rollback(l.Round, u, u.Worker)
 		}
 		d.redo(i, u.Worker, verdict)
 		for k := range d.Open {
@@ -135,7 +160,7 @@ func (d *draft) suspect(l *Lap, worker string) {
 		case u.Status == Disputed || u.Status == Committed: // it is audited when that is over
 			u = d.unit(l, i)
 			u.Audited, u.Passed, u.Segment = true, false, 0
-		case !u.Audited || len(d.Active(Verifier)) > 1:
+		case !u.Audited || d.lookers() > 1:
 			u = d.unit(l, i)
 			u.Passed, u.Segment = false, 0
 			d.audit(l, i)
@@ -155,8 +180,9 @@ func (d *draft) moot(l *Lap, i int, why string) {
 	u.Challengers = nil
 }
 
-// rollback makes an attested round the current one again. The commitments in it stay; all rounds after it are void.
-func (d *draft) rollback(round uint32, u Unit) {
+// rollback makes an attested round the current one again. The commitments in it stay; all rounds after it are void, over those who are
+// convicted.
+func (d *draft) rollback(round uint32, u Unit, culprits ...string) {
 	at := slices.IndexFunc(d.Open, func(l Lap) bool { return l.Round == round })
 	d.emit(Event{Kind: RolledBack, Round: round, Unit: u.Index, Who: u.Worker})
 	dropped := d.laps()[at+1:]
@@ -164,7 +190,7 @@ func (d *draft) rollback(round uint32, u Unit) {
 		for _, v := range l.Units {
 			d.First = max(d.First, v.last()+1)
 		}
-		d.avoid(*l)
+		d.avoid(*l, culprits)
 	}
 	d.Lap, d.Open = d.Open[at], d.Open[:at]
 	d.reopen()
@@ -180,7 +206,7 @@ func (d *draft) acquit(l *Lap, i int) {
 		return
 	}
 	u.Challengers = nil
-	if u.Audited && !u.Passed && len(d.Active(Verifier)) > 0 {
+	if u.Audited && !u.Passed && d.lookers() > 0 {
 		d.audit(l, i) // the verdict has looked at one place of it only
 		return
 	}

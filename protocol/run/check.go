@@ -11,8 +11,18 @@ import (
 // draw decides once, in a block after the last commitment of a round, which of its units are audited. The beacon of that
 // block was unknown to every worker when it committed.
 func (d *draft) draw() {
+	if d.env.Beacon.IsZero() || d.unwatched() && d.env.Draw == nil {
+		return
+	}
 	for _, l := range d.all() {
-		if l.Closed == 0 || l.Drawn || d.env.Height <= l.Closed || d.env.Beacon.IsZero() {
+		if d.frozen(l) {
+			continue
+		}
+		if l.Drawn {
+			d.redraw(l)
+			continue
+		}
+		if l.Closed == 0 || d.env.Height <= l.Closed {
 			continue
 		}
 		l.Drawn = true
@@ -21,11 +31,9 @@ func (d *draft) draw() {
 				continue
 			}
 			m, _ := d.Member(u.Worker)
-			rate := audit.Rate(d.Terms.AuditPPM, m.Passed)
+			rate := audit.Rate(d.Terms.Floor(), m.Passed)
 			switch {
-			case len(d.Active(Verifier)) == 0 && d.Terms.AuditPPM > 0:
-				d.halt(WhyNoVerifiers)
-			case u.Audited || u.Commit.Diverged() && len(d.Active(Verifier)) > 0:
+			case u.Audited || u.Commit.Diverged() && d.lookers() > 0:
 				d.audit(l, i)
 			case audit.Draw(d.env.Beacon, d.Terms.Job, l.Round, u.Index, u.Attempt, rate):
 				d.unit(l, i).Segment = d.segment(l.Round, *u)
@@ -33,6 +41,33 @@ func (d *draft) draw() {
 			default:
 				d.accept(l, i)
 			}
+		}
+	}
+}
+
+// unwatched reports whether audits wait for a verifier: nobody is left who could do them. The run goes on as far as its window reaches, and
+// ends when nobody has joined for as many deadlines as the last member of a role is waited for.
+func (d *draft) unwatched() bool {
+	waits := func(l *Lap) bool {
+		return !d.frozen(l) && slices.ContainsFunc(l.Units, func(u *Unit) bool { return u.Status == Committed && l.Closed > 0 })
+	}
+	switch {
+	case len(d.Active(Verifier)) > 0 || d.Terms.AuditPPM == 0 || !slices.ContainsFunc(d.all(), waits):
+		d.Unwatched = 0
+		return false
+	case d.Unwatched == 0:
+		d.Unwatched = d.env.Height
+	case d.env.Height > d.Unwatched+lastPatience*d.TrainDeadline():
+		d.halt(WhyNoVerifiers)
+	}
+	return true
+}
+
+// redraw draws verifiers for the audits that waited for one.
+func (d *draft) redraw(l *Lap) {
+	for i, u := range l.Units {
+		if u.Status == Committed && u.Audited {
+			d.audit(l, i)
 		}
 	}
 }
@@ -45,34 +80,38 @@ func (d *draft) segment(round uint32, u Unit) uint32 {
 	return 0
 }
 
-// audit draws a verifier for a unit: another than it has, if there is another. Without any verifier a run that wants
-// audits cannot go on.
+// audit draws a verifier for a unit. Without any the audit waits.
 func (d *draft) audit(l *Lap, i int) {
 	u := d.unit(l, i)
-	pool := d.Active(Verifier)
-	others := slices.DeleteFunc(slices.Clone(pool), func(id string) bool { return id == u.Verifier || slices.Contains(u.Doubts, id) })
 	switch {
 	case d.halted():
 		return
 	case d.convicted(u.Worker) && d.isVoid(l): // it is forfeited, nobody looks at it
 		u.Status = Accepted
 		return
-	case len(others) > 0:
-		pool = others
-	case len(pool) == 0 && d.Terms.AuditPPM == 0:
+	case d.frozen(l):
+		u.Status, u.Verifier, u.Audited, u.Passed = Committed, "", true, false
+		return
+	}
+	if d.env.Beacon.IsZero() { // a block without one draws nothing: the next with one does
+		u.Status, u.Verifier, u.Audited = Committed, "", true
+		return
+	}
+	m, ok := d.drawn(l, *u)
+	if !ok {
+		m.ID, ok = d.seated(l, *u)
+	}
+	switch {
+	case ok:
+		d.appoint(l, i, m)
+	case d.Terms.AuditPPM == 0:
 		d.accept(l, i)
-		return
-	case len(pool) == 0:
-		d.halt(WhyNoVerifiers)
-		return
+	case u.First != "": // nobody else is there for the second look
+		u.Passed = true
+		d.accept(l, i)
+	default:
+		u.Status, u.Verifier, u.Audited = Committed, "", true
 	}
-	chosen := pool[d.pick("verifier", l.Round, *u, len(pool))]
-	if u.Status != Auditing || u.Verifier != chosen {
-		u.AssignedAt = d.env.Height
-	}
-	u.Status, u.Verifier, u.Audited = Auditing, chosen, true
-	u.Deadline = d.due(chosen, d.AuditDeadline())
-	d.emit(Event{Kind: AuditDrawn, Round: l.Round, Unit: u.Index, Who: u.Verifier, Other: u.Worker, Segment: u.Segment})
 }
 
 // unanswered ends an audit or a challenge without an answer. A seal that counts for nothing is none.
@@ -109,8 +148,12 @@ func (s State) Pass(env Env, from string, round, unit, attempt uint32, seal cano
 
 // answered takes note that a verifier has answered an audit. It turns to its next one.
 func (d *draft) answered(u Unit) {
-	d.Checks = remember(d.Checks, d.waited(u.AssignedAt))
-	d.change(u.Verifier, func(m *Member) { m.Missed = 0 })
+	blocks := d.waited(u.AssignedAt)
+	d.Checks = remember(d.Checks, blocks)
+	d.change(u.Verifier, func(m *Member) {
+		m.Missed = 0
+		m.measure(d.Terms.executed(u, blocks<<8), false)
+	})
 	for _, l := range d.all() {
 		for i, v := range l.Units {
 			if v.Status == Auditing && v.Verifier == u.Verifier {

@@ -12,7 +12,7 @@ const (
 	novice     = 4  // times the deadline of others, that a worker has which is not measured: it may still have to fetch what it needs
 	spread     = 4
 	slack      = 4 // part of the median
-	floor      = 5 // blocks
+	floor      = MinBlocks
 )
 
 // TrainDeadline is the number of blocks in which a worker owes its next commitment, to a whole unit. From the first observation on it
@@ -26,12 +26,30 @@ func (s State) patience(times int64) int64 {
 	if n == 0 {
 		return first
 	}
-	blocks := typical(s.Waits)
+	blocks := max(typical(s.Waits), s.needed(Worker))
 	return max(blocks, min(first, blocks*max(times*n, trusted)/n))
 }
 
-// AuditDeadline is the number of blocks in which a verifier owes its next answer.
-func (s State) AuditDeadline() int64 { return adapt(s.Checks, s.Terms.Deadlines.Audit) }
+// AuditDeadline is the number of blocks in which a verifier owes its next answer. To execute a unit again takes as long as to execute it, so that
+// whoever answers at once takes nobody else the time that it needs.
+func (s State) AuditDeadline() int64 {
+	return max(MinBlocks, adapt(s.Checks, s.Terms.Deadlines.Audit), s.needed(Worker), s.needed(Verifier))
+}
+
+// needed is the time in which the most members of a role are done with a whole unit; 0 if none is measured. Every member counts once, with its
+// stake, however many units it did.
+func (s State) needed(r Role) int64 {
+	speeds := s.speeds(r)
+	if len(speeds) == 0 {
+		return 0
+	}
+	middle := weighted(speeds)
+	away := make([]share, len(speeds))
+	for i, v := range speeds {
+		away[i] = share{max(v.blocks-middle, middle-v.blocks), v.weight}
+	}
+	return allowed(middle, weighted(away))
+}
 
 // due is the height by which a member owes what it begins now.
 func (d *draft) due(id string, blocks int64) int64 {
@@ -73,7 +91,12 @@ func typical(seen []int64) int64 {
 	for i, w := range seen {
 		away[i] = max(w-middle, middle-w)
 	}
-	return middle + spread*median(away) + max(floor, middle/slack)
+	return allowed(middle, median(away))
+}
+
+// allowed is a deadline for those who need the middle, give or take a deviation.
+func allowed(middle, deviation int64) int64 {
+	return middle + spread*deviation + max(floor, middle/slack)
 }
 
 // adapt is a deadline that is not below the first one before enough is observed.
@@ -103,14 +126,23 @@ func remember(seen []int64, blocks int64) []int64 {
 	return seen[max(0, len(seen)-remembered):]
 }
 
-// expired reports whether one of the deadlines of a phase is just over: the first after so many blocks, each later one
-// after twice as many as the one before.
-func expired(since, now, first int64) bool {
-	for over := since + first + 1; over <= now; over += first {
-		if over == now {
+// expired reports whether one of the deadlines of a phase is over since the tick before: the first after so many blocks, each later
+// one after twice as many as the one before.
+func (e Env) expired(since, first int64) bool {
+	for over := since + first + 1; over <= e.Height; over += first {
+		if e.passed(over) {
 			return true
 		}
 		first *= 2
 	}
 	return false
+}
+
+// passed reports whether a height has come since the tick before.
+func (e Env) passed(height int64) bool {
+	last := e.Last
+	if last == 0 {
+		last = e.Height - 1
+	}
+	return last < height && height <= e.Height
 }

@@ -33,5 +33,5 @@ func (d *draft) lost() bool {
 		return false
 	}
 	settled := !slices.ContainsFunc(d.Units, func(u *Unit) bool { return u.Status != Accepted })
-	return settled && (d.env.Height >= d.Closed+d.Terms.Deadlines.Challenge || len(d.Active(Verifier)) == 0)
+	return settled && d.env.Height >= d.Closed+d.ChallengeBlocks()
 }

@@ -131,11 +131,11 @@ func (d *draft) release() {
 	}
 }
 
-// inactive are the members who have no duties: they left, or are on trial.
+// inactive are the members who have no duties: they left, or are on trial. Guests have those that were drawn for them.
 func (d *draft) inactive() map[string]bool {
 	var out map[string]bool
 	for i := range d.Members {
-		if m := &d.Members[i]; !m.Active {
+		if m := &d.Members[i]; !m.Active && !m.guest() {
 			if out == nil {
 				out = map[string]bool{}
 			}
@@ -207,7 +207,7 @@ func (d *draft) change(id string, f func(*Member)) {
 
 // leave makes a member inactive, or ends its trial. Its duties are released when the draft is done.
 func (d *draft) leave(id, why string) {
-	if m, _ := d.Member(id); !m.present() {
+	if m, _ := d.Member(id); !m.present() && !m.guest() {
 		return
 	}
 	d.Trials = slices.DeleteFunc(d.Trials, func(t Trial) bool { return t.Member == id })
@@ -219,6 +219,9 @@ func (d *draft) leave(id, why string) {
 func (d *draft) miss(id, why string) {
 	d.change(id, func(m *Member) { m.Missed++ })
 	m, _ := d.Member(id)
+	if m.guest() { // nobody waits for it, and others are drawn
+		return
+	}
 	if m.Missed >= lastPatience || m.Missed >= patience && len(d.Active(m.Role)) > 1 {
 		d.leave(id, why)
 	}
@@ -243,7 +246,7 @@ func (d *draft) reassign(i int, why string) {
 	next := Unit{
 		Index:      old.Index,
 		Status:     Assigned,
-		Attempt:    old.last() + 1,
+		Attempt:    max(old.last()+1, d.First),
 		AssignedAt: d.env.Height,
 		Audited:    old.Audited || why == WhyVerdict || why == WhySilent || why == WhyConvicted || why == WhyOdd || why == WhyOutside,
 		Exact:      old.Exact || why == WhyOdd || why == WhyOutside,
@@ -326,7 +329,7 @@ func (s State) admit(from string, round, unit, attempt uint32) (Unit, error) {
 
 // answers finds the attempt that an answer of a member is about. Also a round that was rolled back is answered for.
 func (s State) answers(from string, round, unit, attempt uint32) (Duty, error) {
-	if err := s.sender(from); err != nil {
+	if err := s.sender(from); err != nil && (s.over() || !s.Guest(from)) {
 		return Duty{}, err
 	}
 	return s.locate(round, unit, attempt)

@@ -174,6 +174,9 @@ func TestFalseChallengeByTheLastVerifier(t *testing.T) {
 	}
 	g.attestAll()
 	g.toAudits()
+	g.phase(Attest) // its audits wait for who joins
+	g.attestAll()
+	g.tick(20 * int(g.s.TrainDeadline()))
 	g.phase(Halted)
 	if g.s.Why != WhyNoVerifiers {
 		t.Error(g.s.Why)
@@ -189,8 +192,12 @@ func TestNoVerifiersWanted(t *testing.T) {
 	g.attestAll()
 	g.tick(1)
 	g.phase(Train)
+	if g.count(RoundFinal) != 0 {
+		t.Error("a round is final that strangers may challenge")
+	}
+	g.tick(int(g.s.ChallengeBlocks()))
 	if g.count(RoundFinal) != 1 {
-		t.Error("a round that nobody can challenge stays open")
+		t.Error("a round that nobody has challenged stays open")
 	}
 }
 
@@ -337,6 +344,8 @@ func TestAttestation(t *testing.T) {
 		attest(g, "w1", true)
 		attest(g, "w2", false)
 		attest(g, "v0", false)
+		g.phase(Attest) // somebody may join
+		g.tick(200)
 		g.phase(Halted)
 		if g.s.Why != WhyNoQuorum {
 			t.Error(g.s.Why)

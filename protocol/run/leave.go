@@ -38,14 +38,14 @@ func (s State) last(m Member) bool {
 }
 
 // Liable reports whether a member may still have to answer for something: for a unit that it committed to, or that it
-// audited or challenged, in a round that is not final. That does not depend on whether it is active.
+// audited or challenged, in a round that is not final, or for rounds that were rolled back over its conviction. That does not depend on whether it is active.
 func (s State) Liable(id string) bool {
 	if s.over() {
 		return false
 	}
 	return slices.ContainsFunc(s.All(), func(l Lap) bool {
-		return slices.ContainsFunc(l.Units, func(u *Unit) bool {
-			return u.Worker == id && u.Status != Assigned || u.Status == Sealed && u.Verifier == id || slices.Contains(u.Challengers, id)
+		return slices.Contains(l.Culprits, id) || slices.ContainsFunc(l.Units, func(u *Unit) bool {
+			return u.Worker == id && u.Status != Assigned || (u.Status == Sealed || u.Status == Auditing) && u.Verifier == id || slices.Contains(u.Challengers, id)
 		})
 	})
 }

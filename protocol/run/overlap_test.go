@@ -98,7 +98,7 @@ func TestVerdictUnderTheNextRound(t *testing.T) {
 	first := g.s.First
 	g.challenge("v1", 0, 0)
 	liar, _ := g.verdict(0, 0, true)
-	if g.s.Round != 0 || g.s.Phase != Train || len(g.s.Votes) != 0 || g.s.First <= first || len(g.s.Void) != 0 {
+	if g.s.Round != 0 || g.s.Phase != Train || len(g.s.Votes) != 0 || g.s.First <= first || len(g.s.Void) != 1 {
 		t.Fatalf("round %d, phase %d, %d votes, attempts from %d, %d rounds kept", g.s.Round, g.s.Phase, len(g.s.Votes), g.s.First, len(g.s.Void))
 	}
 	g.commitAll()

@@ -55,6 +55,9 @@ func (d *draft) unmasked(l *Lap, i int, segments []canon.Digest) {
 	u.Commit.Segments, u.Commit.Hidden = slices.Clone(segments), canon.Digest{}
 	answered := u.Status == Sealed || u.Passed
 	caught := false
+	if m, known := d.Member(u.First); known && seen && !worthless(m) { // it had passed the fault before a second looked
+		d.expel(l, u, u.First, WhyPlantPassed)
+	}
 	for _, id := range u.Challengers {
 		if id == u.Verifier && !answered {
 			caught = true

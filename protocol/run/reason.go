@@ -12,6 +12,7 @@ const (
 	WhyWorkerLeft     = "worker_left"     // its worker became inactive over something else
 	WhyOdd            = "odd"             // in a tolerant run: more than half of the other members found the update odd
 	WhyOutside        = "outside"         // in a tolerant run: verifiers found the update outside the tolerance
+	WhyConfessed      = "confessed"       // its worker found its own commitment wrong, and said so in time
 	WhyLeft           = "left"            // its worker, or the verifier of its audit, left the run; of a member: it left in good standing
 
 	// Why an audit or a challenge ends without an answer, besides WhyMissedDeadline, WhyConvicted and WhyUnavailable.
@@ -42,6 +43,7 @@ const (
 	WhyWrongSlice      = "wrong_slice" // a quorum found something else in a slice
 	WhyUnproven        = "unproven"    // its trial ended without a proof that it computes what the others do
 	WhyOnTrial         = "on_trial"    // it joins, and counts once its trial is over
+	WhyGuest           = "guest"       // it has no seat: it audits what is drawn for it, or challenges
 	WhyReturning       = "returning"   // it wants to come back, and waits for a free place
 
 	// Why a run is halted.

@@ -166,18 +166,21 @@ func (d *draft) pickSlice(purpose string, slice uint32, n int) int {
 // contest ends when a quorum has shown the same.
 func (d *draft) compare(slice uint32) {
 	x := &d.Slices[slice]
-	counts, shown := map[string]int{}, 0
+	counts, shown := map[string]map[string]bool{}, 0
 	live := d.live(slice)
 	for _, i := range live {
 		if cid := x.Reducers[i].CID; cid != "" {
-			counts[cid]++
+			if counts[cid] == nil {
+				counts[cid] = map[string]bool{}
+			}
+			counts[cid][x.Reducers[i].Member] = true
 			shown++
 		}
 	}
 	switch {
 	case x.Status == Contested:
 		for _, i := range live {
-			if cid := x.Reducers[i].CID; cid != "" && counts[cid] >= d.Quorum() {
+			if cid := x.Reducers[i].CID; cid != "" && d.quorate(counts[cid]) {
 				d.agree(slice, cid)
 				return
 			}

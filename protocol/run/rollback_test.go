@@ -95,7 +95,14 @@ func TestRollback(t *testing.T) {
 // A message about a round as it was before it was rolled back does not touch the round as it is done over.
 func TestMessagesOfDroppedRoundsAreStale(t *testing.T) {
 	g := begin(t, long(), crew(4, 2))
-	g.round()
+	g.tick(1)
+	wrong := commitment(g.s.Lap, 0)
+	wrong.Update[0]++
+	wrong.UpdateCID = "bafywrong"
+	g.must(func(s State) (State, []Event, error) { return s.Commit(g.env(), s.Units[0].Worker, 0, 0, 0, wrong) })
+	g.commitAll()
+	g.tick(2)
+	g.attestAll()
 	g.toAudits()
 	was := g.s.Units[1]
 	g.challenge("v0", 0, 0)
@@ -286,5 +293,152 @@ func TestConvictionRepeatsAudits(t *testing.T) {
 		if u.Worker != liar && u.Status != Accepted {
 			t.Errorf("unit %d of another: %+v", i, u)
 		}
+	}
+}
+
+// pump plays a run of which a worker's commitment in round 0 was wrong, which is found when two more rounds are attested, and returns the
+// commitments that were in those.
+func pump(t *testing.T, c func(g *stage) Commitment) (g *stage, commits int) {
+	return pumpOf(t, long(), c)
+}
+
+func pumpOf(t *testing.T, terms Terms, c func(g *stage) Commitment) (g *stage, commits int) {
+	t.Helper()
+	g = begin(t, terms, crew(4, 2))
+	g.tick(1)
+	liar := g.s.Units[2].Worker
+	wrong := c(g)
+	g.must(func(s State) (State, []Event, error) { return s.Commit(g.env(), liar, 2, 0, 0, wrong) })
+	g.commitAll()
+	g.tick(2)
+	g.attestAll()
+	g.round()
+	g.round()
+	for _, l := range g.s.Open[1:] {
+		commits += len(l.units(func(u Unit) bool { return u.Worker != liar }))
+	}
+	g.challenge(g.unit(0, 2).Verifier, 0, 2)
+	g.verdict(0, 2, true)
+	if g.s.Round != 0 || len(g.s.Void) != 2 {
+		t.Fatalf("round %d, %d rounds rolled back", g.s.Round, len(g.s.Void))
+	}
+	g.tick(30)
+	if g.count(RoundDropped) > 0 {
+		t.Fatal("rounds are dropped before it is known whether their base changes")
+	}
+	g.events = nil
+	return g, commits
+}
+
+// A wrong state root in the middle of a unit whose update is right must not be worth two payments of all later rounds.
+func TestRollbackWithoutEffectIsPaidOnce(t *testing.T) {
+	g, commits := pump(t, func(g *stage) Commitment {
+		c := commitment(g.s.Lap, 2)
+		c.Segments[1][0]++
+		return c
+	})
+	g.finish()
+	if g.count(RoundRestored) != 2 || g.count(RoundDropped) != 0 {
+		t.Fatalf("%d rounds restored, %d dropped", g.count(RoundRestored), g.count(RoundDropped))
+	}
+	again := 0
+	for _, e := range g.events {
+		if e.Kind == UnitCommitted && (e.Round == 1 || e.Round == 2) {
+			again++
+		}
+	}
+	if redone := 2*int(g.s.Terms.Units) - commits; again != redone {
+		t.Errorf("%d units of later rounds are done again, of which the liar had %d", again, redone)
+	}
+}
+
+// What was built on a wrong update is dropped, and each unit of it paid once.
+func TestRollbackWithEffectDropsLaterRounds(t *testing.T) {
+	g, _ := pump(t, func(g *stage) Commitment {
+		c := commitment(g.s.Lap, 2)
+		c.Update[0]++
+		c.UpdateCID = "bafywrong"
+		return c
+	})
+	g.finish()
+	if g.count(RoundRestored) != 0 || g.count(RoundDropped) != 2 {
+		t.Errorf("%d rounds restored, %d dropped", g.count(RoundRestored), g.count(RoundDropped))
+	}
+}
+
+// handing is a job whose units hand on a state through all of its rounds.
+func handing() Terms {
+	t := long()
+	t.Carry, t.Window = t.Rounds, t.Rounds
+	return t
+}
+
+// handed is a commitment that hands on the state of an update.
+func handed(c Commitment) Commitment {
+	c.Carried = Carried{Root: canon.Sum("test/carried", c.Update[:]), CID: "bafycarried"}
+	return c
+}
+
+// Where units hand on a state, a lie without effect on it costs nobody a later round either, and nothing is dealt twice on one base: what was
+// drawn before is audited when the round goes on.
+func TestRollbackWithoutEffectIsPaidOnceWhereStatesAreHandedOn(t *testing.T) {
+	g, commits := pumpOf(t, handing(), func(g *stage) Commitment {
+		c := handed(commitment(g.s.Lap, 2))
+		c.Segments[1][0]++
+		return c
+	})
+	g.finish()
+	if g.count(RoundRestored) != 2 || g.count(RoundDropped) != 0 {
+		t.Fatalf("%d rounds restored, %d dropped", g.count(RoundRestored), g.count(RoundDropped))
+	}
+	again, passed := 0, 0
+	for _, e := range g.events {
+		if later := e.Round == 1 || e.Round == 2; later && e.Kind == UnitCommitted {
+			again++
+		} else if later && e.Kind == AuditPassed {
+			passed++
+		}
+	}
+	if all := 2 * int(g.s.Terms.Units); again != all-commits || passed != all {
+		t.Errorf("%d units of later rounds are done again, of which the liar had %d; %d of %d audits pass", again, all-commits, passed, all)
+	}
+}
+
+// Where it had an effect, the rounds after it are dropped when they cannot be restored any more, with what others committed in them, and with who
+// is to pay for it. Nobody can challenge in them, and the convicted answers with its stake until then.
+func TestRollbackWithEffectKeepsWhatOthersDidWhereStatesAreHandedOn(t *testing.T) {
+	var liar string
+	g, commits := pumpOf(t, handing(), func(g *stage) Commitment {
+		liar = g.s.Units[2].Worker
+		c := commitment(g.s.Lap, 2)
+		c.Update[0]++
+		c.UpdateCID = "bafywrong"
+		return handed(c)
+	})
+	if !g.s.Liable(liar) {
+		t.Error("the stake of the convicted may leave before the rounds are dropped")
+	}
+	for _, u := range g.s.Void[0].Units {
+		f := func(s State) (State, []Event, error) { return s.Challenge(g.env(), "v1", 1, u.Index, u.Attempt) }
+		if err := g.do(f); Code(err) != "stale" {
+			t.Errorf("a challenge in a round that was rolled back: %v", err)
+		}
+	}
+	g.finish()
+	if g.count(RoundRestored) != 0 || g.count(RoundDropped) != 2 {
+		t.Fatalf("%d rounds restored, %d dropped", g.count(RoundRestored), g.count(RoundDropped))
+	}
+	kept := 0
+	for _, e := range g.events {
+		if e.Kind != RoundDropped {
+			continue
+		}
+		if !slices.Equal(e.Lap.Culprits, []string{liar}) {
+			t.Errorf("round %d was dropped over %v", e.Round, e.Lap.Culprits)
+		}
+		kept += len(e.Lap.units(func(u Unit) bool { return u.Worker != liar && (u.Status == Committed || u.Status == Accepted) }))
+	}
+	if kept != commits {
+		t.Errorf("%d of %d commitments of others are left", kept, commits)
 	}
 }

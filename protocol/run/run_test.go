@@ -51,7 +51,7 @@ func TestNewRefuses(t *testing.T) {
 }
 
 func TestRoundsThatMayBeOpen(t *testing.T) {
-	for _, c := range [][3]uint32{{4, 0, 4}, {4, 2, 4}, {4, 8, 16}, {4, 32, 64}, {4, 128, 160}, {4, 256, MaxWindow}, {64, 256, 256}, {MaxUnits, 0, 4}, {MaxUnits, 8, 16}, {MaxUnits, 16, 16}, {512, 32, 32}} {
+	for _, c := range [][3]uint32{{4, 0, 8}, {4, 2, 8}, {4, 8, 16}, {4, 32, 64}, {4, 128, 160}, {4, 256, MaxWindow}, {64, 256, 256}, {MaxUnits, 0, 8}, {MaxUnits, 8, 16}, {MaxUnits, 16, 16}, {512, 32, 32}} {
 		if got := Window(c[0], c[1]); got != c[2] || got*c[0] > MaxOpen {
 			t.Errorf("%d units, a state through %d rounds: a window of %d, want %d", c[0], c[1], got, c[2])
 		}
@@ -199,7 +199,7 @@ func TestRefusals(t *testing.T) {
 	refused("another's audit", ErrNotYours, pass(stranger, 0, 0, 0))
 	refused("audit of a later attempt", ErrStale, pass(u.Verifier, 0, 0, 1))
 	refused("audit of a later round", ErrStale, pass(u.Verifier, 1, 0, 0))
-	refused("challenge by a worker", ErrNotYours, challenge(other, 0, 0, 0))
+	refused("challenge of its own unit", ErrNotYours, challenge(u.Worker, 0, 0, 0))
 	refused("challenge of a later attempt", ErrStale, challenge(stranger, 0, 0, 1))
 	refused("no dispute", ErrWrongPhase, verdict(0, 0, 0, true, u.Worker))
 	refused("verdict unit", ErrNoUnit, verdict(0, 99, 0, true, u.Worker))
@@ -208,7 +208,6 @@ func TestRefusals(t *testing.T) {
 	refused("missing of a later attempt", ErrStale, missing(stranger, 0, 0, 1))
 	g.challenge(u.Verifier, 0, 0)
 	refused("second challenge", ErrDuplicate, challenge(u.Verifier, 0, 0, 0))
-	refused("missing in dispute", ErrWrongPhase, missing(stranger, 0, 0, 0))
 	refused("wrong loser", ErrNotYours, verdict(0, 0, 0, true, u.Verifier))
 	refused("verdict attempt", ErrStale, verdict(0, 0, 1, true, u.Worker))
 	g.verdict(0, 0, false)

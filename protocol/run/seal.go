@@ -57,9 +57,11 @@ func (s State) Unseal(env Env, from string, round, unit, attempt uint32, o audit
 	d := s.edit(env)
 	l := d.of(u)
 	d.unit(l, int(unit)).Passed = true
-	d.change(u.Worker, func(m *Member) { m.Passed++ })
 	d.emit(Event{Kind: AuditPassed, Round: round, Unit: unit, Who: from, Other: u.Worker, Segment: u.Segment})
-	d.accept(l, int(unit))
+	if !d.again(l, int(unit)) {
+		d.change(u.Worker, func(m *Member) { m.Passed++ })
+		d.accept(l, int(unit))
+	}
 	after, events := d.done()
 	return after, events, nil
 }
@@ -89,7 +91,12 @@ func (d *draft) broken(l *Lap, i int, why string) {
 	if u.Status == Sealed {
 		d.unanswered(l, i, u.Verifier, why)
 	}
-	d.emit(Event{Kind: AuditBroken, Round: l.Round, Unit: u.Index, Who: u.Verifier, Other: u.Worker, Why: why})
-	d.leave(u.Verifier, why)
-	d.change(u.Verifier, func(m *Member) { m.Why = why })
+	d.expel(l, u, u.Verifier, why)
+}
+
+// expel says that a verifier passed a unit without a look. It takes no further part.
+func (d *draft) expel(l *Lap, u *Unit, verifier, why string) {
+	d.emit(Event{Kind: AuditBroken, Round: l.Round, Unit: u.Index, Who: verifier, Other: u.Worker, Why: why})
+	d.leave(verifier, why)
+	d.change(verifier, func(m *Member) { m.Why = why })
 }

@@ -54,6 +54,15 @@ func (t Terms) whole(unit uint32, took int64) int64 {
 	return (took*n + k - 1) / k
 }
 
+// executed is what an audit of a whole unit would take, if that of a unit to the end of its drawn segment took so long.
+func (t Terms) executed(u Unit, took int64) int64 {
+	k, n := int64(u.Segment), int64(t.Segments)
+	if k == 0 {
+		return t.whole(u.Index, took)
+	}
+	return (took*n + k - 1) / k
+}
+
 // share is how many blocks a unit has of those that a whole one has: its share, and what even the smallest needs.
 func (t Terms) share(unit uint32, blocks int64) int64 {
 	k, n := int64(t.SegmentsOf(unit)), int64(t.Segments)

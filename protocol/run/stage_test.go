@@ -2,6 +2,7 @@ package run
 
 import (
 	"fmt"
+	"iter"
 	"slices"
 	"testing"
 
@@ -55,6 +56,8 @@ type stage struct {
 	s      State
 	height int64
 	events []Event
+	draw   func(round, unit, attempt uint32) iter.Seq[Member] // of verifiers from the network
+	dark   bool                                               // blocks have no beacon
 }
 
 func begin(t *testing.T, terms Terms, members []Member) *stage {
@@ -67,7 +70,11 @@ func begin(t *testing.T, terms Terms, members []Member) *stage {
 }
 
 func (g *stage) env() Env {
-	return Env{Height: g.height, Beacon: canon.Sum("test/beacon", []byte(fmt.Sprint(g.height)))}
+	env := Env{Height: g.height, Draw: g.draw}
+	if !g.dark {
+		env.Beacon = canon.Sum("test/beacon", []byte(fmt.Sprint(g.height)))
+	}
+	return env
 }
 
 func (g *stage) do(f func(State) (State, []Event, error)) error {

@@ -16,6 +16,7 @@ package run
 
 import (
 	"encoding/json"
+	"iter"
 
 	"github.com/starling-network/starling/canon"
 )
@@ -63,7 +64,8 @@ const (
 	ScreenLosses  Screen = 2 // and at what each does to the loss on data of its unit and on held-out data
 )
 
-// Deadlines are in blocks. Train and Audit are only the first value: later ones follow what was observed.
+// Deadlines are in blocks. Train and Audit are only the first value: later ones follow what was observed. A window for challenges is
+// never shorter than its members need, see State.ChallengeBlocks.
 type Deadlines struct {
 	Train     int64 `cbor:"1,keyasint"`
 	Audit     int64 `cbor:"2,keyasint"`
@@ -102,17 +104,19 @@ func (r Role) String() string {
 type Member struct {
 	ID      string `cbor:"1,keyasint"` // account address
 	Role    Role   `cbor:"2,keyasint"`
-	Price   uint64 `cbor:"3,keyasint"`  // uzen per 10^15 floating-point operations
-	Active  bool   `cbor:"4,keyasint"`  // false: takes no further part in this run
-	Why     string `cbor:"5,keyasint"`  // reason for being inactive
-	Passed  uint32 `cbor:"6,keyasint"`  // audits passed since the last failure; lowers the audit rate
-	Missed  uint32 `cbor:"7,keyasint"`  // deadlines of units or audits missed in a row
-	Speed   uint32 `cbor:"8,keyasint"`  // smoothed blocks from assignment to commitment of a whole unit, in 1/256 block; 0: not yet measured
-	Silent  uint32 `cbor:"9,keyasint"`  // deadlines to attest missed in a row
-	Commits uint32 `cbor:"10,keyasint"` // commitments made
-	Planted uint32 `cbor:"11,keyasint"` // planted faults shown
-	Since   int64  `cbor:"12,keyasint"` // height at which Active or Why changed last
-	Returns uint32 `cbor:"13,keyasint"` // times that it came back after missed deadlines
+	Price   uint64 `cbor:"3,keyasint"`            // uzen per 10^15 floating-point operations
+	Active  bool   `cbor:"4,keyasint"`            // false: takes no further part in this run
+	Why     string `cbor:"5,keyasint"`            // reason for being inactive
+	Passed  uint32 `cbor:"6,keyasint"`            // audits passed since the last failure; lowers the audit rate
+	Missed  uint32 `cbor:"7,keyasint"`            // deadlines of units or audits missed in a row
+	Speed   uint32 `cbor:"8,keyasint"`            // smoothed blocks from assignment to commitment of a whole unit, or from draw to answer of an audit of one, in 1/256 block; 0: not yet measured
+	Silent  uint32 `cbor:"9,keyasint"`            // deadlines to attest missed in a row
+	Commits uint32 `cbor:"10,keyasint"`           // commitments made
+	Planted uint32 `cbor:"11,keyasint"`           // planted faults shown
+	Since   int64  `cbor:"12,keyasint"`           // height at which Active or Why changed last
+	Returns uint32 `cbor:"13,keyasint"`           // times that it came back after missed deadlines
+	Stake   uint64 `cbor:"14,keyasint,omitempty"` // uzen that stood behind it when it took its seat
+	Owner   string `cbor:"15,keyasint,omitempty"` // account that it works for, when it took its seat; its own if nobody else's
 }
 
 // Phase of the current round.
@@ -173,6 +177,8 @@ type Unit struct {
 	Exact       bool         `cbor:"18,keyasint,omitempty"` // in a tolerant run: this attempt is settled by its state roots all the same
 	Doubts      []string     `cbor:"19,keyasint,omitempty"` // verifiers who found the update outside the tolerance
 	Segment     uint32       `cbor:"21,keyasint,omitempty"` // of the audit: to the end of which the verifier executes the unit, counted from 1; 0: all of it, and its update
+	Took        int64        `cbor:"22,keyasint,omitempty"` // blocks that its worker took from the assignment to the commitment
+	First       string       `cbor:"23,keyasint,omitempty"` // verifier who passed this attempt before a second was asked
 	Former      []Holder     `cbor:"20,keyasint,omitempty"` // who had this unit before, since it was committed last: the first of all to commit has it
 }
 
@@ -221,6 +227,7 @@ type Lap struct {
 	Attested int64      `cbor:"105,keyasint"` // height; 0 in the current round
 	Units    Units      `cbor:"106,keyasint,omitempty"`
 	From     []Carried  `cbor:"107,keyasint,omitempty"` // what each unit starts from beside Base; empty: from nothing
+	Culprits []string   `cbor:"108,keyasint,omitempty"` // rolled back: whose conviction that was, and whose stakes pay for it first
 }
 
 // Commitment is what a worker is bound to before it may see anybody's update of the round.
@@ -271,6 +278,8 @@ type State struct {
 	Trials []Trial `cbor:"13,keyasint,omitempty"` // of the members who are to show that they compute what the others do, in order of ID
 	Sample Exam    `cbor:"14,keyasint"`           // a unit of the latest final round to which nothing was handed on
 	Void   []Lap   `cbor:"15,keyasint,omitempty"` // rounds that were rolled back, until nothing is open about their units
+
+	Unwatched int64 `cbor:"16,keyasint,omitempty"` // height since which audits wait for a verifier to join; 0: none does
 }
 
 // Entry is one line of the lineage: a checkpoint that a quorum attested.
@@ -283,10 +292,15 @@ type Entry struct {
 }
 
 // Env is what a block gives to a transition.
+//
+// Draw draws verifiers for an attempt at a unit from the whole network, one after the other, each with a chance in proportion to its stake;
+// of those drawn ID, Price, Stake and Owner are taken. nil: there is no network but the members.
 type Env struct {
 	Height int64
+	Last   int64        // for Tick: height of the tick before; 0: the block before
 	Beacon canon.Digest // of this block, unknown before it; zero if the block has none
 	Broke  bool         // for Tick: the escrow does not cover another round, so that none may begin
 	Paused bool         // for Tick: no round may begin, whatever the budget
-	Ended  bool         // for Tick: the consumer wants no further round; the run ends when every round is final
+	Draw   func(round, unit, attempt uint32) iter.Seq[Member]
+	Ended  bool // for Tick: the consumer wants no further round; the run ends when every round is final
 }

@@ -30,7 +30,7 @@ func (s State) Suspect(env Env, from string, round, unit, attempt uint32) (State
 	switch most := d.most(u.Worker, v.Suspects); {
 	case most && s.Tolerant(u):
 		d.withhold(int(unit), WhyOdd)
-	case most && !u.Audited && s.Terms.AuditPPM > 0 && len(d.Active(Verifier)) > 0:
+	case most && !u.Audited && s.Terms.AuditPPM > 0 && d.lookers() > 0:
 		v.Audited = true
 		d.emit(Event{Kind: UnitSuspected, Round: round, Unit: unit, Who: u.Worker})
 		if u.Status == Accepted {
@@ -41,16 +41,13 @@ func (s State) Suspect(env Env, from string, round, unit, attempt uint32) (State
 	return after, events, nil
 }
 
-// most reports whether a list has more than half of the active members other than a worker.
+// most reports whether a list has more than half of the weight of the active members other than a worker, and its other accounts.
 func (d *draft) most(worker string, reports []string) bool {
-	others, said := 0, 0
-	for _, m := range d.Members {
-		if m.Active && m.ID != worker {
-			others++
-			if slices.Contains(reports, m.ID) {
-				said++
-			}
-		}
+	if len(reports) == 0 {
+		return false
 	}
-	return 2*said > others
+	w, _ := d.Member(worker)
+	other := func(m Member) bool { return m.ID != worker && m.owner() != w.owner() }
+	said := d.weigh(func(m Member) bool { return other(m) && slices.Contains(reports, m.ID) })
+	return above(said, 2, d.weigh(other), 1)
 }

@@ -4,10 +4,13 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+
+	"github.com/starling-network/starling/protocol/audit"
 )
 
 // Limits of terms and votes.
 const (
+	MinBlocks = 5       // that a duty has: a message is seen and answered some blocks later, however little there is to do
 	MaxBlocks = 1 << 20 // of a deadline, and of a wait that is remembered
 	MaxID     = 128     // bytes of a job's or member's identifier
 	MaxKey    = 128     // bytes of a public key or signature
@@ -69,8 +72,16 @@ func (t Terms) Validate() error {
 	return nil
 }
 
-// New begins a run at a height: round 0, waiting for a beacon that deals the units. Only ID, Role, Price and
-// Passed of the members are taken.
+// Floor is the least rate at which the units of a worker are audited, in parts per million, whatever its history.
+func (t Terms) Floor() uint32 {
+	if t.AuditPPM > 0 && t.Tolerance.DistancePPM > 0 {
+		return max(t.AuditPPM, audit.TolerantPPM)
+	}
+	return t.AuditPPM
+}
+
+// New begins a run at a height: round 0, waiting for a beacon that deals the units. Only ID, Role, Price,
+// Passed, Stake and Owner of the members are taken.
 func New(t Terms, members []Member, height int64) (State, error) {
 	if err := t.Validate(); err != nil {
 		return State{}, err
@@ -83,7 +94,7 @@ func New(t Terms, members []Member, height int64) (State, error) {
 		if m.ID == "" || len(m.ID) > MaxID || (m.Role != Worker && m.Role != Verifier) {
 			return State{}, fmt.Errorf("%w: member %q with role %d", ErrTerms, m.ID, m.Role)
 		}
-		s.Members = append(s.Members, Member{ID: m.ID, Role: m.Role, Price: m.Price, Passed: m.Passed, Active: true, Since: height})
+		s.Members = append(s.Members, Member{ID: m.ID, Role: m.Role, Price: m.Price, Passed: m.Passed, Active: true, Since: height, Stake: m.Stake, Owner: m.owner()})
 	}
 	slices.SortFunc(s.Members, func(a, b Member) int { return cmp.Compare(a.ID, b.ID) })
 	for i := 1; i < len(s.Members); i++ {
@@ -103,7 +114,7 @@ const ahead = 32
 // Window is how many rounds of a job of so many units may be open at a time: a group of those in which units hand on a state, and up
 // to as many of the next, so that these are trained while it becomes final, or some rounds where they hand on none.
 func Window(units, carry uint32) uint32 {
-	return max(4, carry, min(2*carry, carry+ahead, MaxWindow, MaxOpen/max(1, units)))
+	return max(8, carry, min(2*carry, carry+ahead, MaxWindow, MaxOpen/max(1, units)))
 }
 
 func validCID(c string) bool { return c != "" && len(c) <= MaxCID }

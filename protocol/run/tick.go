@@ -75,5 +75,5 @@ func (d *draft) final(l Lap) bool {
 			return false
 		}
 	}
-	return l.Drawn && (d.env.Height >= l.Attested+d.Terms.Deadlines.Challenge || len(d.Active(Verifier)) == 0)
+	return l.Drawn && d.env.Height >= l.Attested+d.ChallengeBlocks()
 }

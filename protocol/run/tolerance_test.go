@@ -282,3 +282,33 @@ func (s State) attemptAt(round, unit uint32) uint32 {
 	}
 	return 0
 }
+
+// Who has a long history of passed audits in tolerant work, over which nobody is convicted, is still audited in half of its units: so
+// it cannot work honestly for a while to fake many units unseen.
+func TestHistoryDoesNotLowerTolerantAuditsBelowHalf(t *testing.T) {
+	exact, loose := terms(), tolerant()
+	exact.AuditPPM, loose.AuditPPM = 100_000, 100_000
+	if exact.Floor() != 100_000 || loose.Floor() != 500_000 {
+		t.Fatalf("floors of %d and %d", exact.Floor(), loose.Floor())
+	}
+	members := crew(3, 2)
+	for i := range members {
+		members[i].Passed = 30
+	}
+	drawn := func(terms Terms) (n int) {
+		for job := range 200 {
+			terms.Job = fmt.Sprint("job-", job)
+			g := begin(t, terms, members)
+			g.toAudits()
+			n += g.count(AuditDrawn)
+		}
+		return n
+	}
+	units := int(200 * loose.Units)
+	if n := drawn(loose); n < units*2/5 || n > units*3/5 {
+		t.Errorf("%d of %d tolerant units are audited", n, units)
+	}
+	if n := drawn(exact); n > units/5 {
+		t.Errorf("%d of %d exact units are audited", n, units)
+	}
+}

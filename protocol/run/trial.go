@@ -47,6 +47,9 @@ const examPatience = 4
 // present reports whether a member takes part: it is active, or on trial.
 func (m Member) present() bool { return m.Active || m.Why == WhyOnTrial }
 
+// owner is the account that a member works for.
+func (m Member) owner() string { return cmp.Or(m.Owner, m.ID) }
+
 // Present counts the members of a role that are active or on trial.
 func (s State) Present(r Role) uint32 {
 	n := uint32(0)
@@ -77,11 +80,11 @@ func (s State) MayJoin(id string, r Role) bool {
 	case !ok:
 		return len(s.Members) < MaxMembers
 	}
-	return m.Role == r && !m.Active && (m.Why == WhyReturning || m.Why == WhyLeft && !s.Liable(id))
+	return m.Role == r && !m.Active && (m.Why == WhyReturning || (m.Why == WhyLeft || m.guest()) && !s.Liable(id))
 }
 
-// Join takes members in while the run goes on, whom the market has matched: each begins a trial. Only ID, Role, Price and
-// Passed of the members are taken, and Passed of who was no member before.
+// Join takes members in while the run goes on, whom the market has matched: each begins a trial. Only ID, Role, Price,
+// Passed, Stake and Owner of the members are taken, and Passed of who was no member before.
 func (s State) Join(env Env, members []Member) (State, []Event, error) {
 	d := s.edit(env)
 	for _, m := range members {
@@ -107,6 +110,7 @@ func (d *draft) join(m Member) {
 		e.Price, e.Missed = m.Price, 0
 	}
 	e.Active, e.Why, e.Silent, e.Since = false, WhyOnTrial, 0, d.env.Height
+	e.Stake, e.Owner = m.Stake, m.owner()
 	if d.Terms.Tolerance.DistancePPM > 0 {
 		d.emit(Event{Kind: MemberJoined, Round: d.Round, Who: m.ID})
 		d.enlist(m.ID)

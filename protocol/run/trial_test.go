@@ -145,10 +145,10 @@ func TestTrial(t *testing.T) {
 	if g.trial("w9").Exam.Worker != "" {
 		t.Fatal("an exam about nothing")
 	}
-	quorum := g.s.Quorum()
+	_, quorum := g.s.Weighs(nil)
 	g.round()
 	g.passAll()
-	if len(g.s.Work("w9")) > 0 || g.s.Quorum() != quorum {
+	if len(g.s.Work("w9")) > 0 || heads(g.s) != quorum {
 		t.Fatal("a newcomer counts")
 	}
 	for name, f := range map[string]func(s State) (State, []Event, error){
@@ -170,8 +170,8 @@ func TestTrial(t *testing.T) {
 	if m, _ := g.s.Member("w9"); !m.Active || m.Why != "" || len(g.s.Trials) > 0 || g.count(MemberProven) != 1 {
 		t.Fatalf("%+v", m)
 	}
-	if g.s.Quorum() != 5 {
-		t.Errorf("quorum %d of 6", g.s.Quorum())
+	if heads(g.s) != 6 {
+		t.Errorf("%d of 6 have a vote", heads(g.s))
 	}
 	g.finish()
 	worked := false
@@ -343,5 +343,26 @@ func TestNoTrialInATolerantRun(t *testing.T) {
 	g.join("w9", Worker)
 	if m, _ := g.s.Member("w9"); !m.Active || len(g.s.Trials) > 0 || g.count(MemberProven) != 1 {
 		t.Errorf("%+v", m)
+	}
+}
+
+// A member has the stake and the owner with which it took its seat: at the beginning, when it joins, and when it is back.
+func TestSeatsKeepStakeAndOwner(t *testing.T) {
+	s, err := New(terms(), []Member{{ID: "w1", Role: Worker, Stake: 7}, {ID: "w2", Role: Worker, Owner: "pool", Stake: 9}}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s, _, err = s.Join(Env{Height: 2}, []Member{{ID: "w3", Role: Worker, Owner: "pool", Stake: 5}}); err != nil {
+		t.Fatal(err)
+	}
+	s.Members = slices.Clone(s.Members)
+	s.Members[0].Active, s.Members[0].Why = false, WhyReturning
+	if s, _, err = s.Join(Env{Height: 3}, []Member{{ID: "w1", Role: Worker, Owner: "other", Stake: 3}}); err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []Member{{Stake: 3, Owner: "other"}, {Stake: 9, Owner: "pool"}, {Stake: 5, Owner: "pool"}} {
+		if m := s.Members[i]; m.Stake != want.Stake || m.Owner != want.Owner {
+			t.Errorf("%s has %d uzen of %q, want %d of %q", m.ID, m.Stake, m.Owner, want.Stake, want.Owner)
+		}
 	}
 }

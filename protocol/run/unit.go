@@ -31,7 +31,7 @@ func (s State) Commit(env Env, from string, unit uint32, round uint32, attempt u
 	d.change(from, func(m *Member) { m.Commits++ })
 	c.Segments = slices.Clone(c.Segments)
 	u := d.unit(&d.Lap, int(unit))
-	u.Status, u.Commit = Committed, c
+	u.Status, u.Commit, u.Took = Committed, c, d.waited(mine.AssignedAt)
 	d.turn(from, 0)
 	d.hurry()
 	d.emit(Event{Kind: UnitCommitted, Round: round, Unit: unit, Who: from})
@@ -98,8 +98,8 @@ func (s State) Missing(env Env, from string, round, unit, attempt, slice uint32)
 	switch {
 	case !slices.Contains(s.Terms.Applied(s.Round), round):
 		return s, nil, fmt.Errorf("%w: the next checkpoint is not made of the updates of round %d", ErrStale, round)
-	case s.Phase != Attest && s.Phase != Reduce && round == s.Round, u.Status == Disputed:
-		return s, nil, fmt.Errorf("%w: updates are fetched when every unit is committed, unless disputed", ErrWrongPhase)
+	case s.Phase != Attest && s.Phase != Reduce && round == s.Round:
+		return s, nil, fmt.Errorf("%w: updates are fetched when every unit is committed", ErrWrongPhase)
 	case u.Commit.Diverged():
 		return s, nil, fmt.Errorf("%w: unit %d has no update", ErrWrongPhase, unit)
 	case u.Worker == from:
@@ -135,8 +135,8 @@ func (d *draft) withheld(i int) {
 	}
 }
 
-// stuck reports whether the round cannot go on whoever is there: a dispute is open about a unit of it, whose update its worker
-// need not serve, or most members cannot fetch one that is still to be audited. What is late until then is nobody's fault.
+// stuck reports whether the round cannot go on whoever is there: most members cannot fetch the update of a unit that is still to be audited, or
+// in dispute. What is late until then is nobody's fault.
 func (d *draft) stuck() bool {
-	return slices.ContainsFunc(d.Sent(), func(u *Unit) bool { return u.Status == Disputed || len(u.Missing) > 0 && d.most(u.Worker, u.Missing) })
+	return slices.ContainsFunc(d.Sent(), func(u *Unit) bool { return len(u.Missing) > 0 && d.most(u.Worker, u.Missing) })
 }

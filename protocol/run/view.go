@@ -29,9 +29,6 @@ func (s State) Active(r Role) []string {
 	return ids
 }
 
-// Quorum is the smallest number of members that is more than two thirds of the active ones.
-func (s State) Quorum() int { return s.actives()*2/3 + 1 }
-
 func (s State) actives() int {
 	n := 0
 	for _, m := range s.Members {

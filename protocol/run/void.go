@@ -1,32 +1,60 @@
 package run
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/starling-network/starling/canon"
+)
 
 // A round that is rolled back was built on work that a verdict found wrong, which is not the fault of who worked in it. What
 // was committed there is void for the model, and is paid like any other work: it is audited as it would have been, by
 // verifiers who are paid for that, and who lied in it is convicted. So nobody gains by letting a friend be convicted, and
 // nobody loses by the lie of another but what it had not yet committed.
 
+// Its rounds are kept until it is final what they were built on: if the unit that was wrong comes to the same update when it is done again, the same
+// checkpoint is attested, and the next round goes on with what was committed in it. So a lie that changes nothing costs nobody a
+// round, and nobody is paid twice for the same unit on the same base.
+
+// What is lost when another checkpoint takes its place is paid from the stakes of those who are convicted first (package reward).
+
 // maxVoid is how many rounds that were rolled back are remembered at a time. A verdict drops at most MaxWindow rounds, and
 // each costs somebody its stake and its place; of more the oldest are given up, and what is open about them is not paid.
 const maxVoid = 2 * MaxWindow
 
-// avoid takes a round out of the lineage, and keeps it until nothing is open about its units. In a tolerant run nothing that
-// is open can be settled, since only what is attested was measured; nor in one whose units hand on a state, since the state
-// that they started from may be the lie, which nobody else has.
-func (d *draft) avoid(l Lap) {
+// avoid takes a round out of the lineage over the conviction of somebody, and keeps it until nothing is open about its units.
+func (d *draft) avoid(l Lap, culprits []string) {
 	if len(l.Units) == 0 {
 		return
 	}
 	if l.Closed == 0 {
 		l.Closed = d.env.Height // audits of what is committed are drawn from a later beacon
 	}
+	l.Culprits = culprits
 	d.Void = append(slices.Clip(d.Void), l)
-	if d.Terms.Tolerance.DistancePPM > 0 || d.Terms.Carry > 0 {
-		d.giveUp(len(d.Void) - 1)
+	if d.Terms.freezes() {
+		d.freeze(&d.Void[len(d.Void)-1])
 	}
 	for len(d.Void) > maxVoid {
 		d.giveUp(0)
+	}
+}
+
+// freezes reports whether nothing that is open can be settled in a round that was rolled back. In a tolerant run only what is attested was
+// measured; in one whose units hand on a state, the state that they started from may be the lie, which nobody else has.
+func (t Terms) freezes() bool { return t.Tolerance.DistancePPM > 0 || t.Carry > 0 }
+
+// frozen reports whether nobody looks at the units of a round for now.
+func (d *draft) frozen(l *Lap) bool { return d.Terms.freezes() && d.isVoid(l) }
+
+// freeze ends the audits and disputes of a round for now. Those that were drawn are made if the round goes on (restore).
+func (d *draft) freeze(l *Lap) {
+	for i, u := range l.Units {
+		d.moot(l, i, WhyRolledBack)
+		if u.Status != Assigned && u.Status != Accepted {
+			u = d.unit(l, i)
+			u.Audited = u.Audited || u.Status != Committed
+			u.Status, u.Verifier, u.Passed, u.Seal, u.Question = Committed, "", false, canon.Digest{}, canon.Digest{}
+		}
 	}
 }
 
@@ -85,10 +113,44 @@ func (d *draft) forfeit() {
 func (d *draft) settleVoid() {
 	open := func(u *Unit) bool { return u.Status != Accepted && u.Status != Assigned }
 	for k := 0; k < len(d.Void); {
-		if slices.ContainsFunc(d.Void[k].Units, open) {
+		if d.kept(&d.Void[k]) || !d.Terms.freezes() && slices.ContainsFunc(d.Void[k].Units, open) {
 			k++
 			continue
 		}
 		d.dropped(k)
+	}
+}
+
+// kept reports whether a round that was rolled back may be restored: another checkpoint may still become its base.
+func (d *draft) kept(l *Lap) bool {
+	return l.Round > d.Oldest() && !(d.lost() && len(d.Open) == 0)
+}
+
+// restore goes on with a round that was rolled back, when what it was built on is attested after all. What a convicted worker did in it is done
+// again.
+func (d *draft) restore() {
+	same := func(a, b Carried) bool { return a.Root == b.Root }
+	k := slices.IndexFunc(d.Void, func(l Lap) bool {
+		return l.Round == d.Round && l.Base.Root == d.Base.Root && slices.EqualFunc(l.From, d.From, same)
+	})
+	if k < 0 {
+		return
+	}
+	l := d.Void[k]
+	d.Void = slices.Delete(d.Void, k, k+1)
+	l.Base, l.From, l.Culprits = d.Base, d.From, nil
+	d.Lap = l
+	d.reopen()
+	d.emit(Event{Kind: RoundRestored, Round: d.Round})
+	for i, u := range d.Units {
+		switch {
+		case u.Status == Assigned:
+			u = d.unit(&d.Lap, i)
+			u.AssignedAt, u.Deadline, u.Former = d.env.Height, d.owed(u.Worker, u.Index, d.env.Height), nil
+			u.Attempt = max(u.Attempt, d.First)
+		case d.convicted(u.Worker):
+			d.moot(&d.Lap, i, WhyConvicted)
+			d.reassign(i, WhyConvicted)
+		}
 	}
 }

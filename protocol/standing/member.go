@@ -155,7 +155,7 @@ func (m member) attesting() Reason {
 	s := m.run.State
 	until := s.Since + s.Terms.Deadlines.Attest
 	if s.Voted(m.Who) {
-		return Reason{Code: WaitsVotes, Kind: Waits, Until: until, Text: textf("the checkpoint has %d of the %d votes that it needs", len(s.Votes), s.Quorum())}
+		return Reason{Code: WaitsVotes, Kind: Waits, Until: until, Text: textf("%d members have attested the checkpoint, which needs more than two thirds of the stake", len(s.Votes))}
 	}
 	return Reason{Code: Attests, Kind: Works, Until: until, Text: "the updates are combined, and the checkpoint after the round attested"}
 }
@@ -220,7 +220,7 @@ func (m member) unpaid(l run.Lap) (all []Reason) {
 		return m.about(l, all...)
 	}
 	open := slices.IndexFunc(l.Units, func(u *run.Unit) bool { return u.Status != run.Accepted })
-	final := l.Attested + m.run.Terms.Deadlines.Challenge
+	final := l.Attested + m.run.ChallengeBlocks()
 	r := Reason{Code: WaitsChallenge, Kind: Waits, Until: final, Text: textf("%s accepted; the round may be challenged until it is final", count(mine, "unit"))}
 	switch {
 	case open >= 0:
@@ -256,6 +256,8 @@ func departure(why string) (text, do string) {
 	switch why {
 	case run.WhyLeft:
 		return "it left in good standing, and is paid for what it committed", "nothing; what may still be questioned is answered while the process runs"
+	case run.WhyGuest:
+		return "it has no seat in the run: it answers for what it audited or challenged there", "nothing; it is drawn from all verifiers of the network"
 	case run.WhyUnproven:
 		return "its trial ended without a proof that it computes what the others do", "let the machine reach the others (starling doctor --listen), and check that it runs the version that the network runs"
 	case run.WhyMissedDeadlines:

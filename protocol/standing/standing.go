@@ -138,8 +138,8 @@ func Explain(v View) []Reason {
 		all = append(all, member{v, r, m}.reasons()...)
 	}
 	if p.Jailed {
-		return append(all, Reason{Code: Jailed, Kind: Blocked, Text: "the account was slashed, and is not matched any more",
-			Do: "see the receipt of the slash with starling explain; check the memory of the machine before taking part with another account"})
+		return append(all, Reason{Code: Jailed, Kind: Blocked, Text: "the account was slashed, and is not matched until it asks for that",
+			Do: "see the receipt of the slash with starling explain; check the memory of the machine, let it be measured with starling worker up, and call starling stake unjail"})
 	}
 	for _, role := range p.Roles {
 		all = append(all, v.offering(role, live)...)

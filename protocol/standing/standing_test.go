@@ -107,7 +107,7 @@ func TestExplain(t *testing.T) {
 		"others reduce":   {"w", reducing("x"), WaitsSlices, 0, "1 of 2 slices"},
 		"attests":         {"w", phase(run.Attest), Attests, 70, "attested"},
 		"attests early":   {"v", func(v *View) { v.Runs[0].Terms.Overlap, v.Runs[0].Terms.Carry = true, 8 }, Attests, 0, "round before"},
-		"voted":           {"w", func(v *View) { v.Runs[0].Phase, v.Runs[0].Votes = run.Attest, []run.Vote{{Member: "w"}} }, WaitsVotes, 70, "1 of the 3"},
+		"voted":           {"w", func(v *View) { v.Runs[0].Phase, v.Runs[0].Votes = run.Attest, []run.Vote{{Member: "w"}} }, WaitsVotes, 70, "more than two thirds of the stake"},
 		"settles":         {"w", phase(run.Settle), WaitsFinal, 0, "1 of them"},
 		"no audit":        {"v", func(*View) {}, NoAudit, 0, "no audit"},
 		"audits":          {"v", lap(func(_ *View, u *run.Unit) { u.Status, u.Verifier = run.Auditing, "v" }), Audits, 70, "unit 0"},
@@ -230,7 +230,7 @@ func TestEveryStateHasAReason(t *testing.T) {
 func TestDepartures(t *testing.T) {
 	for _, why := range []string{
 		run.WhyMissedDeadlines, run.WhyMissedAudits, run.WhyMissedAttest, run.WhyMissedSlices, run.WhyUnavailable, run.WhyWrongAttest, run.WhyWrongSlice, run.WhyVerdict, run.WhyFalseChallenge,
-		run.WhySealUnopened, run.WhyPlantPassed, run.WhyWithheld, run.WhyLeft, run.WhyUnproven,
+		run.WhySealUnopened, run.WhyPlantPassed, run.WhyWithheld, run.WhyLeft, run.WhyUnproven, run.WhyGuest,
 	} {
 		if text, do := departure(why); text == "" || do == "" || strings.Contains(text, "_") {
 			t.Errorf("%s: %q %q", why, text, do)

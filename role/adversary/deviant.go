@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/compute/program"
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/exchange/outer"
@@ -104,14 +105,16 @@ func (d deviant) play(c Cast) Step {
 	return c.Step
 }
 
-// task is what is trained.
-func (d deviant) task() *train.Task {
+// task is what is trained, with an executor of its own: that of the honest party computes what else the process has to do.
+func (d deviant) task() (*train.Task, error) {
 	t, s := *d.Task(), *d.Task().Spec
 	if d.spec != nil {
 		d.spec(&s)
 	}
 	t.Spec = &s
-	return &t
+	var err error
+	t.Exec, err = program.Compile(t.Step, 1)
+	return &t, err
 }
 
 // Train implements party.Compute.
@@ -194,7 +197,10 @@ type execution struct {
 // at brings the session to the state after some steps.
 func (x *execution) at(step uint32) (err error) {
 	if x.session == nil || x.done > step {
-		task := x.deviant.task()
+		task, err := x.deviant.task()
+		if err != nil {
+			return err
+		}
 		from := x.from
 		if x.deviant.anew {
 			from = nil
@@ -252,18 +258,18 @@ func (x *execution) trace(step uint32) ([]*tensor.Tensor, error) {
 		return nil, err
 	}
 	before := clones(x.session.Tensors())
-	program := x.deviant.Task().Step
-	values := make([]*tensor.Tensor, len(program.Ops))
+	of := x.deviant.Task().Step
+	values := make([]*tensor.Tensor, len(of.Ops))
 	_, err := x.session.Trace(func(op int, value *tensor.Tensor) { values[op] = value.Clone() })
 	if err != nil || x.deviant.tamper == nil {
 		return values, err
 	}
 	at := map[string]int32{}
-	for _, o := range program.Outputs {
+	for _, o := range of.Outputs {
 		at[o.Name] = o.Value
 	}
 	var after []*tensor.Tensor
-	for _, n := range train.StateNames(program) {
+	for _, n := range train.StateNames(of) {
 		after = append(after, values[at[n]])
 	}
 	x.deviant.tamper(step+1, before, after)

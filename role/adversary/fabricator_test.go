@@ -71,7 +71,7 @@ func TestFabricatedWorkIsRefutedByOneTile(t *testing.T) {
 	if err != nil || f.Right || f.Differ != 1 {
 		t.Fatalf("audit of fabricated work: %+v, %v", f, err)
 	}
-	r, err := referee.Open(e.Task().Spec.Digest(), e.Opening())
+	r, err := referee.Open(e.Task().Spec.Digest(), referee.Opening(e.Task().Spec, e.Task().Step, e.Task().Corpus.Manifest(engine.ShardTokens)))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,9 +19,11 @@ var named = map[string]struct {
 	"flips-bit":      {FlipsBit{Step: 1}, "a worker that trains as it should, but for one bit of one weight after the first step"},
 	"poisons":        {Poisons{Factor: -10}, "a worker that trains as it should and shares an update that leads away from what it found, ten times over"},
 	"equivocates":    {Equivocates{}, "a worker that commits twice to every unit"},
+	"forges":         {ForgesCheckpoint{Round: 1, By: 1}, "a member that attests to a checkpoint of its own making after the second round, and serves it"},
 	"silent":         {GoesSilent{}, "a worker that does nothing more once it has committed to a unit"},
 	"misattests":     {Misattests{}, "a member that attests to another checkpoint than the updates lead to"},
 	"stamps":         {Stamps{}, "a verifier that passes whatever it is to audit, without a look"},
+	"idle":           {Idle{}, "a verifier that looks at what is drawn for it, and at nothing else in its spare time"},
 	"tampers-state":  {TampersState{}, "a worker that lies about what its units hand on: its updates are led astray a round later"},
 	"starts-anew":    {StartsAnew{}, "a worker of replicas that begins its units from the checkpoint, and not from where they came to; elsewhere it is honest"},
 	"accuses":        {Accuses{Segment: 1, Manner: ToTheLeaf}, "a verifier that disputes right work, to the last move"},
@@ -36,5 +38,5 @@ func Named(name string) (Act, bool) {
 // About says in words what the act with a name is, or "".
 func About(name string) string { return named[name].about }
 
-// Names lists the names that Named knows, in order. "accuses" and "stamps" are for verifiers.
+// Names lists the names that Named knows, in order. "accuses", "idle" and "stamps" are for verifiers.
 func Names() []string { return slices.Sorted(maps.Keys(named)) }

@@ -5,6 +5,7 @@
 package aggregator
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/starling-network/starling/protocol/run"
@@ -18,6 +19,7 @@ type Aggregator struct {
 	pending  role.Pending
 	held     map[run.Checkpoint]bool   // checkpoints in memory
 	combined map[string]run.Checkpoint // results, by the key of their Advance
+	results  map[string]run.Checkpoint // the same, for as long as their round is open
 	odd      map[role.Work]bool        // units whose update is odd
 	reduced  map[role.Part]string      // CIDs of the slices that it computed
 	probed   map[role.Work]bool        // units of which it has what another misses
@@ -26,7 +28,7 @@ type Aggregator struct {
 // New returns the aggregator of the member with this ID.
 func New(id string) *Aggregator {
 	return &Aggregator{
-		id: id, held: map[run.Checkpoint]bool{}, combined: map[string]run.Checkpoint{}, odd: map[role.Work]bool{},
+		id: id, held: map[run.Checkpoint]bool{}, combined: map[string]run.Checkpoint{}, results: map[string]run.Checkpoint{}, odd: map[role.Work]bool{},
 		reduced: map[role.Part]string{}, probed: map[role.Work]bool{},
 	}
 }
@@ -40,6 +42,7 @@ func (g *Aggregator) Note(e role.Event) {
 	case role.Block:
 		g.height = e.Height
 		g.forget(e.Run.Base)
+		maps.DeleteFunc(g.results, func(_ string, c run.Checkpoint) bool { return c.Round <= e.Run.Oldest() })
 		for w := range g.odd {
 			if w.Round < e.Run.Oldest() {
 				delete(g.odd, w)
@@ -52,7 +55,7 @@ func (g *Aggregator) Note(e role.Event) {
 	case role.Advanced:
 		g.pending.Done(e.Action)
 		g.held[e.Next] = true
-		g.combined[e.Action.Key()] = e.Next
+		g.combined[e.Action.Key()], g.results[e.Action.Key()] = e.Next, e.Next
 		for _, i := range e.Odd {
 			g.odd[e.Action.Work(int(i))] = true
 		}
@@ -105,13 +108,15 @@ func (g *Aggregator) Duties(s run.State) []role.Action {
 	if s.Phase == run.Done || s.Phase == run.Halted {
 		return nil
 	}
+	refutation := g.refutation(s)
 	if t, ok := s.Trial(g.id); ok && !t.Seal.IsZero() && !g.held[s.Base] { // it will need this when it counts
 		return []role.Action{role.Load{Checkpoint: s.Base}}
 	}
 	if m, ok := s.Member(g.id); !ok || !m.Active {
-		return nil
+		return refutation
 	}
 	actions, holding := g.suspects(s)
+	actions = append(refutation, actions...)
 	if !g.held[s.Base] {
 		return append(actions, role.Load{Checkpoint: s.Base})
 	}
@@ -131,6 +136,20 @@ func (g *Aggregator) Duties(s run.State) []role.Action {
 		return actions
 	}
 	return append(actions, role.Attest{Next: next, Updates: role.Updates(advance.Units)})
+}
+
+// refutation is what shows the checkpoint that the current round starts from to be wrong, if this member has combined the same
+// updates and found another. Whose vote disagreed with the others is out of the run, and shows it all the same.
+func (g *Aggregator) refutation(s run.State) []role.Action {
+	l, ok := s.RoundBefore(s.Base)
+	if !ok || s.Terms.Sliced() || s.Terms.Overlap {
+		return nil
+	}
+	own, ok := g.results[role.Advance{Base: l.Base, Units: l.Units}.Key()]
+	if !ok || own.Root == s.Base.Root {
+		return nil
+	}
+	return []role.Action{role.Refute{Wrong: s.Base, Base: l.Base, Units: l.Units}}
 }
 
 // suspects reports the odd updates whose units may still go without an audit, and those that may be withheld: they hold the

@@ -234,6 +234,38 @@ func (e *Engine) Advance(ctx context.Context, name run.Checkpoint, units run.Uni
 	return a, nil
 }
 
+// Refute returns what shows that a checkpoint which is attested is not the one that a base and the updates of the units of its round lead
+// to. Both are in memory; get returns the bytes of the update of the unit at a place.
+func (e *Engine) Refute(_ context.Context, name, attested run.Checkpoint, units run.Units, get func(i int) ([]byte, error)) ([]byte, error) {
+	base, err := e.Base(name)
+	if err != nil {
+		return nil, err
+	}
+	wrong, err := e.Base(attested)
+	if err != nil {
+		return nil, err
+	}
+	updates, deltas := make([]*codec.Update, len(units)), make([][]*tensor.Tensor, len(units))
+	for i, u := range units {
+		b, err := get(i)
+		if err != nil {
+			return nil, err
+		}
+		updates[i] = new(codec.Update)
+		if err := canon.Unmarshal(b, updates[i]); err != nil {
+			return nil, &BadUpdate{base.Round, u.Index, err}
+		}
+		if deltas[i], err = e.unpack(base, base.Round, u.Index, u.Commit, b); err != nil {
+			return nil, err
+		}
+	}
+	right, err := outer.Advance(e.task.Spec, base, deltas)
+	if err != nil {
+		return nil, err
+	}
+	return referee.Refutation(e.task.Spec, base, right, wrong, updates)
+}
+
 // BadUpdate says that the update of a unit is not what its worker committed to, or cannot be had.
 type BadUpdate struct {
 	Round, Unit uint32
@@ -246,9 +278,6 @@ func (b *BadUpdate) Error() string {
 
 // Unwrap returns why.
 func (b *BadUpdate) Unwrap() error { return b.Err }
-
-// Opening is what a challenge shows of the job.
-func (e *Engine) Opening() []byte { return referee.Opening(e.task.Spec, e.task.Step) }
 
 // Oracle is what the party knows about the unit of a dispute in the round after a checkpoint.
 func (e *Engine) Oracle(base run.Checkpoint, g dispute.Game) (dispute.Oracle, error) {

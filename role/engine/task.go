@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/chain/referee"
 	"github.com/starling-network/starling/compute/data"
 	"github.com/starling-network/starling/compute/program"
 	"github.com/starling-network/starling/compute/tensor"
@@ -76,10 +76,19 @@ type Job struct {
 // ErrTerms is returned for a job whose terms on the chain, by which it is paid, are not those of its work.
 var ErrTerms = errors.New("engine: the terms are not those of the work")
 
+// ErrUndecidable is returned for a job of which a dispute might not be decided: whoever takes part in it could lose stake for nothing.
+var ErrUndecidable = errors.New("engine: a dispute about this job could not be decided")
+
+// Getter returns the bytes of a CID, of which there may be so many at most: blob.ErrTooLarge if there are more, before they are read.
+type Getter = func(ctx context.Context, cid string, most int64) ([]byte, error)
+
+// maxBundle is how many bytes the blob that an order names may have, and the manifest of a corpus: enough for 10^11 tokens.
+const maxBundle = 16 << 20
+
 // ReadJob fetches a job's bundle, program and manifest. Strangers wrote all of it: nothing is taken that the terms, which the
-// chain has, do not bind by a digest. get returns the bytes of a CID.
-func ReadJob(ctx context.Context, terms run.Terms, get func(ctx context.Context, cid string) ([]byte, error)) (*Job, error) {
-	raw, err := get(ctx, terms.SpecCID)
+// chain has, do not bind by a digest.
+func ReadJob(ctx context.Context, terms run.Terms, get Getter) (*Job, error) {
+	raw, err := get(ctx, terms.SpecCID, maxBundle)
 	if err != nil {
 		return nil, err
 	}
@@ -87,11 +96,11 @@ func ReadJob(ctx context.Context, terms run.Terms, get func(ctx context.Context,
 	if err := canon.Unmarshal(raw, &j.Bundle); err != nil {
 		return nil, fmt.Errorf("engine: the job's bundle: %w", err)
 	}
-	step, err := get(ctx, j.Program)
+	step, err := get(ctx, j.Program, program.DefaultLimits.MaxBytes)
 	if err != nil {
 		return nil, err
 	}
-	manifest, err := get(ctx, j.Manifest)
+	manifest, err := get(ctx, j.Manifest, maxBundle)
 	if err != nil {
 		return nil, err
 	}
@@ -126,26 +135,20 @@ func (j *Job) decode(step, manifest []byte) (err error) {
 		return fmt.Errorf("engine: the corpus manifest is not the one of the specification")
 	case len(j.Shards) < len(j.Data.Shards):
 		return fmt.Errorf("engine: the job's bundle names %d shards, its manifest %d", len(j.Shards), len(j.Data.Shards))
-	case j.terms.Rounds != j.Spec.Rounds || j.terms.Units != j.Spec.Units || j.terms.Segments != j.Spec.Segments():
-		return fmt.Errorf("%w: %d rounds of %d units in %d segments, the chain says %d, %d and %d", ErrTerms,
-			j.Spec.Rounds, j.Spec.Units, j.Spec.Segments(), j.terms.Rounds, j.terms.Units, j.terms.Segments)
-	case j.terms.Overlap != (j.Spec.Exchange.Overlap > 0):
-		return fmt.Errorf("%w: rounds overlap: %t, the chain says %t", ErrTerms, !j.terms.Overlap, j.terms.Overlap)
-	case j.terms.Carry != j.Spec.Exchange.Carry:
-		return fmt.Errorf("%w: units hand on a state through %d rounds, the chain says %d", ErrTerms, j.Spec.Exchange.Carry, j.terms.Carry)
-	case !slices.Equal(j.terms.Sizes, j.Spec.Sizes):
-		return fmt.Errorf("%w: units of %v segments, the chain says %v", ErrTerms, j.Spec.Sizes, j.terms.Sizes)
-	case j.terms.UnitFlops != j.Step.Flops()*uint64(j.Spec.Steps):
-		return fmt.Errorf("%w: a unit has %d operations, the chain pays for %d", ErrTerms, j.Step.Flops()*uint64(j.Spec.Steps), j.terms.UnitFlops)
-	case j.Spec.Genesis != j.terms.Genesis.Root:
-		return fmt.Errorf("engine: the job starts from %s, the chain says %s", j.Spec.Genesis.Short(), j.terms.Genesis.Root.Short())
+	}
+	if err := referee.Terms(j.Spec, j.Step, j.terms); err != nil {
+		return fmt.Errorf("%w: %w", ErrTerms, err)
+	}
+	if err := referee.Check(j.Spec, j.Step, j.Data); err != nil {
+		return fmt.Errorf("%w: %w", ErrUndecidable, err)
 	}
 	return nil
 }
 
 // Task fetches the data of a job and makes a task of it.
-func (j *Job) Task(ctx context.Context, threads int, get func(ctx context.Context, cid string) ([]byte, error)) (*train.Task, error) {
-	corpus, err := Assemble(j.Data, func(i int) ([]byte, error) { return get(ctx, j.Shards[i]) })
+func (j *Job) Task(ctx context.Context, threads int, get Getter) (*train.Task, error) {
+	most := j.Largest()
+	corpus, err := Assemble(j.Data, func(i int) ([]byte, error) { return get(ctx, j.Shards[i], most) })
 	if err != nil {
 		return nil, err
 	}
@@ -154,7 +157,7 @@ func (j *Job) Task(ctx context.Context, threads int, get func(ctx context.Contex
 		return nil, err
 	}
 	task := &train.Task{Spec: j.Spec, Step: j.Step, Exec: exec, Corpus: corpus}
-	task.Frozen, err = loadFrozen(ctx, j.Frozen, task, get)
+	task.Frozen, err = loadFrozen(ctx, j.Frozen, task, func(ctx context.Context, id blob.CID) ([]byte, error) { return get(ctx, id.String(), most) })
 	return task, err
 }
 
@@ -235,7 +238,7 @@ func saveFrozen(ctx context.Context, store blob.Store, jobID string, root canon.
 }
 
 // loadFrozen fetches the frozen tensors of a task, and verifies their root and their shapes.
-func loadFrozen(ctx context.Context, cid string, t *train.Task, get func(ctx context.Context, cid string) ([]byte, error)) ([]*tensor.Tensor, error) {
+func loadFrozen(ctx context.Context, cid string, t *train.Task, get checkpoint.Getter) ([]*tensor.Tensor, error) {
 	names := train.Frozen(t.Step)
 	if len(names) == 0 {
 		return nil, nil
@@ -244,7 +247,7 @@ func loadFrozen(ctx context.Context, cid string, t *train.Task, get func(ctx con
 	if err != nil {
 		return nil, err
 	}
-	_, tensors, err := checkpoint.Load(ctx, func(ctx context.Context, id blob.CID) ([]byte, error) { return get(ctx, id.String()) }, checkpoint.InTurn, id)
+	_, tensors, err := checkpoint.Load(ctx, get, checkpoint.InTurn, id)
 	if err != nil {
 		return nil, err
 	}

@@ -37,6 +37,18 @@ func (m *Membership) Note(e role.Event) {
 	}
 }
 
+// Seated reports whether the member has a seat in the run, and counts.
+func (m *Membership) Seated(s run.State) bool {
+	member, _ := s.Member(m.id)
+	return member.Active
+}
+
+// Outside reports whether it has no part in the run, and never had one or left it in good standing, so that it may speak up as anybody.
+func (m *Membership) Outside(s run.State) bool {
+	member, known := s.Member(m.id)
+	return !m.draining && (!known || !member.Active && member.Why == run.WhyLeft)
+}
+
 // Finishing reports whether the member leaves once it is done with what it computes, and is not done yet.
 func (m *Membership) Finishing() bool { return m.draining && !m.finished }
 
@@ -50,7 +62,9 @@ func (m *Membership) Duties(b role.Block, busy func(run.State) bool) []role.Acti
 	clear(m.checked)
 	member, known := s.Member(m.id)
 	switch {
-	case !known:
+	case !known && (m.draining || s.Phase == run.Done || s.Phase == run.Halted):
+		return []role.Action{role.Depart{}}
+	case !known, s.Guest(m.id) && !m.draining && s.Phase != run.Done && s.Phase != run.Halted:
 		return nil
 	case m.draining && s.MayLeave(m.id) && !(member.Active && busy(s)):
 		return []role.Action{role.Leave{}}

@@ -29,7 +29,6 @@ type Compute interface {
 	Check(ctx context.Context, base run.Checkpoint, s audit.Subject, c run.Commitment) (engine.Finding, error)
 	Unseal(ctx context.Context, base run.Checkpoint, s audit.Subject, question canon.Digest) (audit.Opening, error)
 	Measure(ctx context.Context, base run.Checkpoint, unit uint32, c run.Commitment, update []byte) (screen.Likeness, error)
-	Opening() []byte
 	Oracle(base run.Checkpoint, g dispute.Game) (dispute.Oracle, error)
 }
 
@@ -40,14 +39,15 @@ type Lineage interface {
 	Load(ctx context.Context, c run.Checkpoint, holders []string) error
 	Needs(segment uint32) bool
 	Advance(ctx context.Context, base run.Checkpoint, units run.Units, get func(i int) ([]byte, error)) (engine.Advanced, error)
+	Refute(ctx context.Context, base, wrong run.Checkpoint, units run.Units, get func(i int) ([]byte, error)) ([]byte, error)
 	Slicing
 }
 
 // Chain is how a party speaks on the chain.
 type Chain interface {
 	// Send signs a message and returns when it is in a block, or with the reason why it was refused. It is one of
-	// role.Commit, role.Pass, role.Attest, role.Missing, role.Unmask, role.Suspect, role.Report, role.SealSlice, role.ShowSlice,
-	// role.Prove, role.Leave, role.Return, Unseal, Challenge and Move.
+	// role.Commit, role.Pass, role.Attest, role.Missing, role.Unmask, role.Confess, role.Suspect, role.Report, role.SealSlice,
+	// role.ShowSlice, role.Prove, role.Leave, role.Return, role.Challenge, Unseal, Refutation and Move.
 	Send(ctx context.Context, m role.Action) error
 	// Addresses returns where a participant is reached.
 	Addresses(ctx context.Context, id string) ([]string, error)
@@ -69,10 +69,10 @@ type Blobs interface {
 	Put(ctx context.Context, data []byte) (blob.CID, error)
 }
 
-// Challenge is a role.Challenge with what the referee needs to know of the job.
-type Challenge struct {
-	role.Challenge
-	Opening []byte
+// Refutation is a role.Refute with what it shows.
+type Refutation struct {
+	role.Refute
+	Shown []byte
 }
 
 // Unseal is a role.Unseal with what it shows.
@@ -138,12 +138,12 @@ func (p *Party) act(ctx context.Context, a role.Action) (role.Event, error) {
 		return nil, p.probe(ctx, a)
 	case role.Unseal:
 		return nil, p.unseal(ctx, a)
-	case role.Challenge:
-		return nil, p.Chain.Send(ctx, Challenge{a, p.Compute.Opening()})
 	case role.Move:
 		return nil, p.move(ctx, a)
-	case role.Commit, role.Pass, role.Attest, role.Missing, role.Unmask, role.Suspect, role.Report, role.SealSlice, role.ShowSlice,
-		role.Prove, role.Leave, role.Return:
+	case role.Refute:
+		return nil, p.refute(ctx, a)
+	case role.Commit, role.Pass, role.Attest, role.Missing, role.Unmask, role.Confess, role.Suspect, role.Report, role.SealSlice, role.ShowSlice,
+		role.Challenge, role.Prove, role.Leave, role.Return:
 		return nil, p.Chain.Send(ctx, a)
 	}
 	return nil, fmt.Errorf("party: no such action: %T", a)
@@ -272,7 +272,7 @@ func (p *Party) advance(ctx context.Context, a role.Advance) (engine.Advanced, e
 	if len(a.Slices) > 0 {
 		return p.join(ctx, a)
 	}
-	updates := p.gather(len(a.Units), p.own(a.Units), func(i int) ([]byte, error) { return p.update(ctx, a.Units[i].Worker, a.Units[i].Commit) })
+	updates := p.updates(ctx, a.Units)
 	next, err := p.Lineage.Advance(ctx, a.Base, a.Units, func(i int) ([]byte, error) {
 		b, err := updates[i].bytes, updates[i].err
 		if err != nil && ctx.Err() == nil {
@@ -282,6 +282,24 @@ func (p *Party) advance(ctx context.Context, a role.Advance) (engine.Advanced, e
 		return b, err
 	})
 	return next, p.missing(ctx, a, 0, err)
+}
+
+// updates fetches the updates of units.
+func (p *Party) updates(ctx context.Context, units run.Units) []found {
+	return p.gather(len(units), p.own(units), func(i int) ([]byte, error) { return p.update(ctx, units[i].Worker, units[i].Commit) })
+}
+
+// refute shows that an attested checkpoint is wrong.
+func (p *Party) refute(ctx context.Context, a role.Refute) error {
+	if err := errors.Join(p.load(ctx, a.Base), p.load(ctx, a.Wrong)); err != nil {
+		return err
+	}
+	updates := p.updates(ctx, a.Units)
+	shown, err := p.Lineage.Refute(ctx, a.Base, a.Wrong, a.Units, func(i int) ([]byte, error) { return updates[i].bytes, updates[i].err })
+	if err != nil {
+		return err
+	}
+	return p.Chain.Send(ctx, Refutation{a, shown})
 }
 
 // found is what came of looking for a blob.

@@ -39,7 +39,7 @@ type (
 	}
 	// Answer binds it to the results of its measurement.
 	Answer struct{ Root canon.Digest }
-	// Check says what came of the segment of another participant.
+	// Check says what came of the drawn segments of another participant: registry.Measurement.Sample.
 	Check struct {
 		Participant string
 		Seed        canon.Digest
@@ -98,21 +98,30 @@ func (r *Registrant) Block(v View) []role.Action {
 		case m.ID == r.id:
 			own = true
 			want = append(want, r.measured(m)...)
-		case m.Checker == r.id && m.Result.IsZero():
-			g := Gauge{m.Seed, m.Steps, m.Segment, 1}
-			if results := r.results[g]; results != nil {
-				want = append(want, Check{m.ID, m.Seed, results[0]})
-			} else {
-				want = append(want, g)
-			}
+		case m.Owes(r.id):
+			want = append(want, r.checked(m))
 		}
 	}
-	// A measurement that came to nothing is tried again, after as long as it may take.
+	// A measurement that came to nothing is tried again, after as long as it may take. Who was convicted needs one to be matched again.
 	rested := r.asked == 0 || v.Height > r.asked+4*v.Params.MeasureBlocks
-	if r.measures && !own && !v.Busy && rested && v.Self.Rate == 0 && v.Self.Has(run.Worker) {
+	if r.measures && !own && !v.Busy && rested && v.Self.Rate == 0 && (v.Self.Has(run.Worker) || v.Self.Jailed) {
 		want = append(want, Ask{})
 	}
 	return r.pending.Want(v.Height, want...)
+}
+
+// checked is the next thing to do for a measurement that it checks: to run a segment again, or to say what came of all.
+func (r *Registrant) checked(m registry.Measurement) role.Action {
+	var found []canon.Digest
+	for _, segment := range m.Picks {
+		g := Gauge{m.Seed, m.Steps, segment, 1}
+		results := r.results[g]
+		if results == nil {
+			return g
+		}
+		found = append(found, results[0])
+	}
+	return Check{m.ID, m.Seed, m.Sample(r.id, found)}
 }
 
 // measured is the next move in the measurement of its own machine.
@@ -120,7 +129,7 @@ func (r *Registrant) measured(m registry.Measurement) []role.Action {
 	g := Gauge{m.Seed, m.Steps, 0, registry.Segments}
 	results := r.results[g]
 	switch {
-	case m.Seed.IsZero() || !m.Root.IsZero() && m.Result.IsZero():
+	case m.Seed.IsZero() || !m.Root.IsZero() && !m.Checked():
 		return nil // others are to move
 	case results == nil:
 		return []role.Action{g}

@@ -33,6 +33,11 @@ func results(g Gauge) (list []canon.Digest) {
 	return list
 }
 
+// drawn is a draw of checkers.
+func drawn(ids ...string) registry.Draw {
+	return func(canon.Digest, int, []string) ([]string, error) { return ids, nil }
+}
+
 // A whole measurement by the rules: whoever is asked does its part, once, also if it was restarted in the middle.
 func TestMeasurement(t *testing.T) {
 	a, b := New("a", true), New("b", false)
@@ -45,7 +50,7 @@ func TestMeasurement(t *testing.T) {
 	a.Ended(Ask{}, nil, nil)
 	expect(t, a.Block(view(12, m)))
 	params := registry.DefaultParams()
-	m, _, _ = m.Tick(params, []string{"b"}, canon.Sum("one"), 13, 1000)
+	m, _, _, _ = m.Tick(params, drawn("b"), canon.Sum("one"), 13, 1000)
 	g := Gauge{m.Seed, 3, 0, registry.Segments}
 	expect(t, a.Block(view(13, m)), g)
 	a.Ended(g, nil, errors.New("interrupted"))
@@ -59,12 +64,16 @@ func TestMeasurement(t *testing.T) {
 	}
 	a.Ended(answer, nil, nil)
 	expect(t, a.Block(view(22, m)))
-	m, _, _ = m.Tick(params, []string{"a", "b"}, canon.Sum("two"), 23, 10_000)
-	sample := Gauge{m.Seed, 3, m.Segment, 1}
+	m, _, _, _ = m.Tick(params, drawn("b"), canon.Sum("two"), 23, 10_000)
 	expect(t, a.Block(view(23, m)))
-	expect(t, b.Block(view(23, m)), sample)
-	b.Ended(sample, results(sample), nil)
-	check := Check{"a", m.Seed, results(sample)[0]}
+	var found []canon.Digest
+	for _, segment := range m.Picks {
+		sample := Gauge{m.Seed, 3, segment, 1}
+		expect(t, b.Block(view(23, m)), sample)
+		b.Ended(sample, results(sample), nil)
+		found = append(found, results(sample)[0])
+	}
+	check := Check{"a", m.Seed, m.Sample("b", found)}
 	expect(t, b.Block(view(24, m)), check)
 	if m, err = m.Check("b", check.Result, 25); err != nil {
 		t.Fatal(err)

@@ -8,6 +8,7 @@ package verifier
 import (
 	"slices"
 
+	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/protocol/dispute"
 	"github.com/starling-network/starling/protocol/run"
 	"github.com/starling-network/starling/role"
@@ -19,6 +20,8 @@ import (
 type Verifier struct {
 	id       string
 	watches  bool
+	seed     canon.Digest // of the order in which it watches
+	spare    *role.Check  // what it watches at the moment; nil: nothing
 	lineage  *aggregator.Aggregator
 	part     *membership.Membership
 	checked  map[role.Work]role.Checked
@@ -32,10 +35,11 @@ func New(id string) *Verifier {
 	return &Verifier{id: id, lineage: aggregator.New(id), part: membership.New(id), checked: map[role.Work]role.Checked{}, sealed: map[role.Work]bool{}, measured: map[role.Work]role.Measured{}}
 }
 
-// Watchful returns a verifier that also re-executes, one at a time, units that were not drawn for it.
-func Watchful(id string) *Verifier {
+// Watchful returns a verifier that also re-executes, one at a time, units that were not drawn for it. Which it looks at first
+// follows from its seed: of several verifiers each looks somewhere else, and a worker cannot know where.
+func Watchful(id string, seed canon.Digest) *Verifier {
 	v := New(id)
-	v.watches = true
+	v.watches, v.seed = true, seed
 	return v
 }
 
@@ -44,7 +48,10 @@ func (v *Verifier) Step(e role.Event) []role.Action {
 	v.lineage.Note(e)
 	v.part.Note(e)
 	switch e := e.(type) {
+	case role.Failed:
+		v.idle(e.Action)
 	case role.Checked:
+		v.idle(e.Action)
 		v.checked[e.Action.Work] = e
 		delete(v.sealed, e.Action.Work)
 		return v.lineage.Want(v.audits(v.run)...)
@@ -64,6 +71,8 @@ func (v *Verifier) Step(e role.Event) []role.Action {
 		actions := append(v.part.Duties(e, v.busy), v.lineage.Duties(e.Run)...)
 		if v.lineage.Holds(e.Run.Base) {
 			actions = append(actions, v.measurements(e.Run)...)
+		}
+		if v.lineage.Holds(e.Run.Base) || !v.part.Seated(e.Run) { // who has no seat loads what it needs with each unit
 			actions = append(actions, v.audits(e.Run)...)
 		}
 		actions = append(actions, v.openings(e.Run)...)
@@ -107,14 +116,14 @@ func (v *Verifier) busy(s run.State) bool {
 // mostChecks is how many units a verifier executes at a time, each with a checkpoint in memory: one, while another is fetched.
 const mostChecks = 2
 
-// audits returns the answers to what it knows, and checks of the first that it must know; or, with nothing else to check, of the
-// first unit that it may watch. What it knew and has sealed before it checks again: the seal is to be opened soon, and a verdict
+// audits returns the answers to what it knows, and checks of the first that it must know; or, with nothing else to check, of a
+// unit that it may watch. What it knew and has sealed before it checks again: the seal is to be opened soon, and a verdict
 // may ask for all that a worker did in many rounds.
 func (v *Verifier) audits(s run.State) (actions []role.Action) {
-	if m, ok := s.Member(v.id); !ok || !m.Active {
+	if !v.part.Seated(s) && !s.Guest(v.id) && !(v.watches && v.part.Outside(s)) {
 		return nil
 	}
-	var spare []role.Action
+	var spare []role.Check
 	busy, checks := false, 0
 	for _, l := range s.All() {
 		for _, u := range l.Units {
@@ -138,7 +147,7 @@ func (v *Verifier) audits(s run.State) (actions []role.Action) {
 					busy = true
 				}
 			case known && !c.Right && open && !slices.Contains(u.Challengers, v.id):
-				actions = append(actions, role.Challenge{Work: work, Segment: c.Differ})
+				actions = append(actions, role.Challenge{Work: work, Segment: c.Differ, Commitment: u.Commit.Digest()})
 			case known && c.Right && mine:
 				actions = append(actions, role.Pass{Work: work, Seal: c.Seal})
 			case !known && mine:
@@ -146,15 +155,12 @@ func (v *Verifier) audits(s run.State) (actions []role.Action) {
 					actions = append(actions, check)
 					checks++
 				}
-			case !known && open && v.watches && len(spare) == 0:
+			case !known && open && v.watches && !v.lineage.Rests(check) && v.may(s, l, work):
 				spare = append(spare, check)
 			}
 		}
 	}
-	if busy {
-		return actions
-	}
-	return append(actions, spare...)
+	return append(actions, v.watch(s, spare, busy)...)
 }
 
 // origin is the check of what a unit handed on in an earlier round, unless that is done.

@@ -1,6 +1,9 @@
 package verifier
 
 import (
+	"bytes"
+	"context"
+	"slices"
 	"testing"
 
 	"github.com/starling-network/starling/canon"
@@ -135,7 +138,7 @@ func TestAuditsEarlierRounds(t *testing.T) {
 // A watchful verifier with nothing to audit checks the work of others one at a time, and challenges what is wrong even
 // while another does.
 func TestWatches(t *testing.T) {
-	v := Watchful(me)
+	v := Watchful(me, seeds(func(unit uint32) bool { return unit == 0 }))
 	s := auditing()
 	s.Units = run.Units{{Index: 0, Worker: "w", Status: run.Accepted}, {Index: 1, Worker: "w", Verifier: "somebody", Status: run.Auditing}}
 	load := v.Step(role.Block{Height: 1, Run: s})
@@ -153,6 +156,74 @@ func TestWatches(t *testing.T) {
 	got := v.Step(role.Checked{Action: second[0].(role.Check), Differ: 1})
 	if len(got) != 1 || got[0].(role.Challenge).Work.Unit != 1 {
 		t.Fatalf("%v", got)
+	}
+}
+
+// In a run in which it has no part a watchful verifier looks at units too, challenges what is wrong, and leaves when the run is over.
+func TestWatchesRunsOfOthers(t *testing.T) {
+	v := Watchful(me, canon.Digest{})
+	s := auditing()
+	s.Members, s.Units = s.Members[1:], run.Units{{Index: 0, Worker: "w", Verifier: "other", Status: run.Accepted}}
+	spare := v.Step(role.Block{Height: 1, Run: s})
+	if len(spare) != 1 || spare[0].(role.Check).Work.Unit != 0 {
+		t.Fatalf("wants %v", spare)
+	}
+	challenge := v.Step(role.Checked{Action: spare[0].(role.Check), Differ: 1})
+	if len(challenge) != 1 || challenge[0].(role.Challenge).Commitment != s.Units[0].Commit.Digest() {
+		t.Fatalf("wants %v for wrong work", challenge)
+	}
+	s.Phase = run.Done
+	if got := v.Step(role.Block{Height: 9, Run: s}); !slices.ContainsFunc(got, func(a role.Action) bool { return a == role.Depart{} }) {
+		t.Errorf("wants %v when the run is over", got)
+	}
+}
+
+// seeds returns a seed by which a verifier watches a unit first, of units 0 and 1 of round 0.
+func seeds(first func(unit uint32) bool) canon.Digest {
+	for seed := (canon.Digest{}); ; seed[0]++ {
+		v := Watchful(me, seed)
+		a, b := v.turn(run.State{}, role.Work{}), v.turn(run.State{}, role.Work{Unit: 1})
+		if first(map[bool]uint32{true: 0, false: 1}[bytes.Compare(a[:], b[:]) < 0]) {
+			return seed
+		}
+	}
+}
+
+// Where a verifier looks unasked follows from its seed, so that two look at different units.
+func TestWatchersLookAtDifferentUnits(t *testing.T) {
+	s := auditing()
+	s.Units = run.Units{{Index: 0, Worker: "w", Status: run.Accepted}, {Index: 1, Worker: "w", Status: run.Accepted}}
+	for _, want := range []uint32{0, 1} {
+		v := Watchful(me, seeds(func(unit uint32) bool { return unit == want }))
+		v.Step(role.Loaded{Action: v.Step(role.Block{Height: 1, Run: s})[0].(role.Load)})
+		if got := v.Step(role.Block{Height: 2, Run: s}); len(got) != 1 || got[0].(role.Check).Work.Unit != want {
+			t.Errorf("wants %v, unit %d comes first by its seed", got, want)
+		}
+	}
+}
+
+// An audit that is drawn for it does not wait until it has watched another unit.
+func TestDutiesComeBeforeWatching(t *testing.T) {
+	v := Watchful(me, canon.Digest{})
+	s := auditing()
+	watched, drawn := *s.Units[0], *s.Units[0]
+	watched.Status, watched.Verifier, drawn.Index = run.Accepted, "", 1
+	s.Units = run.Units{&watched}
+	v.Step(role.Loaded{Action: v.Step(role.Block{Height: 1, Run: s})[0].(role.Load)})
+	spare := v.Step(role.Block{Height: 2, Run: s})
+	s.Units = run.Units{&watched, &drawn}
+	for height := range int64(2) { // also a second time
+		got := v.Step(role.Block{Height: 3 + 10*height, Run: s})
+		if len(got) != 2 || got[0].(role.Check).Work.Unit != 1 || got[1].(role.Stop).Of != spare[0].Key() {
+			t.Fatalf("wants %v for an audit while it watches", got)
+		}
+		v.Step(role.Failed{Action: spare[0], Err: context.Canceled})
+		v.Step(role.Checked{Action: got[0].(role.Check), Right: true})
+		drawn.Status = run.Sealed
+		if got := v.Step(role.Block{Height: 9 + 10*height, Run: s}); len(got) != 1 || got[0].(role.Check).Work.Unit != 0 {
+			t.Fatalf("wants %v when the audit is answered", got)
+		}
+		drawn.Status, drawn.Attempt = run.Auditing, drawn.Attempt+1
 	}
 }
 

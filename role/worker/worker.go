@@ -1,7 +1,7 @@
 // Package worker is the role that trains: it computes the units assigned to it, commits to each before it may see any
 // other update of the round, then lets its update be read, and defends its work when it is challenged.
 //
-// It does not judge others; that is the verifier.
+// It confesses a commitment that it finds wrong in time. It does not judge others; that is the verifier.
 package worker
 
 import (
@@ -103,6 +103,8 @@ func (w *Worker) units() (actions []role.Action) {
 				actions = append(actions, role.Commit{Work: work, Commit: w.masked(work, commit)})
 			case u.Status == run.Assigned:
 				actions = append(actions, role.Train{Work: work, Base: l.Base})
+			case w.doubtful(l.Round, u):
+				actions = append(actions, w.recheck(work, l.Base, u)...)
 			case w.suspect(work, u) && answered(u) && !computed:
 				actions = append(actions, role.Train{Work: work, Base: l.Base})
 			case w.suspect(work, u) && answered(u) && !slices.Equal(commit.Segments, u.Commit.Segments):

@@ -241,7 +241,7 @@ func TestDrain(t *testing.T) {
 	want(t, "computed", commit, "Commit")
 	want(t, "while it commits", w.Step(role.Block{Height: 4, Run: s}))
 	w.Step(role.Finished{Action: commit[0]})
-	s.Units[0].Status = run.Committed
+	s.Units[0].Status, s.Units[0].Commit = run.Committed, run.Commitment{UpdateCID: "mine"}
 	want(t, "committed", w.Step(role.Block{Height: 5, Run: s}), "Leave")
 	s.Members[0].Active, s.Members[0].Why = false, run.WhyLeft
 	w.Step(role.Finished{Action: role.Leave{}})
@@ -322,5 +322,38 @@ func TestNothingIsPlantedThatMayNotBe(t *testing.T) {
 		if c.Hidden.IsZero() || !reflect.DeepEqual(c.Segments, roots) {
 			t.Errorf("%s: %+v", name, c)
 		}
+	}
+}
+
+// A worker that was started again executes what it had committed to once more, when it has nothing to train, and confesses what comes to
+// something else. What comes to the same it keeps, and in a round that is closed it is too late.
+func TestWrongCommitmentIsConfessed(t *testing.T) {
+	for name, result := range map[string]string{"right": "mine", "wrong": "another"} {
+		w := New(me)
+		mine, theirs := unit(me, run.Committed, "mine"), unit(other, run.Assigned, "")
+		first := w.Step(role.Block{Height: 1, Run: state(run.Train, mine, theirs)})
+		w.Step(role.Loaded{Action: first[0].(role.Load)})
+		train := w.Step(role.Block{Height: 2, Run: state(run.Train, mine, theirs)})
+		want(t, "committed before the restart", train, "Train")
+		said := w.Step(role.Trained{Action: train[0].(role.Train), Commit: run.Commitment{UpdateCID: result}})
+		if name == "right" {
+			want(t, name, said)
+			continue
+		}
+		want(t, name, said, "Confess")
+		want(t, "while it is said", w.Step(role.Block{Height: 3, Run: state(run.Train, mine, theirs)}))
+		late := state(run.Train, mine, theirs)
+		late.Closed = 3
+		w.Step(role.Failed{Action: said[0], Err: errors.New("late")})
+		if k := kinds(w.Step(role.Block{Height: 4, Run: late})); len(k) > 0 && k[0] == "Confess" {
+			t.Error("it confesses in a round that is closed")
+		}
+	}
+	w := New(me)
+	first := w.Step(role.Block{Height: 1, Run: state(run.Train, unit(me, run.Committed, "mine"), unit(me, run.Assigned, ""))})
+	w.Step(role.Loaded{Action: first[0].(role.Load)})
+	train := w.Step(role.Block{Height: 2, Run: state(run.Train, unit(me, run.Committed, "mine"), unit(me, run.Assigned, ""))})
+	if want(t, "with a unit to train", train, "Train"); train[0].(role.Train).Work.Unit != 1 {
+		t.Error("it looks back before it has done its units")
 	}
 }

@@ -79,7 +79,7 @@ func (x *speaker) order() error {
 	n := uint32(x.upTo(1, 3))
 	o := market.Order{
 		ID: id, Budget: x.spend(), PriceCap: 200 + x.below(1200), Workers: market.Workers{Min: n, Target: n + uint32(x.Intn(2)), Max: n + 2}, Verifiers: uint32(x.Intn(3)),
-		SharesPPM: uint32(x.Intn(1_010_000)), OnExceed: market.Exceed(x.Intn(2)), Data: pick(x.draws, []string{"", "text"}), Near: pick(x.draws, []string{"", "eu"}),
+		SharesPPM: uint32(x.Intn(1_010_000)), OnExceed: market.Exceed(x.Intn(2)),
 		Terms: run.Terms{
 			Job: id, Spec: canon.Sum(id), SpecCID: "spec", Genesis: run.Checkpoint{Root: canon.Sum("genesis"), CID: "genesis"}, Rounds: uint32(x.upTo(1, 4)), Units: uint32(x.upTo(1, 4)),
 			Segments: uint32(x.upTo(1, 4)), UnitFlops: 1_000_000_000_000 * (1 + x.below(2000)), Drawn: x.often(50), Window: uint32(x.upTo(1, 4)),
@@ -90,7 +90,7 @@ func (x *speaker) order() error {
 		o.Deadline = x.ctx.BlockHeight() + x.upTo(-2, 40)
 	}
 	if x.often(20) {
-		o.Conditions = market.Conditions{Domains: uint32(x.Intn(3)), Memory: x.below(16 << 10), Tier: registry.Tier(x.Intn(3))}
+		o.Conditions = market.Conditions{Domains: uint32(x.Intn(3)), Machines: []market.Machine{{Memory: x.below(16 << 10)}}, Disk: x.below(8), Passed: uint32(x.Intn(2)), Tier: registry.Tier(x.Intn(3))}
 	}
 	if o.Verifiers > 0 {
 		o.Terms.AuditPPM = uint32(x.Intn(1_000_001))
@@ -101,7 +101,7 @@ func (x *speaker) order() error {
 	case 1:
 		o.Terms.Tolerance, o.Terms.Drawn = run.Tolerance{DistancePPM: 100_000, CosinePPM: 900_000}, false
 	}
-	return x.Order(x.ctx, o)
+	return x.Order(x.ctx, o, nil)
 }
 
 // consumer lets who ordered a job that goes on speak about it.

@@ -30,6 +30,7 @@ import (
 	"github.com/starling-network/starling/chain/x/reward"
 	"github.com/starling-network/starling/chain/x/training"
 	"github.com/starling-network/starling/client"
+	"github.com/starling-network/starling/internal/nowork"
 )
 
 // Options say what is played.
@@ -57,7 +58,7 @@ func Play(ctx context.Context, o Options) (*Result, error) {
 		return nil, fmt.Errorf("random: %d blocks of %d operations: wanted at least one", o.Blocks, o.Size)
 	}
 	p := &player{Logger: log.NewNopLogger(), ctx: ctx, options: o, result: &Result{Messages: map[string]Tally{}}}
-	a, err := app.New(p, dbm.NewMemDB(), app.Config{ChainID: chainID, Brief: true})
+	a, err := app.New(p, dbm.NewMemDB(), app.Config{ChainID: chainID, Brief: true, Referee: nowork.Open})
 	if err != nil {
 		return nil, err
 	}

@@ -3,6 +3,7 @@ package random
 import (
 	"context"
 	"encoding/binary"
+	"slices"
 	"strconv"
 
 	"github.com/cosmos/cosmos-sdk/testutil/simsx"
@@ -40,15 +41,17 @@ var ofBeacon = []saying{{weight: 10, of: &beaconpb.MsgSetVRFKey{}, say: func(x *
 }}}
 
 var beaconProposals = []simsx.SimMsgFactoryX{governed(func(d draws, authority string) *beaconpb.MsgUpdateParams {
-	return &beaconpb.MsgUpdateParams{Authority: authority, Params: beaconpb.Params{Keep: d.upTo(50, 20_000)}}
+	return &beaconpb.MsgUpdateParams{Authority: authority, Params: beaconpb.Params{
+		Keep: d.upTo(50, 20_000), Turns: uint32(d.upTo(1, 20)), TurnsWithin: d.upTo(50, 20_000), SlashPpm: uint32(d.upTo(0, 60_000)),
+	}}
 })}
 
 // registryParams are quick ones: what takes hours on a network takes some blocks.
 func registryParams(d draws) registry.Params {
 	p := registry.DefaultParams()
 	p.BeatBlocks = d.upTo(1, 5)
-	p.EpochBlocks, p.MeasureBlocks, p.UnstakeBlocks = p.BeatBlocks*d.upTo(2, 8), d.upTo(2, 20), d.upTo(1, 30)
-	p.DowntimePPM, p.BandwidthPPM, p.Witnesses = uint32(d.Intn(200_000)), uint32(d.Intn(100_000)), uint32(d.upTo(1, 3))
+	p.EpochBlocks, p.MeasureBlocks, p.UnstakeBlocks, p.JailBlocks = p.BeatBlocks*d.upTo(2, 8), d.upTo(2, 20), d.upTo(1, 30), d.upTo(1, 30)
+	p.DowntimePPM, p.Witnesses = uint32(d.Intn(200_000)), uint32(d.upTo(1, 3))
 	p.ClusterSize, p.ClusterUpload = uint32(d.upTo(1, 10)), uint32(d.Intn(5))
 	return p
 }
@@ -71,6 +74,7 @@ var ofRegistry = []saying{
 	{weight: 8, of: &registrypb.MsgUpdateAddresses{}, say: participant(func(x *speaker) error {
 		return x.UpdateAddresses(x.ctx, "peer", []string{"/ip4/10.0.0." + strconv.Itoa(x.Intn(256))})
 	})},
+	{weight: 8, of: &registrypb.MsgUnjail{}, say: participant(func(x *speaker) error { return x.Unjail(x.ctx) })},
 	{weight: 15, of: &registrypb.MsgUnstake{}, say: participant(func(x *speaker) error { return x.Unstake(x.ctx, x.below(100_000_000)) })},
 	{weight: 80, of: &registrypb.MsgHeartbeat{}, say: participant(func(x *speaker) error {
 		if p, err := x.Participant(x.ctx, x.Address()); err != nil || p.Tier == registry.NoTier {
@@ -86,17 +90,19 @@ var ofRegistry = []saying{
 		return x.AnswerMeasure(x.ctx, registry.Root(m.ID, m.Seed, results(m)))
 	})},
 	{weight: 25, of: &registrypb.MsgCheckMeasure{}, say: measured(func(x *speaker, m registry.Measurement) error {
-		if m.Checker == "" || !m.Result.IsZero() || !x.as(m.Checker) {
+		i := slices.IndexFunc(m.Checks, func(c registry.Checked) bool { return c.Sample.IsZero() })
+		if i < 0 || !x.as(m.Checks[i].By) {
 			return nil
 		}
-		found := results(m)[m.Segment]
+		all := results(m)
+		found := m.Sample(m.Checks[i].By, []canon.Digest{all[m.Picks[0]], all[m.Picks[1]]})
 		if x.often(10) {
 			found = canon.Sum("another result")
 		}
 		return x.CheckMeasure(x.ctx, m.ID, found)
 	})},
 	{weight: 25, of: &registrypb.MsgOpenMeasure{}, say: measured(func(x *speaker, m registry.Measurement) error {
-		if m.Result.IsZero() || !x.as(m.ID) {
+		if !m.Checked() || !x.as(m.ID) {
 			return nil
 		}
 		return x.OpenMeasure(x.ctx, results(m))

@@ -15,7 +15,7 @@ import (
 )
 
 var trainingProposals = []simsx.SimMsgFactoryX{governed(func(d draws, authority string) *trainingpb.MsgUpdateParams {
-	return &trainingpb.MsgUpdateParams{Authority: authority, Params: trainingpb.Params{SlashPpm: uint32(1 + d.Intn(1_000_000)), BountyPpm: uint32(d.Intn(900_000))}}
+	return &trainingpb.MsgUpdateParams{Authority: authority, Params: trainingpb.Params{SlashPpm: uint32(1 + d.Intn(1_000_000)), BountyPpm: uint32(d.Intn(900_000)), UnopenedPpm: uint32(d.Intn(1_000_000)), MemoryBlocks: int64(d.Intn(1000))}}
 })}
 
 var ofTraining = []saying{
@@ -27,6 +27,7 @@ var ofTraining = []saying{
 	{weight: 120, of: &trainingpb.MsgSealSlice{}, say: duty((*speaker).slice)},
 	{weight: 30, of: &trainingpb.MsgReport{}, say: duty((*speaker).report)},
 	{weight: 30, of: &trainingpb.MsgUnmask{}, say: duty((*speaker).unmask)},
+	{weight: 8, of: &trainingpb.MsgConfess{}, say: duty((*speaker).confess)},
 	{weight: 8, of: &trainingpb.MsgMissing{}, say: duty((*speaker).missing)},
 	{weight: 8, of: &trainingpb.MsgSuspect{}, say: duty((*speaker).suspect)},
 	{weight: 8, of: &trainingpb.MsgLeave{}, say: duty(func(x *speaker, s run.State) error { return x.Leave(x.ctx, s.Terms.Job) })},
@@ -37,7 +38,7 @@ var ofTraining = []saying{
 		return x.Return(x.ctx, s.Terms.Job)
 	})},
 	{weight: 2, of: &trainingpb.MsgChallenge{}, say: duty(func(x *speaker, s run.State) error {
-		return x.Challenge(x.ctx, s.Terms.Job, s.Round, 0, 0, 1, []byte("no specification"))
+		return x.Challenge(x.ctx, s.Terms.Job, s.Round, 0, 0, 1, s.Units[0].Commit.Digest())
 	})},
 }
 
@@ -104,6 +105,16 @@ func (x *speaker) unmask(s run.State) error {
 			if u.Worker == x.Address() && u.Status != run.Assigned && !u.Commit.Hidden.IsZero() && slices.Equal(u.Commit.Segments, audit.Plant(nonce, right)) {
 				return x.Unmask(x.ctx, s.Terms.Job, l.Round, u.Index, u.Attempt, nonce, right)
 			}
+		}
+	}
+	return nil
+}
+
+// confess says that a commitment is wrong, whether it is or not.
+func (x *speaker) confess(s run.State) error {
+	for _, u := range s.Units {
+		if s.Confessible() && u.Worker == x.Address() && u.Status == run.Committed {
+			return x.Confess(x.ctx, s.Terms.Job, s.Round, u.Index, u.Attempt)
 		}
 	}
 	return nil

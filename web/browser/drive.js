@@ -23,6 +23,19 @@ async function open(context, url) {
 
 const ready = page => page.waitForFunction(() => document.getElementById('main')?.dataset.ready);
 
+// download presses a button until the browser begins to save a file of that suffix. A browser on a busy machine now and then
+// drops a download, or the key itself, without a word: the button is pressed again, as a person would.
+async function download(page, button, suffix) {
+  for (let left = patience; ; left -= 15000) {
+    const [file] = await Promise.all([
+      page.waitForEvent('download', { predicate: d => d.suggestedFilename().endsWith(suffix), timeout: Math.min(left, 15000) }).catch(e => e),
+      button.press('Enter'),
+    ]);
+    if (!(file instanceof Error)) return file;
+    if (left <= 15000) throw new Error(`${await button.getAttribute('aria-label')}: ${file.message}`);
+  }
+}
+
 // save presses the buttons that save the figures of a page, keeps the files, and says their names and how many points are drawn.
 async function save(page) {
   const saved = [];
@@ -30,7 +43,7 @@ async function save(page) {
     const one = { title: await figure.locator('h2, h3').innerText(), names: [] };
     one.points = await figure.evaluate(f => [...f.querySelectorAll('.curve:not(.raw)')].reduce((n, c) => n + c.getAttribute('d').match(/[ML]/g).length, 0));
     for (const kind of ['CSV', 'SVG', 'PNG']) {
-      const [file] = await Promise.all([page.waitForEvent('download'), figure.getByRole('button', { name: kind }).press('Enter')]);
+      const file = await download(page, figure.getByRole('button', { name: kind }), '.' + kind.toLowerCase());
       await file.saveAs(`${task.files}/${file.suggestedFilename()}`);
       one.names.push(file.suggestedFilename());
     }

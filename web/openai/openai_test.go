@@ -202,7 +202,7 @@ func TestRefusals(t *testing.T) {
 		{"/v1/completions", `{}`, errors.New("secret of the machine"), 500, "internal_error"},
 		{"/v1/chat/completions", `{}`, nil, 400, "invalid_value"},
 		{"/v1/chat/completions", `{"messages":[{"role":"tool","content":""}]}`, nil, 400, "invalid_value"},
-		{"/v1/chat/completions", `{"messages":[{"role":"user","content":[{"type":"image_url"}]}]}`, nil, 400, "invalid_json"},
+		{"/v1/chat/completions", `{"messages":[{"role":"user","content":[{"type":"image_url"}]}]}`, nil, 400, "unsupported_content"},
 		{"/v1/chat/completions", `{"messages":[{"role":"user","content":""}],"tools":[{}]}`, nil, 400, "unsupported_parameter"},
 		{"/v1/chat/completions", `{"messages":[{"role":"user","content":""}],"response_format":{"type":"json_object"}}`, nil, 400, "unsupported_parameter"},
 		{"/v1/embeddings", `{}`, nil, 404, "unknown_url"},

@@ -96,7 +96,7 @@ func (c *content) UnmarshalJSON(raw []byte) error {
 	var b strings.Builder
 	for _, p := range parts {
 		if p.Type != "text" {
-			return fmt.Errorf("a part of a message is %q, and only text is known", p.Type)
+			return invalid("messages", "unsupported_content", fmt.Sprintf("A part of a message is of type %q: this model reads text alone.", p.Type))
 		}
 		b.WriteString(p.Text)
 	}
@@ -147,6 +147,10 @@ func read(r *http.Request, into any) error {
 		return err
 	}
 	if err := json.Unmarshal(bytes.TrimSpace(raw), into); err != nil {
+		var refused *refusal
+		if errors.As(err, &refused) {
+			return refused
+		}
 		return invalid("", "invalid_json", "We could not parse the JSON body of the request: "+err.Error())
 	}
 	return nil

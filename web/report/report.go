@@ -51,6 +51,8 @@ type Summary struct {
 	BytesUp, BytesDown            uint64
 	AuditsDrawn, AuditsPassed     int
 	AuditsFailed                  int
+	PlantsShown, PlantsCaught     int    // faults that workers planted, to find out whether verifiers look
+	PlantsPassed                  int    // by a verifier, who was slashed
 	BudgetUzen, PaidUzen, FeeUzen uint64 // Budget = Paid + Fee + Refunded
 	RefundedUzen, SlashedUzen     uint64
 	StateRoot                     string

@@ -28,6 +28,7 @@ func example() Report {
 			{"Data", "2 datasets, 214 files, 1.9 MB"}, {"Strategy", "diloco, 20 inner steps a round, int8"}}},
 		Summary: Summary{Status: "finished", Rounds: 12, Workers: 4, Steps: 240, Tokens: 491520, FirstEvalLoss: 5.561, FinalEvalLoss: 2.207,
 			Seconds: 131.4, BytesUp: 39_900_000, BytesDown: 119_700_000, AuditsDrawn: 6, AuditsPassed: 5, AuditsFailed: 1,
+			PlantsShown: 3, PlantsCaught: 2,
 			BudgetUzen: 25_000_000, PaidUzen: 18_241_003, FeeUzen: 960_052, RefundedUzen: 5_798_945, SlashedUzen: 2_000_000,
 			StateRoot: strings.Repeat("c07d", 16)},
 	}

@@ -67,6 +67,12 @@ export const plural = (n, word) => `${count(n)} ${word}${n === 1 ? '' : 's'}`;
 export const words = s => (s ?? '').replaceAll('_', ' ');
 
 // A digest or an address: both ends, the whole as its title, and copied with a click.
+// word is a text as one word of a shell.
+export const word = text => /^[\w./:@%+=,-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
+
+// local is a folder that no library takes for a name on a hub.
+export const local = folder => /^[./]/.test(folder) ? folder : './' + folder;
+
 export function short(text, head = 10, tail = 6) {
   if (!text) return h('span.soft', {}, '–');
   const cut = text.length > head + tail + 1 ? text.slice(0, head) + '…' + text.slice(-tail) : text;

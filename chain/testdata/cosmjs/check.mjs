@@ -64,6 +64,27 @@ assert.ok((await query.distribution.communityPool()).pool);
 assert.ok((await query.gov.params("voting")).votingParams.votingPeriod.seconds > 0n);
 assert.deepEqual((await query.ibc.channel.allChannels()).channels, []);
 
+// Older clients, which keep account numbers as doubles, read new accounts and sign for them. Those before 0.38 take CometBFT 0.39
+// for Tendermint 0.34, unless they are told what it is.
+for (const version of ["032", "036", "038"]) {
+  const { SigningStargateClient: Client, GasPrice: Price } = await import(`stargate-${version}`);
+  const { Comet38Client: Comet } = await import(`comet-${version}`);
+  const { DirectSecp256k1HdWallet: Wallet } = await import(`signing-${version}`);
+  const wallet = await Wallet.generate(24, { prefix: "starling" });
+  const [{ address: fresh }] = await wallet.getAccounts();
+  assert.equal((await client.sendTokens(address, fresh, [{ denom, amount: "10" }], "auto")).code, 0);
+  const options = { gasPrice: Price.fromString(`0${denom}`) };
+  const older = version === "038"
+    ? await Client.connectWithSigner(rpc, wallet, options)
+    : await Client.createWithSigner(await Comet.connect(rpc), wallet, options);
+  const account = await older.getAccount(fresh);
+  assert.ok(Number.isSafeInteger(account.accountNumber), `CosmJS ${version}: ${account.accountNumber}`);
+  const back = await older.sendTokens(fresh, address, [{ denom, amount: "4" }], "auto");
+  assert.equal(back.code, 0, `CosmJS ${version}: ${back.rawLog}`);
+  assert.equal((await older.getBalance(fresh, denom)).amount, "6");
+  older.disconnect();
+}
+
 // What is refused leaves everything as it was.
 const rich = await client.getBalance(address, denom);
 await assert.rejects(client.sendTokens(address, other, [{ denom, amount: "999999999999999" }], "auto"), /insufficient funds/);
@@ -87,6 +108,11 @@ assert.ok((await get("/cosmos/gov/v1/params/deposit")).params);
 assert.deepEqual((await get(`/cosmos/feegrant/v1beta1/allowances/${address}`)).allowances, []);
 assert.equal((await get("/cosmos/upgrade/v1beta1/current_plan")).plan, null);
 assert.equal((await get("/ibc/apps/transfer/v1/params")).params.send_enabled, true);
+assert.ok(Number((await get("/cosmos/mint/v1beta1/inflation")).inflation) >= 0);
+assert.ok(Number((await get("/cosmos/mint/v1beta1/annual_provisions")).annual_provisions) >= 0);
+assert.equal((await get("/cosmos/mint/v1beta1/params")).params.mint_denom, denom);
+assert.deepEqual((await get(`/cosmos/authz/v1beta1/grants/granter/${address}`)).grants, []);
+assert.deepEqual((await get(`/cosmos/authz/v1beta1/grants/grantee/${address}`)).grants, []);
 assert.deepEqual((await get("/starling/registry/v1/participants")).participants, []);
 assert.deepEqual((await get("/starling/training/v1/runs")).jobs, []);
 assert.ok((await get("/starling/beacon/v1/beacons/2")).value);

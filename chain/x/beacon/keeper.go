@@ -16,6 +16,7 @@ import (
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/chain/adapter"
 	"github.com/starling-network/starling/chain/x/beacon/beaconpb"
+	"github.com/starling-network/starling/protocol/threshold"
 )
 
 // Validators is what the beacon needs to know of them.
@@ -32,8 +33,18 @@ type Keeper struct {
 	validators Validators
 	values     collections.Map[int64, canon.Digest]
 	keys       collections.Map[[]byte, Key]
-	keep       collections.Item[int64] // beacons that stay readable
+	keep       collections.Item[int64]         // beacons that stay readable
+	members    collections.Map[[]byte, []byte] // keys for rosters, by validator
+	ceremony   collections.Item[ceremony]
+	groups     collections.Item[groups]
+	deals      collections.Map[collections.Pair[uint64, uint64], threshold.Deal] // by epoch and member
+	epoch      collections.Sequence                                              // of the latest ceremony
+	block      collections.Item[[]byte]                                          // hash of the latest block
+	left       collections.Map[[]byte, record]                                   // moves that proposers left out, by validator
+	censored   collections.Item[Censorship]                                      // governed
 	seen       seen
+	known      known
+	judge      *Judge // nil: nobody is judged
 }
 
 // NewKeeper returns a keeper over a store of its own.
@@ -44,6 +55,15 @@ func NewKeeper(s store.KVStoreService, authority string, validators Validators) 
 		values: collections.NewMap(b, collections.NewPrefix(0), "values", collections.Int64Key, adapter.Record[canon.Digest]()),
 		keys:   collections.NewMap(b, collections.NewPrefix(1), "keys", collections.BytesKey, adapter.Record[Key]()),
 		keep:   collections.NewItem(b, collections.NewPrefix(2), "keep", collections.Int64Value),
+
+		members:  collections.NewMap(b, collections.NewPrefix(3), "members", collections.BytesKey, collections.BytesValue),
+		ceremony: collections.NewItem(b, collections.NewPrefix(4), "ceremony", adapter.Record[ceremony]()),
+		groups:   collections.NewItem(b, collections.NewPrefix(5), "groups", adapter.Record[groups]()),
+		deals:    collections.NewMap(b, collections.NewPrefix(6), "deals", collections.PairKeyCodec(collections.Uint64Key, collections.Uint64Key), adapter.Record[threshold.Deal]()),
+		epoch:    collections.NewSequence(b, collections.NewPrefix(7), "epoch"),
+		block:    collections.NewItem(b, collections.NewPrefix(8), "block", collections.BytesValue),
+		left:     collections.NewMap(b, collections.NewPrefix(9), "left", collections.BytesKey, adapter.Record[record]()),
+		censored: collections.NewItem(b, collections.NewPrefix(10), "censored", adapter.Record[Censorship]()),
 	}
 	var err error
 	k.Schema, err = b.Build()

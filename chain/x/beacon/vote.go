@@ -2,46 +2,106 @@ package beacon
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 
 	abci "github.com/cometbft/cometbft/abci/types"
+	cmtproto "github.com/cometbft/cometbft/proto/tendermint/types"
 	cmttypes "github.com/cometbft/cometbft/types"
 	"github.com/cosmos/cosmos-sdk/baseapp"
 	sdk "github.com/cosmos/cosmos-sdk/types"
 	"github.com/oasisprotocol/curve25519-voi/primitives/ed25519"
 
+	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/chain/x/beacon/beaconpb"
+	"github.com/starling-network/starling/protocol/threshold"
 )
 
-// A vote carries its validator's proof as its extension. The proposer of the next block puts the extended commit first
+// A vote carries its validator's ballot as its extension. The proposer of the next block puts the extended commit first
 // among the transactions; every validator checks it before it votes, and every node makes the beacon from it before it
 // executes the block.
 
-// ExtendVote adds the proof of the validator that holds the private key. Without its key on chain it adds nothing.
-func (k *Keeper) ExtendVote(private ed25519.PrivateKey, validator []byte) sdk.ExtendVoteHandler {
+// ExtendVote adds the ballot of the validator that holds the private key, with what it has seen of moves in disputes. Without its key on chain
+// it adds nothing.
+func (k *Keeper) ExtendVote(private ed25519.PrivateKey, validator []byte, seen func(sdk.Context, int64) []Sighting) sdk.ExtendVoteHandler {
+	var secret threshold.Secret
+	if len(private) != 0 {
+		secret = SecretOf(private)
+	}
 	return func(ctx sdk.Context, req *abci.RequestExtendVote) (*abci.ResponseExtendVote, error) {
 		public, err := k.key(ctx, validator, req.Height)
 		if err != nil || len(private) == 0 || !bytes.Equal(public, private.Public().(ed25519.PublicKey)) {
 			return &abci.ResponseExtendVote{}, err
 		}
-		previous, err := k.At(ctx, req.Height-1)
+		b := ballot{Seen: spoken(req.Height, seen(ctx, req.Height))}
+		list, _, err := item(ctx, k.groups)
 		if err != nil {
 			return nil, err
 		}
-		return &abci.ResponseExtendVote{VoteExtension: Prove(private, Alpha(ctx.ChainID(), req.Height, previous))}, nil
+		if g, ok := list.at(req.Height); ok {
+			if at := member(g.Roster, validator); at >= 0 && bytes.Equal(g.Roster.Members[at].Key, secret.Public()) {
+				message, err := k.message(ctx, g, req.Height, req.Hash)
+				if err != nil {
+					return nil, err
+				}
+				if b.Partials, err = k.sign(ctx, g, at, secret, message); err != nil {
+					return nil, err
+				}
+			}
+		} else {
+			previous, err := k.At(ctx, req.Height-1)
+			if err != nil {
+				return nil, err
+			}
+			b.Proof = Prove(private, Alpha(ctx.ChainID(), req.Height, previous))
+		}
+		if err := k.take(ctx, &b, validator, secret); err != nil {
+			return nil, err
+		}
+		extension, err := b.encode()
+		return &abci.ResponseExtendVote{VoteExtension: extension}, err
 	}
 }
 
-// VerifyVote refuses a vote whose extension is neither empty nor a right proof.
+// VerifyVote refuses a vote whose extension is no ballot, or one with a proof or signatures that are not right.
 func (k *Keeper) VerifyVote(ctx sdk.Context, req *abci.RequestVerifyVoteExtension) (*abci.ResponseVerifyVoteExtension, error) {
-	_, ok, err := k.output(ctx, req.Height, req.ValidatorAddress, req.VoteExtension)
+	ok, err := k.rightful(ctx, req)
 	if err != nil {
 		return nil, err
 	}
-	if !ok && len(req.VoteExtension) > 0 {
+	if !ok {
 		return &abci.ResponseVerifyVoteExtension{Status: abci.ResponseVerifyVoteExtension_REJECT}, nil
 	}
 	return &abci.ResponseVerifyVoteExtension{Status: abci.ResponseVerifyVoteExtension_ACCEPT}, nil
+}
+
+func (k *Keeper) rightful(ctx sdk.Context, req *abci.RequestVerifyVoteExtension) (bool, error) {
+	b, err := decodeBallot(req.VoteExtension)
+	if err != nil {
+		return false, nil
+	}
+	if len(b.Proof) > 0 {
+		if _, ok, err := k.output(ctx, req.Height, req.ValidatorAddress, b.Proof); err != nil || !ok {
+			return false, err
+		}
+	}
+	if ok, err := k.fits(ctx, req.ValidatorAddress, b); err != nil || !ok || len(b.Partials) == 0 {
+		return ok, err
+	}
+	list, _, err := item(ctx, k.groups)
+	if err != nil {
+		return false, err
+	}
+	g, ok := list.at(req.Height)
+	at := member(g.Roster, req.ValidatorAddress)
+	if !ok || at < 0 {
+		return false, nil
+	}
+	message, err := k.message(ctx, g, req.Height, req.Hash)
+	if err != nil {
+		return false, err
+	}
+	return k.checkPartials(ctx, g, at, message, b.Partials)
 }
 
 // output is what the proof in a vote of a height shows.
@@ -96,36 +156,92 @@ func (k *Keeper) ProcessProposal(ctx sdk.Context, req *abci.RequestProcessPropos
 	return &abci.ResponseProcessProposal{Status: abci.ResponseProcessProposal_ACCEPT}, nil
 }
 
-// PreBlock makes and stores the beacon of the block.
+// PreBlock makes and stores the beacon of the block, goes on with the ceremony, and judges what the block leaves out.
 func (k *Keeper) PreBlock(ctx sdk.Context, req *abci.RequestFinalizeBlock) error {
-	if !extended(ctx, req.Height) {
-		return nil
+	before, _, err := item(ctx, k.block)
+	if err != nil {
+		return err
+	}
+	if err := k.block.Set(ctx, req.Hash); err != nil || !extended(ctx, req.Height) {
+		return err
 	}
 	commit, err := decode(req.Txs)
 	if err != nil {
 		return err
 	}
-	var outputs []Output
+	var votes []said
+	var powers []abci.Validator
 	for _, vote := range commit.Votes {
-		beta, ok, err := k.output(ctx, req.Height-1, vote.Validator.Address, vote.VoteExtension)
-		if err != nil {
-			return err
-		}
-		if ok {
-			outputs = append(outputs, Output{Validator: vote.Validator.Address, Beta: beta})
+		powers = append(powers, vote.Validator)
+		if b, err := decodeBallot(vote.VoteExtension); err == nil && vote.BlockIdFlag == cmtproto.BlockIDFlagCommit {
+			votes = append(votes, said{vote.Validator, b})
 		}
 	}
-	previous, err := k.At(ctx, req.Height-1)
+	list, _, err := item(ctx, k.groups)
 	if err != nil {
 		return err
 	}
-	value := Combine(ctx.ChainID(), req.Height, previous, outputs)
+	var value canon.Digest
+	var parts int
+	if g, ok := list.at(req.Height - 1); ok {
+		value, parts, err = k.signed(ctx, g, req.Height, before, votes)
+	} else {
+		value, parts, err = k.combined(ctx, req.Height, votes)
+	}
+	if err != nil {
+		return err
+	}
 	if err := k.record(ctx, req.Height, value); err != nil {
 		return err
 	}
-	return ctx.EventManager().EmitTypedEvent(&beaconpb.EventBeacon{
-		Height: req.Height, Value: value.String(), Outputs: uint32(len(outputs)),
-	})
+	if value.IsZero() && len(list.List) > 0 {
+		if err := k.tire(ctx, req.Height); err != nil {
+			return err
+		}
+	}
+	k.isolated(ctx, "the ceremony", func(ctx context.Context) error { return k.proceed(ctx, req.Height, votes, powers) })
+	if seen := tally(votes, powers); len(seen) > 0 {
+		k.isolated(ctx, "what the block leaves out", func(ctx context.Context) error {
+			return k.hold(sdk.UnwrapSDKContext(ctx), req, seen, powers)
+		})
+	}
+	return ctx.EventManager().EmitTypedEvent(&beaconpb.EventBeacon{Height: req.Height, Value: value.String(), Outputs: uint32(parts)})
+}
+
+// signed is the beacon that a group makes in the votes for the block before, and how many signed: zero if too few did.
+func (k *Keeper) signed(ctx sdk.Context, g group, height int64, hash []byte, votes []said) (canon.Digest, int, error) {
+	message, err := k.message(ctx, g, height-1, hash)
+	if err != nil {
+		return canon.Digest{}, 0, err
+	}
+	var partials []threshold.Partial
+	for _, v := range votes {
+		if at := member(g.Roster, v.validator.Address); at >= 0 && len(v.ballot.Partials) > 0 {
+			partials = append(partials, threshold.Partial{Member: at, Bytes: v.ballot.Partials})
+		}
+	}
+	s, err := k.combine(ctx, g, message, partials)
+	if err != nil || s == nil {
+		return canon.Digest{}, 0, err
+	}
+	return Value(ctx.ChainID(), height, s), len(partials), nil
+}
+
+// combined is the beacon of the outputs of VRF keys in the votes for the block before, and how many there are. It is that of
+// blocks before the first group signs: a proposer chooses whose outputs are in it.
+func (k *Keeper) combined(ctx sdk.Context, height int64, votes []said) (canon.Digest, int, error) {
+	var outputs []Output
+	for _, v := range votes {
+		beta, ok, err := k.output(ctx, height-1, v.validator.Address, v.ballot.Proof)
+		if err != nil {
+			return canon.Digest{}, 0, err
+		}
+		if ok {
+			outputs = append(outputs, Output{Validator: v.validator.Address, Beta: beta})
+		}
+	}
+	previous, err := k.At(ctx, height-1)
+	return Combine(ctx.ChainID(), height, previous, outputs), len(outputs), err
 }
 
 // extended reports whether the block of a height carries the extensions of the votes before it.
@@ -134,7 +250,15 @@ func extended(ctx sdk.Context, height int64) bool {
 	return p != nil && p.VoteExtensionsEnableHeight != 0 && height > p.VoteExtensionsEnableHeight
 }
 
+// check refuses an extended commit that is not the last commit of the block with what its votes carry: who left out a vote here, which
+// the block says was cast, left out what it says.
 func (k *Keeper) check(ctx sdk.Context, commit abci.ExtendedCommitInfo) error {
+	last := ctx.CometInfo().GetLastCommit().Votes()
+	for i, v := range commit.Votes {
+		if i < last.Len() && int32(v.BlockIdFlag) != int32(last.Get(i).GetBlockIDFlag()) {
+			return fmt.Errorf("beacon: the extended commit has another vote of validator %X than the commit", v.Validator.Address)
+		}
+	}
 	return baseapp.ValidateVoteExtensions(ctx, k.validators, ctx.BlockHeight(), ctx.ChainID(), commit)
 }
 

@@ -2,6 +2,7 @@ package market
 
 import (
 	"context"
+	"errors"
 
 	"cosmossdk.io/collections"
 
@@ -12,98 +13,90 @@ import (
 
 // Book is the offers of accounts that may be matched now.
 func (k *Keeper) Book(ctx context.Context, beacon canon.Digest) (*market.Book, error) {
-	lots, err := k.lots(ctx)
+	lots, _, err := k.lots(ctx)
 	if err != nil {
 		return nil, err
 	}
-	wanted, err := k.wanted(ctx)
-	if err != nil {
-		return nil, err
-	}
-	holders := map[string][]string{}
-	for _, data := range wanted {
-		pairs, err := keys(ctx, k.holders, collections.NewPrefixedPairRange[string, string](data))
-		if err != nil {
-			return nil, err
-		}
-		for _, p := range pairs {
-			holders[data] = append(holders[data], p.K2())
-		}
-	}
-	return market.NewBook(lots, holders, beacon), nil
+	return market.NewBook(lots, beacon), nil
 }
 
-// wanted lists the datasets of the jobs that may look for members, each once.
-func (k *Keeper) wanted(ctx context.Context) (all []string, err error) {
-	open, err := keys(ctx, k.open)
-	if err != nil {
-		return nil, err
+// prune takes away offers whose accounts no longer stake what their role needs: each that is read in a block has a stake behind it.
+func (k *Keeper) prune(ctx context.Context, stale []offerKey) (err error) {
+	for _, key := range stale {
+		err = errors.Join(err, k.offers.Remove(ctx, key))
 	}
-	running, err := k.runs.Running(ctx)
-	if err != nil {
-		return nil, err
-	}
-	seen := map[string]bool{"": true}
-	for _, id := range append(open, running...) {
-		job, err := k.Job(ctx, id)
-		if err != nil {
-			return nil, err
-		}
-		if data := job.Order.Data; !seen[data] {
-			seen[data] = true
-			all = append(all, data)
-		}
-	}
-	return all, nil
+	return err
 }
 
 // lots lists the offers of accounts that may be matched, those of pools one for each member, with the slots that are left.
-func (k *Keeper) lots(ctx context.Context) (lots []market.Lot, err error) {
+// stale are the offers of accounts that no longer stake what their role needs.
+func (k *Keeper) lots(ctx context.Context) (lots []market.Lot, stale []offerKey, err error) {
 	params, err := k.registry.Params(ctx)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	engaged, err := k.engagements(ctx)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	own, pools := map[string]bool{}, []market.Offer(nil)
+	all, own, pools := []market.Offer(nil), map[string]bool{}, map[string]bool{}
+	err = k.offers.Walk(ctx, nil, func(_ offerKey, o market.Offer) (bool, error) {
+		all = append(all, o)
+		if o.Pool {
+			pools[o.ID] = true
+		} else if o.Role == run.Worker {
+			own[o.ID] = true
+		}
+		return false, nil
+	})
+	if err != nil {
+		return nil, nil, err
+	}
 	add := func(o market.Offer) error {
 		p, err := k.registry.Get(ctx, o.ID)
+		if err == nil && p.Firm() < params.MinStake(o.Role) {
+			stale = append(stale, collections.Join(uint32(o.Role), o.ID)) // of a pool there is none under the account of a member
+		}
 		if err != nil || !p.Eligible(o.Role, params) {
 			return err
 		}
 		at := engaged[role{o.Role, o.ID}]
 		o.Slots -= min(o.Slots, at.runs)
-		lots = append(lots, market.Lot{Offer: o, Profile: market.ProfileOf(p, params, at.value+engaged[other(o)].value)})
+		owner := o.ID
+		if pools[p.Pool] { // both say so: it named the pool, and the pool offers for who names it
+			owner = p.Pool
+		}
+		lots = append(lots, market.Lot{Offer: o, Profile: market.ProfileOf(p, params, owner, at.value+engaged[other(o)].value)})
 		return nil
 	}
-	err = k.offers.Walk(ctx, nil, func(_ offerKey, o market.Offer) (bool, error) {
-		if o.Pool {
-			pools = append(pools, o)
-			return false, nil
+	for _, o := range all {
+		if !o.Pool {
+			if err := add(o); err != nil {
+				return nil, nil, err
+			}
+			continue
 		}
-		own[o.ID] = own[o.ID] || o.Role == run.Worker
-		return false, add(o)
-	})
-	if err != nil {
-		return nil, err
-	}
-	for _, pool := range pools {
-		ids, err := k.registry.Members(ctx, pool.ID)
+		switch p, err := k.registry.Get(ctx, o.ID); {
+		case err != nil:
+			return nil, nil, err
+		case p.Firm() < params.MinStake(o.Role):
+			stale = append(stale, collections.Join(uint32(o.Role), o.ID))
+			continue
+		}
+		ids, err := k.registry.Members(ctx, o.ID)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		for _, id := range ids {
 			if own[id] {
 				continue // it speaks for itself
 			}
-			if err := add(pool.Pooled(id)); err != nil {
-				return nil, err
+			if err := add(o.Pooled(id)); err != nil {
+				return nil, nil, err
 			}
 		}
 	}
-	return lots, nil
+	return lots, stale, nil
 }
 
 // role of an account.
@@ -120,33 +113,20 @@ func other(o market.Offer) role {
 	return role{run.Worker, o.ID}
 }
 
-// engagement is the runs that an account works in, and the price of the work that it is leased there.
+// engagement is the runs that an account works in, and what a conviction must take from it there (market.Order.Value).
 type engagement struct {
 	runs  uint32
 	value uint64
 }
 
 func (k *Keeper) engagements(ctx context.Context) (map[role]engagement, error) {
-	busy, err := keys(ctx, k.busy)
-	if err != nil {
-		return nil, err
-	}
-	found, jobs := map[role]engagement{}, map[string]Job{}
-	for _, b := range busy {
-		job, known := jobs[b.K3()]
-		if !known {
-			if job, err = k.Job(ctx, b.K3()); err != nil {
-				return nil, err
-			}
-			jobs[b.K3()] = job
-		}
+	found := map[role]engagement{}
+	return found, k.busy.Walk(ctx, nil, func(b busyKey, value uint64) (bool, error) {
 		at := role{run.Role(b.K1()), b.K2()}
 		e := found[at]
 		e.runs++
-		// The price is at most the cap of the order.
-		value := job.Order.Value(at.Role, job.Order.PriceCap)
 		e.value = max(e.value+value, value) // saturates well enough: no stake covers as much
 		found[at] = e
-	}
-	return found, nil
+		return false, nil
+	})
 }

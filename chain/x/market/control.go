@@ -94,7 +94,17 @@ func (k *Keeper) TopUpJob(ctx context.Context, m *marketpb.MsgTopUpJob) (*market
 	if err := k.lock(ctx, m.Sender, m.Amount); err != nil {
 		return nil, err
 	}
+	if job.Status == Open {
+		if err := k.leave(ctx, job.Order); err != nil {
+			return nil, err
+		}
+	}
 	job.Order.Budget = after.Budget
+	if job.Status == Open {
+		if err := k.enter(ctx, job.Order); err != nil {
+			return nil, err
+		}
+	}
 	return &marketpb.MsgTopUpJobResponse{}, errors.Join(k.escrows.Set(ctx, m.Job, after), k.steer(ctx, job))
 }
 

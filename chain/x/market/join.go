@@ -13,7 +13,7 @@ import (
 
 // fill gives the free places of the runs that go on to who is back and to the open offers, as market.Queue serves them.
 func (k *Keeper) fill(ctx context.Context, book *lazy) error {
-	jobs, err := k.runs.Running(ctx)
+	jobs, err := k.runs.Turn(ctx, k.filled, maxFilled)
 	if err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/chain/adapter"
+	"github.com/starling-network/starling/protocol/dispute"
 	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/registry"
 	"github.com/starling-network/starling/protocol/run"
@@ -31,6 +32,7 @@ var (
 	ErrDeadline = errors.New("market: the deadline of the order is past")
 	ErrRate     = errors.New("market: the rate of the machine was never measured")
 	ErrState    = errors.New("market: the job is in another state")
+	ErrSlots    = errors.New("market: too many slots")
 )
 
 // Status of an order. Of a Job it is Open, Running or Ended; Job.State tells more.
@@ -63,6 +65,8 @@ type Job struct {
 	// Short is the height since which the budget of a running job covers no round, none is open, and it waits for more; 0: it
 	// does not.
 	Short int64 `cbor:"6,keyasint,omitzero"`
+
+	Fee uint64 `cbor:"7,keyasint,omitzero"` // uzen that it costs to end without a run
 }
 
 // Bank moves coins.
@@ -81,6 +85,7 @@ type Registry interface {
 	Get(ctx context.Context, id string) (registry.Participant, error)
 	Params(ctx context.Context) (registry.Params, error)
 	Members(ctx context.Context, pool string) ([]string, error)
+	Verifiers(ctx context.Context, seed canon.Digest, take func(p registry.Participant) (enough bool, err error)) error
 }
 
 // Beacon is the beacon of a block.
@@ -88,12 +93,14 @@ type Beacon interface {
 	At(ctx context.Context, height int64) (canon.Digest, error)
 }
 
-// Runs starts what was matched, and takes in who is matched later.
+// Runs starts what was matched, and takes in who is matched later. It keeps the opening of the work of a job from its order on.
 type Runs interface {
 	Start(ctx context.Context, t run.Terms, members []run.Member) error
-	Running(ctx context.Context) ([]string, error)
+	Turn(ctx context.Context, last collections.Item[string], n int) ([]string, error)
 	State(ctx context.Context, job string) (run.State, error)
 	Join(ctx context.Context, job string, members []run.Member) error
+	Admit(ctx context.Context, t run.Terms, opening []byte) error
+	Forget(ctx context.Context, spec canon.Digest) error
 }
 
 // Keeper reads and writes offers, orders and escrows.
@@ -113,14 +120,17 @@ type Keeper struct {
 	jobs    collections.Map[string, Job]
 	open    collections.KeySet[string]
 	escrows collections.Map[string, market.Escrow]
-	busy    collections.KeySet[busyKey] // members of running jobs
+	busy    collections.Map[busyKey, uint64] // members of running jobs, and the price of the work that each is leased there
+	ranked  collections.KeySet[rankKey]      // open orders, the largest budget first
+	tried   collections.Item[string]         // the open order that had its turn last
+	filled  collections.Item[string]         // the run whose free places had theirs
 	params  collections.Item[market.Params]
-	holders collections.KeySet[collections.Pair[string, string]] // dataset, account that worked on it
 }
 
 type (
 	offerKey = collections.Pair[uint32, string]           // role, account
 	busyKey  = collections.Triple[uint32, string, string] // role, account, job
+	rankKey  = collections.Pair[uint64, string]           // what the budget lacks to the largest number, job
 )
 
 // NewKeeper returns a keeper over a store of its own. Connect completes it.
@@ -133,9 +143,11 @@ func NewKeeper(s store.KVStoreService, account sdk.AccAddress, authority string,
 		jobs:    collections.NewMap(b, collections.NewPrefix(1), "jobs", id, adapter.Record[Job]()),
 		open:    collections.NewKeySet(b, collections.NewPrefix(2), "open", id),
 		escrows: collections.NewMap(b, collections.NewPrefix(3), "escrows", id, adapter.Record[market.Escrow]()),
-		busy:    collections.NewKeySet(b, collections.NewPrefix(4), "busy", collections.TripleKeyCodec(role, id, id)),
+		busy:    collections.NewMap(b, collections.NewPrefix(7), "busy", collections.TripleKeyCodec(role, id, id), collections.Uint64Value),
+		ranked:  collections.NewKeySet(b, collections.NewPrefix(8), "ranked", collections.PairKeyCodec(collections.Uint64Key, id)),
+		tried:   collections.NewItem(b, collections.NewPrefix(9), "tried", collections.StringValue),
+		filled:  collections.NewItem(b, collections.NewPrefix(10), "filled", collections.StringValue),
 		params:  collections.NewItem(b, collections.NewPrefix(5), "params", adapter.Record[market.Params]()),
-		holders: collections.NewKeySet(b, collections.NewPrefix(6), "holders", collections.PairKeyCodec(id, id)),
 	}
 	var err error
 	k.Schema, err = b.Build()
@@ -151,14 +163,16 @@ var Refusals = &adapter.Refusals{Space: Name, List: []adapter.Refusal{
 	{Code: 3, Rule: market.ErrOverflow, Fix: "Ask for less work or a lower price."},
 	{Code: 4, Rule: ErrRole, Fix: "Register the account in this role, with its stake, first."},
 	{Code: 5, Rule: ErrTaken, Fix: "Choose another name for the job."},
-	{Code: 6, Rule: ErrJob, Fix: "Use 1 to 128 letters, digits, dots, dashes or underscores."},
+	{Code: 6, Rule: ErrJob, Fix: "Use 1 to 96 letters, digits, dots, dashes or underscores."},
 	{Code: 7, Rule: ErrNoOrder, Fix: "Check the name of the job."},
 	{Code: 8, Rule: ErrNotYours, Fix: "Send the message from the account that placed the order."},
 	{Code: 9, Rule: ErrState, Fix: "Read what became of the order."},
 	{Code: 10, Rule: ErrFunds, Fix: "Fund the account or order with a smaller budget."},
-	{Code: 11, Rule: ErrDeadline, Fix: "Give a later height, or 0 for no deadline."},
+	{Code: 11, Rule: ErrDeadline, Fix: "Give a height after the current one and within 2592000 blocks, or 0 for 600000 blocks."},
 	{Code: 12, Rule: ErrDigest, Fix: "Send the 32 bytes of a SHA-256 digest."},
 	{Code: 13, Rule: ErrRate, Fix: "Have the machine measured, or give a price for 10^15 operations."},
 	{Code: 14, Rule: market.ErrParams, Fix: "Correct the parameters of the proposal."},
+	{Code: 16, Rule: ErrSlots, Fix: "Offer fewer slots."},
+	{Code: 17, Rule: dispute.ErrWork, Fix: "Send the specification, the program and the manifest that the terms name; make what is named as too large smaller."},
 	{Code: 15, Rule: adapter.ErrAuthority, Fix: "Make a proposal of governance."},
 }}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
+	"slices"
 
 	"cosmossdk.io/collections"
 	sdk "github.com/cosmos/cosmos-sdk/types"
@@ -17,7 +19,7 @@ import (
 	"github.com/starling-network/starling/protocol/run"
 )
 
-// EndBlock tries every open order, as market.Queue serves them, and closes those that expired. Then it fills the places that are
+// EndBlock tries the open orders whose turn it is, as market.Queue serves them, and closes those that expired. Then it fills the places that are
 // free in runs.
 func (k *Keeper) EndBlock(ctx context.Context) error {
 	now := sdk.UnwrapSDKContext(ctx)
@@ -25,7 +27,7 @@ func (k *Keeper) EndBlock(ctx context.Context) error {
 	if err != nil || beacon.IsZero() {
 		return err
 	}
-	jobs, err := keys(ctx, k.open)
+	jobs, err := k.turn(ctx)
 	if err != nil {
 		return err
 	}
@@ -40,6 +42,41 @@ func (k *Keeper) EndBlock(ctx context.Context) error {
 		}
 	}
 	return k.fill(ctx, book)
+}
+
+// Limits of what a block does about the orders and runs of all.
+const (
+	maxRanked = 16 // open orders that it tries since they have locked the most
+	maxTried  = 16 // and one after the other
+	maxFilled = 32 // runs whose free places it fills
+)
+
+// turn lists the open orders that this block tries: those with the largest budgets, and those whose turn it is.
+func (k *Keeper) turn(ctx context.Context) ([]string, error) {
+	jobs, err := adapter.Turn(ctx, k.open, k.tried, maxTried)
+	if err != nil {
+		return nil, err
+	}
+	n := 0
+	return jobs, k.ranked.Walk(ctx, nil, func(key rankKey) (bool, error) {
+		if !slices.Contains(jobs, key.K2()) {
+			jobs = append(jobs, key.K2())
+		}
+		n++
+		return n == maxRanked, nil
+	})
+}
+
+// rank is the place of an open order among all.
+func rank(o market.Order) rankKey { return collections.Join(math.MaxUint64-o.Budget, o.ID) }
+
+// enter makes an order open, leave ends that.
+func (k *Keeper) enter(ctx context.Context, o market.Order) error {
+	return errors.Join(k.open.Set(ctx, o.ID), k.ranked.Set(ctx, rank(o)))
+}
+
+func (k *Keeper) leave(ctx context.Context, o market.Order) error {
+	return errors.Join(k.open.Remove(ctx, o.ID), k.ranked.Remove(ctx, rank(o)))
 }
 
 // queue puts jobs in the order in which they are served.
@@ -73,9 +110,12 @@ func (l *lazy) open(ctx context.Context) (*market.Book, error) {
 	if l.book != nil {
 		return l.book, nil
 	}
-	book, err := l.keeper.Book(ctx, l.beacon)
-	l.book = book
-	return book, err
+	lots, stale, err := l.keeper.lots(ctx)
+	if err != nil {
+		return nil, err
+	}
+	l.book = market.NewBook(lots, l.beacon)
+	return l.book, l.keeper.prune(ctx, stale)
 }
 
 func (k *Keeper) try(ctx context.Context, id string, height int64, book *lazy) error {
@@ -118,34 +158,32 @@ func (k *Keeper) match(ctx context.Context, job Job, book *lazy) error {
 		event.Members = append(event.Members, m.ID)
 	}
 	job.Status, job.Why = Running, ""
-	if err := errors.Join(k.jobs.Set(ctx, job.Order.ID, job), k.open.Remove(ctx, job.Order.ID), emit(ctx, event)); err != nil {
+	if err := errors.Join(k.jobs.Set(ctx, job.Order.ID, job), k.leave(ctx, job.Order), emit(ctx, event)); err != nil {
 		return err
 	}
 	b.Take(job.Order, lease.Members)
 	return nil
 }
 
-// engage takes the slots of the members of a run, and remembers that they come to hold its data.
+// engage takes the slots of the members of a run.
 func (k *Keeper) engage(ctx context.Context, o market.Order, members []run.Member) error {
 	for _, m := range members {
-		if err := k.busy.Set(ctx, collections.Join3(uint32(m.Role), m.ID, o.ID)); err != nil {
-			return err
-		}
-		if o.Data == "" {
-			continue
-		}
-		if err := k.holders.Set(ctx, collections.Join(o.Data, m.ID)); err != nil {
+		if err := k.busy.Set(ctx, collections.Join3(uint32(m.Role), m.ID, o.ID), o.Value(m.Role, m.Price)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// refund ends an order that has no run and returns its budget.
+// refund ends an order that has no run and returns its budget, less the fee of having waited.
 func (k *Keeper) refund(ctx context.Context, job Job, why, detail string) error {
 	id := job.Order.ID
 	escrow, err := k.escrows.Get(ctx, id)
 	if err != nil {
+		return err
+	}
+	escrow, fee := escrow.Charge(job.Fee)
+	if err := k.pay(ctx, reward.CommunityPool, adapter.Coins(fee)); err != nil {
 		return err
 	}
 	after, amount := escrow.Close()
@@ -154,8 +192,8 @@ func (k *Keeper) refund(ctx context.Context, job Job, why, detail string) error 
 	}
 	job.Status, job.Why = Ended, why
 	return errors.Join(
-		k.escrows.Set(ctx, id, after), k.jobs.Set(ctx, id, job), k.open.Remove(ctx, id),
-		emit(ctx, &marketpb.EventEnded{Job: id, Why: why, Detail: detail}),
+		k.escrows.Set(ctx, id, after), k.jobs.Set(ctx, id, job), k.leave(ctx, job.Order),
+		k.runs.Forget(ctx, job.Order.Terms.Spec), emit(ctx, &marketpb.EventEnded{Job: id, Why: why, Detail: detail}),
 	)
 }
 

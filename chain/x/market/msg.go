@@ -24,6 +24,7 @@ func (k *Keeper) Offer(ctx context.Context, m *marketpb.MsgOffer) (*marketpb.Msg
 	if m.Slots == 0 {
 		return &marketpb.MsgOfferResponse{}, k.offers.Remove(ctx, key)
 	}
+	sdk.UnwrapSDKContext(ctx).GasMeter().ConsumeGas(offerGas, "offer")
 	o, err := k.offer(ctx, m)
 	if err != nil {
 		return nil, Refusals.Wrap(err)
@@ -40,6 +41,10 @@ func (k *Keeper) offer(ctx context.Context, m *marketpb.MsgOffer) (market.Offer,
 	}
 	p, err := k.registry.Get(ctx, m.Sender)
 	switch {
+	case m.Slots > MaxSlots:
+		return o, fmt.Errorf("%w: %d, at most %d", ErrSlots, m.Slots, MaxSlots)
+	case m.Pool && p.Firm() < params.MinStake(run.Worker):
+		return o, fmt.Errorf("%w: a pool stakes what a worker does, %d uzen", ErrRole, params.MinStake(run.Worker))
 	case err != nil || o.Role != run.Worker && o.Role != run.Verifier || !m.Pool && !p.Eligible(o.Role, params):
 		return o, fmt.Errorf("%w: %s", ErrRole, m.Role)
 	case m.Pool && o.Role != run.Worker:
@@ -54,6 +59,7 @@ func (k *Keeper) offer(ctx context.Context, m *marketpb.MsgOffer) (market.Offer,
 
 // Order implements marketpb.MsgServer.
 func (k *Keeper) Order(ctx context.Context, m *marketpb.MsgOrder) (*marketpb.MsgOrderResponse, error) {
+	sdk.UnwrapSDKContext(ctx).GasMeter().ConsumeGas(orderGas, "order")
 	o, err := k.order(ctx, m)
 	if err != nil {
 		return nil, Refusals.Wrap(err)
@@ -61,9 +67,15 @@ func (k *Keeper) Order(ctx context.Context, m *marketpb.MsgOrder) (*marketpb.Msg
 	if err := k.lock(ctx, m.Sender, o.Budget); err != nil {
 		return nil, err
 	}
+	if err := k.runs.Admit(ctx, o.Terms, m.Opening); err != nil {
+		if errors.Is(err, run.ErrTerms) {
+			err = fmt.Errorf("%w: %w", market.ErrOrder, err)
+		}
+		return nil, Refusals.Wrap(err)
+	}
 	err = errors.Join(
-		k.jobs.Set(ctx, o.ID, Job{Order: o, Status: Open}),
-		k.open.Set(ctx, o.ID),
+		k.jobs.Set(ctx, o.ID, Job{Order: o, Status: Open, Fee: market.WaitingFee(len(m.Opening))}),
+		k.enter(ctx, o),
 		k.escrows.Set(ctx, o.ID, market.Escrow{Budget: o.Budget}),
 	)
 	if err != nil {
@@ -82,15 +94,21 @@ func (k *Keeper) order(ctx context.Context, m *marketpb.MsgOrder) (market.Order,
 		ID: terms.Job, Consumer: m.Sender, Terms: terms, Budget: m.Budget, PriceCap: m.PriceCap,
 		Workers:   market.Workers{Min: m.WorkersMin, Target: m.WorkersTarget, Max: m.WorkersMax},
 		Verifiers: m.Verifiers, Deadline: m.Deadline, At: sdk.UnwrapSDKContext(ctx).BlockHeight(),
-		Conditions: m.Conditions.Rule(), Near: m.Near, Data: m.Data, OnExceed: m.OnExceed.Rule(), SharesPPM: m.SharesPpm,
+		Conditions: m.Conditions.Rule(), OnExceed: m.OnExceed.Rule(), SharesPPM: m.SharesPpm,
 	}
 	if err := o.Validate(); err != nil {
 		return o, err
 	}
+	if least := market.WaitingFee(len(m.Opening)); o.Budget < least {
+		return o, fmt.Errorf("%w: a budget of %d uzen, at least %d", market.ErrOrder, o.Budget, least)
+	}
 	if !nameable(o.ID) {
 		return o, fmt.Errorf("%w: %q", ErrJob, o.ID)
 	}
-	if o.Expired(o.At) {
+	if o.Deadline == 0 {
+		o.Deadline = o.At + waiting
+	}
+	if o.Expired(o.At) || o.Deadline > o.At+mostWaiting {
 		return o, fmt.Errorf("%w: %d, the chain is at %d", ErrDeadline, o.Deadline, o.At)
 	}
 	taken, err := k.jobs.Has(ctx, o.ID)
@@ -99,6 +117,16 @@ func (k *Keeper) order(ctx context.Context, m *marketpb.MsgOrder) (market.Order,
 	}
 	return o, err
 }
+
+// Limits of orders and offers, and the gas that one costs for the work that later blocks have with it.
+const (
+	MaxName     = 96        // bytes of the name of a job: the token of its model's shares has it in its own
+	MaxSlots    = 64        // of an offer
+	waiting     = 600_000   // blocks until an order expires that does not say when
+	mostWaiting = 2_592_000 // blocks until an order expires, at most
+	orderGas    = 50_000
+	offerGas    = 20_000
+)
 
 // nameable reports whether a job can have a name: it is part of file names, addresses and keys everywhere.
 func nameable(job string) bool {
@@ -109,5 +137,5 @@ func nameable(job string) bool {
 			return false
 		}
 	}
-	return job != "" && len(job) <= 128
+	return job != "" && len(job) <= MaxName
 }

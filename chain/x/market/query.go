@@ -59,7 +59,7 @@ func (q Queries) Escrow(ctx context.Context, m *marketpb.QueryEscrowRequest) (*m
 
 // Lots are the offers as they are matched.
 func (q Queries) Lots(ctx context.Context, _ *marketpb.QueryLotsRequest) (*marketpb.QueryLotsResponse, error) {
-	lots, err := q.lots(ctx)
+	lots, _, err := q.lots(ctx)
 	r := &marketpb.QueryLotsResponse{}
 	for _, l := range lots {
 		r.Lots = append(r.Lots, canon.MustMarshal(l))

@@ -29,7 +29,9 @@ var (
 	ErrUnknown = errors.New("registry: not a participant")
 	ErrFunds   = errors.New("registry: the account cannot pay the stake")
 
+	ErrRests    = errors.New("registry: the machine was measured lately")
 	ErrMeasured = errors.New("registry: the machine is being measured")
+	ErrJailed   = errors.New("registry: the participant was slashed and is barred")
 	ErrNoTier   = errors.New("registry: the participant commits to no tier")
 )
 
@@ -49,6 +51,9 @@ var Refusals = &adapter.Refusals{Space: Name, List: []adapter.Refusal{
 	{Code: 13, Rule: ErrNoTier, Fix: "Register with a tier first; who commits to none need not say that it is there."},
 	{Code: 14, Rule: runpb.ErrDigest, Fix: "Send the 32 bytes of a SHA-256 digest."},
 	{Code: 15, Rule: registry.ErrUnstake, Fix: "Ask for no more than what is staked, and end a commitment to a tier first."},
+	{Code: 17, Rule: ErrRests, Fix: "Wait for the block that is named; each measurement in a row that comes to no rate doubles the wait."},
+	{Code: 16, Rule: ErrJailed, Fix: "Challenge from an account that was not slashed, or end the bar first (starling stake unjail)."},
+	{Code: 18, Rule: registry.ErrJail, Fix: "Wait for the block that is named, have the machine measured (starling worker up does so), and ask again."},
 }}
 
 // Bank moves coins.
@@ -87,7 +92,16 @@ type Keeper struct {
 	params       collections.Item[registry.Params]
 	uptimes      collections.Map[string, registry.Uptime] // of who commits to a tier
 	measurements collections.Map[string, registry.Measurement]
-	leaving      collections.KeySet[collections.Pair[int64, string]] // whose stake leaves, by height
+	measured     collections.Item[string]                             // whose measurement was moved on last, where they take turns
+	resting      collections.Map[string, rest]                        // of who was measured
+	pooled       collections.KeySet[collections.Pair[string, string]] // pool, account that named it
+	leaving      collections.KeySet[collections.Pair[int64, string]]  // whose stake leaves, by height
+
+	seats    collections.Map[string, seat]   // of verifiers in the tree of their stakes
+	ids      collections.Map[uint64, string] // by place
+	sums     collections.Map[uint64, uint64] // of the nodes of the tree
+	places   collections.Item[uint64]        // how many there are
+	absences collections.Map[string, absence]
 }
 
 // Connect gives the keeper the module that has the runs, which itself needs the keeper.
@@ -103,7 +117,15 @@ func NewKeeper(s store.KVStoreService, account sdk.AccAddress, authority string,
 		params:       collections.NewItem(b, collections.NewPrefix(1), "params", adapter.Record[registry.Params]()),
 		uptimes:      collections.NewMap(b, collections.NewPrefix(2), "uptimes", id, adapter.Record[registry.Uptime]()),
 		measurements: collections.NewMap(b, collections.NewPrefix(3), "measurements", id, adapter.Record[registry.Measurement]()),
+		measured:     collections.NewItem(b, collections.NewPrefix(21), "measured", collections.StringValue),
+		resting:      collections.NewMap(b, collections.NewPrefix(22), "resting", id, adapter.Record[rest]()),
+		pooled:       collections.NewKeySet(b, collections.NewPrefix(5), "pooled", collections.PairKeyCodec(id, id)),
 		leaving:      collections.NewKeySet(b, collections.NewPrefix(4), "leaving", collections.PairKeyCodec(collections.Int64Key, id)),
+		seats:        collections.NewMap(b, collections.NewPrefix(16), "seats", id, adapter.Record[seat]()),
+		ids:          collections.NewMap(b, collections.NewPrefix(17), "ids", collections.Uint64Key, collections.StringValue),
+		sums:         collections.NewMap(b, collections.NewPrefix(18), "sums", collections.Uint64Key, collections.Uint64Value),
+		places:       collections.NewItem(b, collections.NewPrefix(19), "places", collections.Uint64Value),
+		absences:     collections.NewMap(b, collections.NewPrefix(20), "absences", id, adapter.Record[absence]()),
 	}
 	var err error
 	k.Schema, err = b.Build()
@@ -128,19 +150,49 @@ func (k *Keeper) Params(ctx context.Context) (registry.Params, error) {
 	return p, err
 }
 
+// MaxPool is how many accounts a pool offers for at most: the first that named it, by address.
+const MaxPool = 1024
+
+// join keeps who named which pool.
+func (k *Keeper) join(ctx context.Context, old, p registry.Participant) error {
+	if old.Pool == p.Pool {
+		return nil
+	}
+	if old.Pool != "" {
+		if err := k.pooled.Remove(ctx, collections.Join(old.Pool, p.ID)); err != nil {
+			return err
+		}
+	}
+	if p.Pool == "" {
+		return nil
+	}
+	return k.pooled.Set(ctx, collections.Join(p.Pool, p.ID))
+}
+
 // Members lists the workers that named an account as their pool and are, as far as it was measured, close to it.
 func (k *Keeper) Members(ctx context.Context, pool string) (ids []string, err error) {
 	head, err := k.Get(ctx, pool)
 	if err != nil {
 		return nil, err
 	}
-	err = k.participants.Walk(ctx, nil, func(id string, p registry.Participant) (bool, error) {
-		if p.Pool == pool && (p.Cluster == "" || head.Cluster == "" || p.Cluster == head.Cluster) {
+	var named []string
+	err = k.pooled.Walk(ctx, collections.NewPrefixedPairRange[string, string](pool), func(key collections.Pair[string, string]) (bool, error) {
+		named = append(named, key.K2())
+		return len(named) == MaxPool, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, id := range named {
+		p, err := k.Get(ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		if p.Cluster == "" || head.Cluster == "" || p.Cluster == head.Cluster {
 			ids = append(ids, id)
 		}
-		return false, nil
-	})
-	return ids, err
+	}
+	return ids, nil
 }
 
 // Take moves an amount of a participant's stake to an account, or to reward.CommunityPool.
@@ -152,7 +204,7 @@ func (k *Keeper) Take(ctx context.Context, id, to string, amount uint64) error {
 	if amount > p.Stake {
 		return fmt.Errorf("registry: %d uzen from the stake of %s, which is %d", amount, id, p.Stake)
 	}
-	if err := k.participants.Set(ctx, id, p.Take(amount)); err != nil {
+	if err := k.put(ctx, p.Take(amount)); err != nil {
 		return err
 	}
 	if to == reward.CommunityPool {
@@ -231,7 +283,7 @@ func (k *Keeper) Jail(ctx context.Context, id, job string, slashed uint64) error
 	if err != nil {
 		return err
 	}
-	if err := k.participants.Set(ctx, id, p.Jail()); err != nil {
+	if err := k.put(ctx, p.Jail(sdk.UnwrapSDKContext(ctx).BlockHeight())); err != nil {
 		return err
 	}
 	return sdk.UnwrapSDKContext(ctx).EventManager().EmitTypedEvent(&registrypb.EventSlashed{Participant: id, Amount: slashed, Job: job})

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
+	"slices"
 
 	"cosmossdk.io/collections"
 	sdk "github.com/cosmos/cosmos-sdk/types"
@@ -16,10 +18,28 @@ import (
 	"github.com/starling-network/starling/protocol/run"
 )
 
+// measureGas is what a measurement costs beside the message, for the blocks that move it on.
+const measureGas = 100_000
+
 // AskMeasure implements registrypb.MsgServer.
 func (k *Keeper) AskMeasure(ctx context.Context, m *registrypb.MsgAskMeasure) (*registrypb.MsgAskMeasureResponse, error) {
-	if _, err := k.Get(ctx, m.Sender); err != nil {
+	now := sdk.UnwrapSDKContext(ctx)
+	now.GasMeter().ConsumeGas(measureGas, "measurement")
+	params, err := k.Params(ctx)
+	if err != nil {
+		return nil, err
+	}
+	p, err := k.Get(ctx, m.Sender)
+	if err == nil && !p.Eligible(run.Worker, params) {
+		err = fmt.Errorf("%w: %s is measured for its work, and is no worker with the stake of one", registry.ErrStake, m.Sender)
+	}
+	if err != nil {
 		return nil, Refusals.Wrap(err)
+	}
+	if r, err := k.resting.Get(ctx, m.Sender); err == nil && r.Until > now.BlockHeight() {
+		return nil, Refusals.Wrap(fmt.Errorf("%w: %s was measured, and may be again from block %d on", ErrRests, m.Sender, r.Until))
+	} else if err != nil && !errors.Is(err, collections.ErrNotFound) {
+		return nil, err
 	}
 	switch goesOn, err := k.measurements.Has(ctx, m.Sender); {
 	case err != nil:
@@ -27,7 +47,7 @@ func (k *Keeper) AskMeasure(ctx context.Context, m *registrypb.MsgAskMeasure) (*
 	case goesOn:
 		return nil, Refusals.Wrap(fmt.Errorf("%w: %s", ErrMeasured, m.Sender))
 	}
-	asked, err := registry.Ask(m.Sender, m.Steps, sdk.UnwrapSDKContext(ctx).BlockHeight())
+	asked, err := registry.Ask(m.Sender, m.Steps, now.BlockHeight())
 	if err != nil {
 		return nil, Refusals.Wrap(err)
 	}
@@ -105,35 +125,30 @@ func (k *Keeper) end(ctx context.Context, id string, out registry.Outcome) error
 			return err
 		}
 	}
-	err := k.measurements.Remove(ctx, id)
+	err := errors.Join(k.measurements.Remove(ctx, id), k.rests(ctx, id, out))
 	return errors.Join(err, now.EventManager().EmitTypedEvent(&registrypb.EventMeasured{Participant: id, Rate: out.Rate, Why: out.Why}))
 }
 
-// measure moves the measurements on.
+// maxMeasured is how many measurements a block moves on at most. Where there are more they take turns.
+const maxMeasured = 64
+
+// measure moves on the measurements whose turn it is.
 func (k *Keeper) measure(ctx context.Context) error {
-	it, err := k.measurements.Iterate(ctx, nil)
-	if err != nil {
-		return err
-	}
-	all, err := it.Values()
+	all, err := k.turn(ctx)
 	if err != nil || len(all) == 0 {
 		return err
 	}
 	now := sdk.UnwrapSDKContext(ctx)
 	beacon, err := k.beacon.At(ctx, now.BlockHeight())
-	if err != nil {
+	if err != nil || beacon.IsZero() { // nothing is drawn in a block without one
 		return err
 	}
 	params, err := k.Params(ctx)
 	if err != nil {
 		return err
 	}
-	checkers, err := k.checkers(ctx, params)
-	if err != nil {
-		return err
-	}
 	for _, at := range all {
-		err := adapter.Isolate(ctx, func(ctx context.Context) error { return k.tick(ctx, at, params, checkers, beacon) })
+		err := adapter.Isolate(ctx, func(ctx context.Context) error { return k.tick(ctx, at, params, beacon) })
 		if err != nil {
 			now.Logger().Error("registry: the measurement stays as it was", "participant", at.ID, "error", err)
 		}
@@ -141,27 +156,98 @@ func (k *Keeper) measure(ctx context.Context) error {
 	return nil
 }
 
-func (k *Keeper) tick(ctx context.Context, at registry.Measurement, params registry.Params, checkers []string, beacon canon.Digest) error {
+// turn lists the measurements after the last of the block before, and from the beginning again after the end.
+func (k *Keeper) turn(ctx context.Context) (all []registry.Measurement, err error) {
+	last, err := k.measured.Get(ctx)
+	if err != nil && !errors.Is(err, collections.ErrNotFound) {
+		return nil, err
+	}
+	take := func(id string, m registry.Measurement) (bool, error) {
+		all = append(all, m)
+		return len(all) == maxMeasured, nil
+	}
+	if err := k.measurements.Walk(ctx, new(collections.Range[string]).StartExclusive(last), take); err != nil {
+		return nil, err
+	}
+	if len(all) < maxMeasured && last != "" {
+		if err := k.measurements.Walk(ctx, new(collections.Range[string]).EndInclusive(last), take); err != nil {
+			return nil, err
+		}
+	}
+	if len(all) < maxMeasured { // all of them
+		if last == "" {
+			return all, nil
+		}
+		return all, k.measured.Remove(ctx)
+	}
+	return all, k.measured.Set(ctx, all[len(all)-1].ID)
+}
+
+func (k *Keeper) tick(ctx context.Context, at registry.Measurement, params registry.Params, beacon canon.Digest) error {
 	now := sdk.UnwrapSDKContext(ctx)
-	after, silent, end := at.Tick(params, checkers, beacon, now.BlockHeight(), now.BlockTime().UnixMilli())
-	if silent != "" {
-		if err := k.Missed(ctx, silent); err != nil {
+	after, silent, end, err := at.Tick(params, k.checkers(ctx, at.ID), beacon, now.BlockHeight(), now.BlockTime().UnixMilli())
+	if err != nil {
+		return err
+	}
+	for _, id := range silent {
+		if err := k.Missed(ctx, id); err != nil {
 			return err
 		}
 	}
-	if end != nil {
+	switch {
+	case end != nil:
 		return k.end(ctx, at.ID, *end)
+	case reflect.DeepEqual(at, after):
+		return nil
 	}
 	return k.measurements.Set(ctx, at.ID, after)
 }
 
-// checkers are the verifiers who may be drawn to check a measurement, in order of address.
-func (k *Keeper) checkers(ctx context.Context, params registry.Params) (ids []string, err error) {
-	err = k.participants.Walk(ctx, nil, func(id string, p registry.Participant) (bool, error) {
-		if p.Eligible(run.Verifier, params) {
-			ids = append(ids, id)
+// checkers draws verifiers by their stakes to check the measurement of a participant, of owners that are not its own and differ.
+func (k *Keeper) checkers(ctx context.Context, id string) registry.Draw {
+	return func(seed canon.Digest, n int, beside []string) (ids []string, err error) {
+		self, err := k.Get(ctx, id)
+		if err != nil {
+			return nil, err
 		}
-		return false, nil
-	})
-	return ids, err
+		pools := []string{self.Pool}
+		err = k.Verifiers(ctx, seed, func(p registry.Participant) (bool, error) {
+			if slices.Contains(beside, p.ID) || slices.Contains(ids, p.ID) || p.Pool != "" && slices.Contains(pools, p.Pool) {
+				return false, nil
+			}
+			ids, pools = append(ids, p.ID), append(pools, p.Pool)
+			return len(ids) == n, nil
+		})
+		return ids, err
+	}
+}
+
+// rest is how long a participant waits before it is measured again.
+type rest struct {
+	Until  int64  `cbor:"1,keyasint"`
+	Failed uint32 `cbor:"2,keyasint"` // measurements in a row that came to no rate
+}
+
+// rests notes the end of a measurement: the next may begin an epoch later, and after each in a row that came to no rate twice as late,
+// up to 128 epochs. Tries cost time, so that who computes a part of a program and hopes gains nothing.
+func (k *Keeper) rests(ctx context.Context, id string, out registry.Outcome) error {
+	params, err := k.Params(ctx)
+	if err != nil {
+		return err
+	}
+	r, err := k.resting.Get(ctx, id)
+	if err != nil && !errors.Is(err, collections.ErrNotFound) {
+		return err
+	}
+	switch {
+	case out.Rate > 0:
+		r.Failed = 0
+	case out.Why != registry.WhyNoChecker: // for which it can do nothing
+		r.Failed++
+	}
+	if out.Why == registry.WhyNoChecker {
+		return nil
+	}
+	r.Until = sdk.UnwrapSDKContext(ctx).BlockHeight() + params.EpochBlocks<<min(r.Failed, 7)
+	return k.resting.Set(ctx, id, r)
 }

@@ -43,10 +43,10 @@ func (k *Keeper) Register(ctx context.Context, m *registrypb.MsgRegister) (*regi
 	if err := k.lock(ctx, m.Sender, m.Stake); err != nil {
 		return nil, err
 	}
-	if err := k.commit(ctx, old, p); err != nil {
+	if err := errors.Join(k.commit(ctx, old, p), k.join(ctx, old, p)); err != nil {
 		return nil, err
 	}
-	return &registrypb.MsgRegisterResponse{}, k.set(ctx, p)
+	return &registrypb.MsgRegisterResponse{}, errors.Join(k.There(ctx, p.ID), k.set(ctx, p))
 }
 
 // UpdateAddresses implements registrypb.MsgServer.
@@ -59,7 +59,7 @@ func (k *Keeper) UpdateAddresses(ctx context.Context, m *registrypb.MsgUpdateAdd
 	if err != nil {
 		return nil, Refusals.Wrap(err)
 	}
-	return &registrypb.MsgUpdateAddressesResponse{}, k.set(ctx, p)
+	return &registrypb.MsgUpdateAddressesResponse{}, errors.Join(k.There(ctx, p.ID), k.set(ctx, p))
 }
 
 func (k *Keeper) lock(ctx context.Context, sender string, stake uint64) error {
@@ -74,7 +74,7 @@ func (k *Keeper) lock(ctx context.Context, sender string, stake uint64) error {
 }
 
 func (k *Keeper) set(ctx context.Context, p registry.Participant) error {
-	if err := k.participants.Set(ctx, p.ID, p); err != nil {
+	if err := k.put(ctx, p); err != nil {
 		return err
 	}
 	return sdk.UnwrapSDKContext(ctx).EventManager().EmitTypedEvent(&registrypb.EventRegistered{Participant: p.ID, Stake: p.Stake})

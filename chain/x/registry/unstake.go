@@ -82,7 +82,7 @@ func (k *Keeper) payOut(ctx context.Context, id string, height int64) error {
 	if part {
 		later := old
 		later.LeavesAt = height + postponed
-		return errors.Join(k.plan(ctx, old, later), k.participants.Set(ctx, id, later))
+		return errors.Join(k.plan(ctx, old, later), k.put(ctx, later))
 	}
 	p, amount := old.Release()
 	if err := errors.Join(k.plan(ctx, old, p), k.set(ctx, p)); err != nil || amount == 0 {

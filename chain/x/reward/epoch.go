@@ -90,15 +90,19 @@ func (k *Keeper) efforts(ctx context.Context, links []registry.Measured) ([]rewa
 	for id, u := range uptimes { // into a map: the order does not matter
 		of(id).Uptime = &u
 	}
-	err = k.worked.Walk(ctx, nil, func(id string, flops uint64) (bool, error) {
-		of(id).Flops = flops
+	err = k.worked.Walk(ctx, nil, func(id string, w work) (bool, error) {
+		of(id).Flops, of(id).Fees = w.Flops, w.Fees
 		return false, nil
 	})
 	if err != nil {
 		return nil, err
 	}
 	for _, l := range links {
-		of(l.Of).Bytes += l.Bytes
+		f := of(l.Of)
+		f.Bytes = max(f.Bytes+l.Bytes, f.Bytes) // what it had to serve is more than enough
+		if f.Serves, err = k.serves.Get(ctx, l.Of); err != nil && !errors.Is(err, collections.ErrNotFound) {
+			return nil, err
+		}
 		of(l.By)
 	}
 	for id, speeds := range registry.Speeds(links) { // into a map: the order does not matter

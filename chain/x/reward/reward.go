@@ -80,7 +80,7 @@ type Keeper struct {
 	runs      Runs
 
 	params   collections.Item[reward.Schedule]
-	worked   collections.Map[string, uint64]                                  // operations paid in this epoch, by account
+	worked   collections.Map[string, work]                                    // paid in this epoch, by account
 	serves   collections.Map[string, uint64]                                  // bytes that an account has committed to serve in this epoch
 	links    collections.Map[collections.Pair[string, string], registry.Link] // of this epoch: of whom, by whom
 	receipts collections.Map[receiptKey, reward.Receipt]
@@ -115,7 +115,7 @@ func NewKeeper(s store.KVStoreService, authority string, bank Bank, registrar Re
 	k := &Keeper{
 		authority: authority, bank: bank, registry: registrar, orders: orders,
 		params:   collections.NewItem(b, collections.NewPrefix(0), "params", adapter.Record[reward.Schedule]()),
-		worked:   collections.NewMap(b, collections.NewPrefix(1), "worked", id, collections.Uint64Value),
+		worked:   collections.NewMap(b, collections.NewPrefix(1), "worked", id, adapter.Record[work]()),
 		serves:   collections.NewMap(b, collections.NewPrefix(2), "serves", id, collections.Uint64Value),
 		links:    collections.NewMap(b, collections.NewPrefix(3), "links", pair, adapter.Record[registry.Link]()),
 		receipts: collections.NewMap(b, collections.NewPrefix(4), "receipts", collections.QuadKeyCodec(id, collections.Int64Key, id, collections.Uint64Key), adapter.Record[reward.Receipt]()),
@@ -165,9 +165,20 @@ func add[K any](ctx context.Context, m collections.Map[K, uint64], key K, n uint
 	return m.Set(ctx, key, max(old+n, old))
 }
 
-// Paid tells that work in a run was verified and paid.
-func (k *Keeper) Paid(ctx context.Context, job, who string, flops uint64) error {
-	if err := add(ctx, k.worked, who, flops); err != nil {
+// work is what was paid for in an epoch.
+type work struct {
+	Flops uint64 `cbor:"1,keyasint"`
+	Fees  uint64 `cbor:"2,keyasint"` // uzen
+}
+
+// Paid tells that work in a run was verified and paid, with a fee in uzen.
+func (k *Keeper) Paid(ctx context.Context, job, who string, flops, fee uint64) error {
+	w, err := k.worked.Get(ctx, who)
+	if err != nil && !errors.Is(err, collections.ErrNotFound) {
+		return err
+	}
+	w = work{Flops: max(w.Flops+flops, w.Flops), Fees: w.Fees + fee} // there are not so many coins
+	if err := k.worked.Set(ctx, who, w); err != nil {
 		return err
 	}
 	o, err := k.orders.Ordered(ctx, job)

@@ -27,8 +27,9 @@ func (k *Keeper) apply(ctx context.Context, before, s run.State, events []run.Ev
 			return err
 		}
 	}
+	missed := map[string]bool{} // a deadline that somebody let pass is one, of however many units it was
 	for _, e := range events {
-		if err := errors.Join(k.trace(ctx, e), k.remember(ctx, e)); err != nil {
+		if err := errors.Join(k.trace(ctx, e), k.remember(ctx, e, missed)); err != nil {
 			return err
 		}
 		if m, _ := s.Member(e.Who); e.Kind == run.MemberLeft && e.Why == run.WhyLeft {
@@ -40,9 +41,12 @@ func (k *Keeper) apply(ctx context.Context, before, s run.State, events []run.Ev
 			Job: e.Job, Kind: string(e.Kind), Round: e.Round, Unit: e.Unit, Who: e.Who, Other: e.Other, Why: e.Why, Segment: e.Segment,
 		}))
 	}
+	if err := k.reseat(ctx, before, s); err != nil {
+		return err
+	}
 	if s.Phase == run.Done || s.Phase == run.Halted {
 		job := s.Terms.Job
-		if err := errors.Join(k.active.Remove(ctx, job), k.market.End(ctx, job, s.Members), k.rewards.Ended(ctx, job)); err != nil {
+		if err := errors.Join(k.active.Remove(ctx, job), k.ticks.Remove(ctx, job), k.unseat(ctx, job, s.Members), k.market.End(ctx, job, s.Members), k.rewards.Ended(ctx, job), k.Forget(ctx, s.Terms.Spec)); err != nil {
 			return err
 		}
 	}
@@ -64,15 +68,20 @@ func (k *Keeper) trace(ctx context.Context, e run.Event) error {
 }
 
 // remember adds what a run finds of a worker's work to its history, which the next run begins with, and the duties that
-// somebody missed to its uptime.
-func (k *Keeper) remember(ctx context.Context, e run.Event) error {
+// somebody missed to its uptime, each deadline once.
+func (k *Keeper) remember(ctx context.Context, e run.Event, missed map[string]bool) error {
 	switch {
 	case e.Kind == run.AuditPassed:
-		return k.registry.Audited(ctx, e.Other, true)
+		return errors.Join(k.registry.Audited(ctx, e.Other, true), k.registry.There(ctx, e.Who))
 	case e.Kind == run.UnitReassigned && (e.Why == run.WhyOdd || e.Why == run.WhyOutside):
 		return k.registry.Audited(ctx, e.Who, false)
-	case (e.Kind == run.UnitReassigned || e.Kind == run.AuditMissed) && e.Why == run.WhyMissedDeadline:
-		return k.registry.Missed(ctx, e.Who)
+	case (e.Kind == run.UnitReassigned || e.Kind == run.AuditMissed) && e.Why == run.WhyMissedDeadline && !missed[e.Who]:
+		missed[e.Who] = true
+		err := k.registry.Missed(ctx, e.Who)
+		if e.Kind == run.AuditMissed {
+			err = errors.Join(err, k.registry.Absent(ctx, e.Who))
+		}
+		return err
 	}
 	return nil
 }
@@ -89,6 +98,11 @@ func (k *Keeper) settle(ctx context.Context, s run.State, events []run.Event) er
 		p, err := k.registry.Get(ctx, id)
 		unknown = errors.Join(unknown, err)
 		return p.Stake
+	}
+	book.Convicted = func(id string) int64 {
+		p, err := k.registry.Get(ctx, id)
+		unknown = errors.Join(unknown, err)
+		return p.Convicted
 	}
 	settled := reward.Settle(s, events, book)
 	if unknown != nil {
@@ -130,22 +144,26 @@ func (k *Keeper) book(ctx context.Context, job string) (reward.Book, error) {
 	if err != nil {
 		return reward.Book{}, err
 	}
+	stakes, err := k.registry.Params(ctx)
+	if err != nil {
+		return reward.Book{}, err
+	}
 	seq, err := k.issued.Get(ctx, job)
 	return reward.Book{
-		Consumer: order.Order.Consumer, Escrow: escrow, Penalty: penalty, FeePPM: params.FeePPM,
+		Consumer: order.Order.Consumer, Escrow: escrow, Penalty: penalty, FeePPM: params.FeePPM, Least: stakes.MinStake,
 		Height: sdk.UnwrapSDKContext(ctx).BlockHeight(), Seq: seq,
 	}, err
 }
 
 // issue stores a receipt. Who was slashed is not matched again; work that was paid is rewarded by the epoch, too.
 func (k *Keeper) issue(ctx context.Context, r reward.Receipt) error {
-	if r.Kind == reward.Slash {
+	if r.Jails() {
 		if err := k.registry.Jail(ctx, r.Who, r.Job, r.Amount); err != nil {
 			return err
 		}
 	}
 	if r.Kind == reward.Work && r.Amount > 0 {
-		if err := k.rewards.Paid(ctx, r.Job, r.Who, r.Flops); err != nil {
+		if err := k.rewards.Paid(ctx, r.Job, r.Who, r.Flops, r.Fee); err != nil {
 			return err
 		}
 	}
@@ -159,7 +177,11 @@ func (k *Keeper) issue(ctx context.Context, r reward.Receipt) error {
 
 // Part reports whether an account has a part in a run that is not over: it works there, or may have to answer for what it did.
 func (k *Keeper) Part(ctx context.Context, id string) (bool, error) {
-	jobs, err := k.Running(ctx)
+	var jobs []string // few: those that it is a member of
+	err := k.parts.Walk(ctx, collections.NewPrefixedPairRange[string, string](id), func(key collections.Pair[string, string]) (bool, error) {
+		jobs = append(jobs, key.K2())
+		return false, nil
+	})
 	if err != nil {
 		return false, err
 	}
@@ -175,14 +197,17 @@ func (k *Keeper) Part(ctx context.Context, id string) (bool, error) {
 	return false, nil
 }
 
-// EndBlock ticks every active run, each on its own: a fault in one stops nothing else.
+// maxTicked is how many runs a block moves on at most. Where there are more they take turns, and their deadlines are that much later.
+const maxTicked = 256
+
+// EndBlock ticks the active runs whose turn it is, each on its own: a fault in one stops nothing else.
 func (k *Keeper) EndBlock(ctx context.Context) error {
-	jobs, err := k.Running(ctx)
+	jobs, err := k.Turn(ctx, k.ticked, maxTicked)
 	if err != nil {
 		return err
 	}
 	for _, job := range jobs {
-		err := adapter.Isolate(ctx, func(ctx context.Context) error { return k.tick(ctx, job) })
+		err := adapter.Isolate(ctx, func(ctx context.Context) error { return k.tick(ctx, job, len(jobs) == maxTicked) })
 		if err != nil {
 			sdk.UnwrapSDKContext(ctx).Logger().Error("training: the run stays as it was", "job", job, "error", err)
 			if err := emit(ctx, &trainingpb.EventFault{Job: job, Error: err.Error()}); err != nil {
@@ -193,10 +218,29 @@ func (k *Keeper) EndBlock(ctx context.Context) error {
 	return nil
 }
 
-// tick moves one run on at the end of a block.
-func (k *Keeper) tick(ctx context.Context, job string) error {
-	env, err := k.env(ctx)
+// since is the height at which a run was moved on last, if runs take turns, and notes this one; 0: the block before.
+func (k *Keeper) since(ctx context.Context, job string, turns bool) (last int64, err error) {
+	last, err = k.ticks.Get(ctx, job)
+	known := err == nil
+	if err != nil && !errors.Is(err, collections.ErrNotFound) {
+		return 0, err
+	}
+	switch {
+	case turns:
+		return last, k.ticks.Set(ctx, job, sdk.UnwrapSDKContext(ctx).BlockHeight())
+	case known:
+		return last, k.ticks.Remove(ctx, job)
+	}
+	return 0, nil
+}
+
+// tick moves one run on at the end of a block. turns says that not every run is in every block.
+func (k *Keeper) tick(ctx context.Context, job string, turns bool) error {
+	env, failed, err := k.env(ctx, job)
 	if err != nil {
+		return err
+	}
+	if env.Last, err = k.since(ctx, job, turns); err != nil {
 		return err
 	}
 	if err := k.silence(ctx, job, env); err != nil {
@@ -210,6 +254,9 @@ func (k *Keeper) tick(ctx context.Context, job string) error {
 		return err
 	}
 	after, events := before.Tick(env)
+	if err := failed(); err != nil {
+		return err
+	}
 	if len(events) == 0 && reflect.DeepEqual(before, after) {
 		return nil
 	}

@@ -1,12 +1,14 @@
 package training
 
 import (
+	"context"
 	"testing"
 
 	sdk "github.com/cosmos/cosmos-sdk/types"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/starling-network/starling/chain/x/training/trainingpb"
+	"github.com/starling-network/starling/protocol/run"
 )
 
 // FuzzPublished compares events with those that the SDK makes of the same message.
@@ -23,4 +25,36 @@ func FuzzPublished(f *testing.F) {
 			t.Error(diff)
 		}
 	})
+}
+
+// patron counts the duties that it hears somebody missed.
+type patron struct {
+	Registry
+	missed map[string]int
+}
+
+func (p patron) Missed(_ context.Context, id string) error {
+	p.missed[id]++
+	return nil
+}
+
+// A consumer whose units nobody can do in time must not cost the stakes of its workers: what is late in one block was one deadline,
+// however many units it was.
+func TestOneDeadlineIsMissedOnce(t *testing.T) {
+	p := patron{missed: map[string]int{}}
+	k := &Keeper{registry: p}
+	for range 2 {
+		missed := map[string]bool{}
+		for unit := range uint32(512) {
+			for _, who := range []string{"a", "b"} {
+				e := run.Event{Kind: run.UnitReassigned, Unit: unit, Who: who, Why: run.WhyMissedDeadline}
+				if err := k.remember(t.Context(), e, missed); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	}
+	if p.missed["a"] != 2 || p.missed["b"] != 2 {
+		t.Errorf("in two blocks they missed %v", p.missed)
+	}
 }

@@ -9,6 +9,7 @@ import (
 	sdk "github.com/cosmos/cosmos-sdk/types"
 
 	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/chain/x/training/runpb"
 	"github.com/starling-network/starling/chain/x/training/trainingpb"
 	"github.com/starling-network/starling/protocol/dispute"
 	"github.com/starling-network/starling/protocol/run"
@@ -16,18 +17,22 @@ import (
 
 // Errors of disputes, beside those of protocol/dispute.
 var (
-	ErrOpening   = errors.New("training: the opening does not show the work of the job")
 	ErrNoDispute = errors.New("training: no open dispute about this unit")
 )
 
 // Case is the work of one job as a referee knows it.
 type Case interface {
 	dispute.Referee
+	// Bound reports, as an error that wraps run.ErrTerms, in what terms are not those of the work.
+	Bound(t run.Terms) error
 	// Config is the dispute of a challenger about a unit, in which a party has some blocks for a move.
 	Config(job string, d run.Duty, challenger string, blocks int64) (dispute.Config, error)
+	// Refute answers what a payload shows: that a checkpoint is not what its updates lead to, or an error.
+	Refute(c run.Combination, payload []byte) (string, error)
 }
 
-// Referee reads the opening of a dispute, which anybody may have written: the work with the given digest, or an error.
+// Referee reads the opening of an order, which anybody may have written: the work with the given digest, or an error if that is not
+// what it opens, or a dispute about it could not be decided.
 type Referee func(spec canon.Digest, opening []byte) (Case, error)
 
 // disputeKey is job, round, unit, and which dispute about the unit it is, from 0.
@@ -35,41 +40,61 @@ type disputeKey = collections.Quad[string, uint32, uint32, uint32]
 
 // Challenge implements trainingpb.MsgServer.
 func (k *Keeper) Challenge(ctx context.Context, m *trainingpb.MsgChallenge) (*trainingpb.MsgChallengeResponse, error) {
+	commitment, err := runpb.Digest(m.Commitment)
+	if err != nil {
+		return nil, Refusals.Wrap(fmt.Errorf("commitment: %w", err))
+	}
+	if err := k.bond(ctx, m.Job, m.Sender); err != nil {
+		return nil, err
+	}
 	var game dispute.Game
-	err := k.step(ctx, m.Job, func(s run.State, env run.Env) (run.State, []run.Event, error) {
+	err = k.step(ctx, m.Job, func(s run.State, env run.Env) (run.State, []run.Event, error) {
+		if err := s.Stands(m.Round, m.Unit, m.Attempt, commitment); err != nil {
+			return s, nil, err
+		}
 		after, events, err := s.Challenge(env, m.Sender, m.Round, m.Unit, m.Attempt)
 		if err != nil {
 			return s, nil, err
 		}
-		game, err = k.game(after, env, m)
+		game, err = k.game(ctx, after, env, m)
 		return after, events, err
 	})
 	if err != nil {
 		return nil, err
 	}
-	return &trainingpb.MsgChallengeResponse{}, k.open(ctx, game, m.Opening)
+	return &trainingpb.MsgChallengeResponse{}, k.open(ctx, game)
 }
 
-// movePatience is how many times the deadline of an audit a party has for a move: it executes the unit again, traces a
-// step, and may first have to finish what it is computing. Silence convicts, so the honest must never run out of time.
-const movePatience = 4
+// bond takes the bond of a challenger, unless it works in the run: then its stake is there already.
+func (k *Keeper) bond(ctx context.Context, job, challenger string) error {
+	s, err := k.State(ctx, job)
+	if err != nil {
+		return Refusals.Wrap(err)
+	}
+	if m, _ := s.Member(challenger); m.Active {
+		return nil
+	}
+	return k.registry.Bond(ctx, challenger)
+}
 
 // game is the dispute that a challenge opens.
-func (k *Keeper) game(s run.State, env run.Env, m *trainingpb.MsgChallenge) (dispute.Game, error) {
+func (k *Keeper) game(ctx context.Context, s run.State, env run.Env, m *trainingpb.MsgChallenge) (dispute.Game, error) {
 	d, _ := s.Find(m.Round, m.Unit, m.Attempt)
-	work, err := k.referee(s.Terms.Spec, m.Opening)
+	work, err := k.admitted(ctx, s.Terms.Spec)
 	if err != nil {
-		return dispute.Game{}, fmt.Errorf("%w: %w", ErrOpening, err)
+		return dispute.Game{}, err
 	}
-	config, err := work.Config(m.Job, d, m.Sender, movePatience*s.AuditDeadline())
+	worker, challenger := s.MoveBlocks(d.Unit, m.Sender)
+	config, err := work.Config(m.Job, d, m.Sender, worker)
+	config.ChallengerBlocks = challenger
 	if err != nil {
 		return dispute.Game{}, err
 	}
 	return dispute.Open(config, m.Segment, env.Height)
 }
 
-// open stores a new dispute. The opening is kept until the verdict, for the referee.
-func (k *Keeper) open(ctx context.Context, g dispute.Game, opening []byte) error {
+// open stores a new dispute.
+func (k *Keeper) open(ctx context.Context, g dispute.Game) error {
 	c := g.Config
 	earlier := uint32(0)
 	within := collections.NewSuperPrefixedQuadRange3[string, uint32, uint32, uint32](c.Job, c.Round, c.Unit)
@@ -81,7 +106,7 @@ func (k *Keeper) open(ctx context.Context, g dispute.Game, opening []byte) error
 		return err
 	}
 	key := collections.Join4(c.Job, c.Round, c.Unit, earlier)
-	return errors.Join(k.disputes.Set(ctx, key, g), k.openings.Set(ctx, key, opening), told(ctx, g))
+	return errors.Join(k.disputes.Set(ctx, key, g), k.pending.Set(ctx, key), told(ctx, g))
 }
 
 // Move implements trainingpb.MsgServer.
@@ -98,30 +123,21 @@ func (k *Keeper) Move(ctx context.Context, m *trainingpb.MsgMove) (*trainingpb.M
 	if err != nil {
 		return nil, err
 	}
-	var work dispute.Referee
-	if g.Asks(move) {
-		opening, err := k.openings.Get(ctx, key)
-		if err != nil {
-			return nil, err
-		}
-		if work, err = k.referee(s.Terms.Spec, opening); err != nil {
-			return nil, fmt.Errorf("training: an opening that was taken: %w", err)
-		}
-	}
-	env, err := k.env(ctx)
+	env, failed, err := k.env(ctx, m.Job)
 	if err != nil {
 		return nil, err
 	}
+	work := &lazyCase{open: func() (Case, error) { return k.admitted(ctx, s.Terms.Spec) }}
 	after, err := g.Apply(env.Height, m.Sender, move, work)
-	if err != nil {
+	if err := errors.Join(work.err, err); err != nil {
 		return nil, Refusals.Wrap(err)
 	}
-	return &trainingpb.MsgMoveResponse{}, k.moved(ctx, s, env, key, after)
+	return &trainingpb.MsgMoveResponse{}, errors.Join(k.moved(ctx, s, env, key, after), failed())
 }
 
 // current finds the dispute about an attempt at a unit that is being played. It is the oldest open one.
 func (k *Keeper) current(ctx context.Context, job string, round, unit, attempt uint32) (key disputeKey, g dispute.Game, err error) {
-	it, err := k.openings.Iterate(ctx, collections.NewSuperPrefixedQuadRange3[string, uint32, uint32, uint32](job, round, unit))
+	it, err := k.pending.Iterate(ctx, collections.NewSuperPrefixedQuadRange3[string, uint32, uint32, uint32](job, round, unit))
 	if err != nil {
 		return key, g, err
 	}
@@ -134,12 +150,43 @@ func (k *Keeper) current(ctx context.Context, job string, round, unit, attempt u
 	return key, g, errors.Join(err, fmt.Errorf("%w: attempt %d at unit %d of round %d of %s", ErrNoDispute, attempt, unit, round, job))
 }
 
+// Refute implements trainingpb.MsgServer.
+func (k *Keeper) Refute(ctx context.Context, m *trainingpb.MsgRefute) (*trainingpb.MsgRefuteResponse, error) {
+	root, err := runpb.Digest(m.Root)
+	if err != nil {
+		return nil, Refusals.Wrap(fmt.Errorf("root: %w", err))
+	}
+	entry, err := k.lineage.Get(ctx, collections.Join(m.Job, m.Checkpoint))
+	if errors.Is(err, collections.ErrNotFound) || err == nil && entry.Attestation.Checkpoint.Root != root {
+		err = Refusals.Wrap(fmt.Errorf("%w: checkpoint %d of %s with root %s is not attested", run.ErrStale, m.Checkpoint, m.Job, root.Short()))
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &trainingpb.MsgRefuteResponse{}, k.step(ctx, m.Job, func(s run.State, env run.Env) (run.State, []run.Event, error) {
+		wrong := entry.Attestation.Checkpoint
+		after, events, err := s.Refute(env, m.Sender, entry)
+		if err != nil {
+			return s, nil, err
+		}
+		l, _ := s.RoundBefore(wrong)
+		work, err := k.admitted(ctx, s.Terms.Spec)
+		if err != nil {
+			return s, nil, err
+		}
+		if _, err := work.Refute(l.Combination(wrong), m.Shown); err != nil {
+			return s, nil, fmt.Errorf("%w: %w", run.ErrBadVote, err)
+		}
+		return after, events, nil
+	})
+}
+
 // moved stores a game after a move, and carries out its verdict if it has one.
 func (k *Keeper) moved(ctx context.Context, s run.State, env run.Env, key disputeKey, g dispute.Game) error {
 	if err := errors.Join(k.disputes.Set(ctx, key, g), told(ctx, g)); err != nil || g.Verdict == nil {
 		return err
 	}
-	if err := k.openings.Remove(ctx, key); err != nil {
+	if err := k.pending.Remove(ctx, key); err != nil {
 		return err
 	}
 	c := g.Config
@@ -195,7 +242,7 @@ func (k *Keeper) silence(ctx context.Context, job string, env run.Env) error {
 
 // opened lists the open disputes of a job.
 func (k *Keeper) opened(ctx context.Context, job string) ([]disputeKey, error) {
-	it, err := k.openings.Iterate(ctx, collections.NewPrefixedQuadRange[string, uint32, uint32, uint32](job))
+	it, err := k.pending.Iterate(ctx, collections.NewPrefixedQuadRange[string, uint32, uint32, uint32](job))
 	if err != nil {
 		return nil, err
 	}
@@ -218,7 +265,7 @@ func (k *Keeper) docket(ctx context.Context, s run.State) error {
 			continue
 		}
 		g = g.Void(sdk.UnwrapSDKContext(ctx).BlockHeight(), s.Unmasked(c.Round, c.Unit, c.Attempt))
-		if err := errors.Join(k.disputes.Set(ctx, key, g), k.openings.Remove(ctx, key), told(ctx, g)); err != nil {
+		if err := errors.Join(k.disputes.Set(ctx, key, g), k.pending.Remove(ctx, key), told(ctx, g)); err != nil {
 			return err
 		}
 	}
@@ -231,11 +278,25 @@ func told(ctx context.Context, g dispute.Game) error {
 	return emit(ctx, &trainingpb.EventDispute{Job: c.Job, Round: c.Round, Unit: c.Unit, Line: g.Log[len(g.Log)-1].Line})
 }
 
-// Disputes lists the disputes of a job.
+// maxGames is how many games one answer has at most.
+const maxGames = 100
+
+// Disputes lists disputes of a job, from one on.
 func (q Queries) Disputes(ctx context.Context, m *trainingpb.QueryDisputesRequest) (*trainingpb.QueryDisputesResponse, error) {
+	most := int(m.Limit)
+	if most == 0 || most > maxGames {
+		most = maxGames
+	}
 	r := &trainingpb.QueryDisputesResponse{}
-	within := collections.NewPrefixedQuadRange[string, uint32, uint32, uint32](m.Job)
-	err := q.disputes.Walk(ctx, within, func(_ disputeKey, g dispute.Game) (bool, error) {
+	from := new(collections.Range[disputeKey]).StartInclusive(collections.Join4(m.Job, m.Round, m.Unit, m.Number))
+	err := q.disputes.Walk(ctx, from, func(key disputeKey, g dispute.Game) (bool, error) {
+		switch {
+		case key.K1() != m.Job:
+			return true, nil
+		case len(r.Games) == most:
+			r.More, r.Round, r.Unit, r.Number = true, key.K2(), key.K3(), key.K4()
+			return true, nil
+		}
 		r.Games = append(r.Games, canon.MustMarshal(g))
 		return false, nil
 	})

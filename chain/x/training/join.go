@@ -2,8 +2,13 @@ package training
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 
+	"cosmossdk.io/collections"
+
+	"github.com/starling-network/starling/chain/adapter"
 	"github.com/starling-network/starling/chain/x/training/runpb"
 	"github.com/starling-network/starling/chain/x/training/trainingpb"
 	"github.com/starling-network/starling/protocol/run"
@@ -18,6 +23,11 @@ func (k *Keeper) Running(ctx context.Context) ([]string, error) {
 	return it.Keys()
 }
 
+// Turn lists the runs whose turn it is in a block, at most n, by a mark of who was the last.
+func (k *Keeper) Turn(ctx context.Context, last collections.Item[string], n int) ([]string, error) {
+	return adapter.Turn(ctx, k.active, last, n)
+}
+
 // Join takes in members while the run of a job goes on, with their history.
 func (k *Keeper) Join(ctx context.Context, job string, members []run.Member) error {
 	members, err := k.history(ctx, members)
@@ -25,6 +35,35 @@ func (k *Keeper) Join(ctx context.Context, job string, members []run.Member) err
 		return err
 	}
 	return k.step(ctx, job, func(s run.State, env run.Env) (run.State, []run.Event, error) { return s.Join(env, members) })
+}
+
+// reseat follows who came to a run and who was forgotten by it, as guests are.
+func (k *Keeper) reseat(ctx context.Context, before, after run.State) error {
+	in := func(s run.State) func(run.Member) bool {
+		return func(m run.Member) bool { _, known := s.Member(m.ID); return known }
+	}
+	came := slices.DeleteFunc(slices.Clone(after.Members), in(before))
+	gone := slices.DeleteFunc(slices.Clone(before.Members), in(after))
+	return errors.Join(k.seat(ctx, after.Terms.Job, came), k.unseat(ctx, after.Terms.Job, gone))
+}
+
+// seat keeps that accounts are members of a run, unseat that it is over.
+func (k *Keeper) seat(ctx context.Context, job string, members []run.Member) error {
+	for _, m := range members {
+		if err := k.parts.Set(ctx, collections.Join(m.ID, job)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (k *Keeper) unseat(ctx context.Context, job string, members []run.Member) error {
+	for _, m := range members {
+		if err := k.parts.Remove(ctx, collections.Join(m.ID, job)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Leave implements trainingpb.MsgServer.

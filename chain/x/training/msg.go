@@ -23,13 +23,16 @@ func (k *Keeper) step(ctx context.Context, job string, rule rule) error {
 	if err != nil {
 		return Refusals.Wrap(err)
 	}
-	env, err := k.env(ctx)
+	env, failed, err := k.env(ctx, job)
 	if err != nil {
 		return err
 	}
 	after, events, err := rule(s, env)
 	if err != nil {
 		return Refusals.Wrap(err)
+	}
+	if err := failed(); err != nil {
+		return err
 	}
 	return k.apply(ctx, s, after, events)
 }
@@ -95,6 +98,13 @@ func (k *Keeper) Unmask(ctx context.Context, m *trainingpb.MsgUnmask) (*training
 	}
 	return &trainingpb.MsgUnmaskResponse{}, k.step(ctx, m.Job, func(s run.State, env run.Env) (run.State, []run.Event, error) {
 		return s.Unmask(env, m.Sender, m.Round, m.Unit, m.Attempt, nonce, segments)
+	})
+}
+
+// Confess implements trainingpb.MsgServer.
+func (k *Keeper) Confess(ctx context.Context, m *trainingpb.MsgConfess) (*trainingpb.MsgConfessResponse, error) {
+	return &trainingpb.MsgConfessResponse{}, k.step(ctx, m.Job, func(s run.State, env run.Env) (run.State, []run.Event, error) {
+		return s.Confess(env, m.Sender, m.Round, m.Unit, m.Attempt)
 	})
 }
 

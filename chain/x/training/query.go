@@ -28,7 +28,7 @@ func (q Queries) Run(ctx context.Context, m *trainingpb.QueryRunRequest) (*train
 	if err != nil {
 		return nil, err
 	}
-	env, err := q.env(ctx)
+	env, _, err := q.env(ctx, m.Job)
 	return &trainingpb.QueryRunResponse{State: canon.MustMarshal(s), Height: env.Height, Beacon: env.Beacon[:]}, err
 }
 

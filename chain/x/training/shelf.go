@@ -79,7 +79,7 @@ func (s *shelf) get(ctx context.Context, job string) (shelved, error) {
 		return known, nil
 	}
 	if known, err = s.read(ctx, job, text); err == nil && !ok {
-		s.remember(job, known)
+		s.remember(ctx, job, known)
 	}
 	return known, err
 }
@@ -142,7 +142,11 @@ func list[T, K any](ctx context.Context, m collections.Map[K, []byte], key func(
 	return all, nil
 }
 
-func (s *shelf) remember(job string, known shelved) {
+// remember keeps a state, but that of a simulation, which is nobody's and would take the place of one that is.
+func (s *shelf) remember(ctx context.Context, job string, known shelved) {
+	if sdk.UnwrapSDKContext(ctx).ExecMode() == sdk.ExecModeSimulate {
+		return
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if _, ok := s.latest[job]; !ok && len(s.latest) >= remembered {
@@ -197,7 +201,7 @@ func (s *shelf) set(ctx context.Context, job string, after run.State) error {
 	}
 	next.Stamp = canon.Sum("starling/training/run/1", append(w.changed, plain)...)
 	text := canon.MustMarshal(next)
-	s.remember(job, shelved{text, plain, next.Stamp, after})
+	s.remember(ctx, job, shelved{text, plain, next.Stamp, after})
 	return s.heads.Set(ctx, job, text)
 }
 

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 
 	"cosmossdk.io/collections"
@@ -50,7 +51,6 @@ var Refusals = &adapter.Refusals{Space: Name, List: []adapter.Refusal{
 	{Code: 13, Rule: run.ErrBadVote, Fix: "Attest the checkpoint after the current round."},
 	{Code: 14, Rule: ErrSignature, Fix: "Sign the digest of the attestation with the key of the sending account."},
 	{Code: 15, Rule: runpb.ErrDigest, Fix: "Send the 32 bytes of a SHA-256 digest."},
-	{Code: 16, Rule: ErrOpening, Fix: "Send the specification of the job, whose digest is in its terms, and its program."},
 	{Code: 17, Rule: ErrNoDispute, Fix: "Read the disputes of the job; this one has its verdict, or none was opened."},
 	{Code: 18, Rule: dispute.ErrConfig, Fix: "Challenge a state root of the commitment, or its update."},
 	{Code: 19, Rule: dispute.ErrOver, Fix: "Nothing is left to do."},
@@ -76,20 +76,25 @@ type Market interface {
 	Spend(ctx context.Context, job string, after rules.Escrow, transfers []reward.Transfer) error
 	Free(ctx context.Context, id string, m run.Member) error
 	End(ctx context.Context, id string, members []run.Member) error
+	Verifiers(ctx context.Context, job string, seed canon.Digest, failed func(error)) iter.Seq[run.Member]
 }
 
 // Registry holds the stakes of the members.
 type Registry interface {
 	Get(ctx context.Context, id string) (registry.Participant, error)
+	Params(ctx context.Context) (registry.Params, error)
 	Take(ctx context.Context, id, to string, amount uint64) error
 	Jail(ctx context.Context, id, job string, slashed uint64) error
 	Audited(ctx context.Context, id string, passed bool) error
+	Bond(ctx context.Context, id string) error
+	Absent(ctx context.Context, id string) error
+	There(ctx context.Context, id string) error
 	Missed(ctx context.Context, id string) error
 }
 
 // Rewards hears of what is rewarded beside what jobs pay.
 type Rewards interface {
-	Paid(ctx context.Context, job, who string, flops uint64) error
+	Paid(ctx context.Context, job, who string, flops, fee uint64) error
 	Committed(ctx context.Context, who string, bytes uint64) error
 	Ended(ctx context.Context, job string) error
 }
@@ -115,6 +120,7 @@ type Keeper struct {
 	beacon    Beacon
 	accounts  Accounts
 	referee   Referee
+	works     works
 	rooting   audit.Rooting
 
 	runs     *shelf
@@ -124,8 +130,13 @@ type Keeper struct {
 	issued   collections.Map[string, uint64] // receipts of a job
 	seals    collections.Map[sealKey, []byte]
 	disputes collections.Map[disputeKey, dispute.Game]
-	openings collections.Map[disputeKey, []byte] // of the disputes that have no verdict
+	pending  collections.KeySet[disputeKey]  // the disputes that have no verdict
+	openings collections.Map[[]byte, []byte] // of the work of open orders and of runs that are not over, by the digest of its specification
+	held     collections.Map[[]byte, uint64] // how many jobs each is of
 	params   collections.Item[reward.Penalty]
+	ticks    collections.Map[string, int64]                       // height at which a run was moved on last, while runs take turns
+	ticked   collections.Item[string]                             // the run that was moved on last
+	parts    collections.KeySet[collections.Pair[string, string]] // account, run that is not over and has it as a member
 }
 
 // sealKey is job, round, unit and attempt (32 bits each), verifier.
@@ -144,7 +155,12 @@ func NewKeeper(s store.KVStoreService, authority string, market Market, registry
 		issued:   collections.NewMap(b, collections.NewPrefix(4), "issued", job, collections.Uint64Value),
 		seals:    collections.NewMap(b, collections.NewPrefix(5), "seals", collections.QuadKeyCodec(job, u32, u64, job), collections.BytesValue),
 		disputes: collections.NewMap(b, collections.NewPrefix(6), "disputes", collections.QuadKeyCodec(job, u32, u32, u32), adapter.Record[dispute.Game]()),
-		openings: collections.NewMap(b, collections.NewPrefix(7), "openings", collections.QuadKeyCodec(job, u32, u32, u32), collections.BytesValue),
+		pending:  collections.NewKeySet(b, collections.NewPrefix(7), "pending", collections.QuadKeyCodec(job, u32, u32, u32)),
+		openings: collections.NewMap(b, collections.NewPrefix(25), "openings", collections.BytesKey, collections.BytesValue),
+		held:     collections.NewMap(b, collections.NewPrefix(26), "held", collections.BytesKey, collections.Uint64Value),
+		ticks:    collections.NewMap(b, collections.NewPrefix(24), "ticks", collections.StringKey, collections.Int64Value),
+		ticked:   collections.NewItem(b, collections.NewPrefix(21), "ticked", collections.StringValue),
+		parts:    collections.NewKeySet(b, collections.NewPrefix(22), "parts", collections.PairKeyCodec(job, job)),
 		params:   collections.NewItem(b, collections.NewPrefix(12), "params", adapter.Record[reward.Penalty]()),
 	}
 	var err error
@@ -171,10 +187,10 @@ func (k *Keeper) Start(ctx context.Context, t run.Terms, members []run.Member) e
 	if err != nil {
 		return err
 	}
-	return errors.Join(k.runs.set(ctx, t.Job, s), k.active.Set(ctx, t.Job), k.issued.Set(ctx, t.Job, 0))
+	return errors.Join(k.runs.set(ctx, t.Job, s), k.active.Set(ctx, t.Job), k.issued.Set(ctx, t.Job, 0), k.seat(ctx, t.Job, members))
 }
 
-// history returns members with the audits that they passed in earlier runs.
+// history returns members with the audits that they passed in earlier runs, and the stake that is behind them now.
 func (k *Keeper) history(ctx context.Context, members []run.Member) ([]run.Member, error) {
 	members = slices.Clone(members)
 	for i := range members {
@@ -182,14 +198,19 @@ func (k *Keeper) history(ctx context.Context, members []run.Member) ([]run.Membe
 		if err != nil {
 			return nil, err
 		}
-		members[i].Passed = p.Passed
+		members[i].Passed, members[i].Stake = p.Passed, p.Firm()
 	}
 	return members, nil
 }
 
-// env is what the current block gives to a rule.
-func (k *Keeper) env(ctx context.Context) (run.Env, error) {
+// env is what the current block gives to a rule about a job. What goes wrong in a draw of verifiers is what failed returns.
+func (k *Keeper) env(ctx context.Context, job string) (env run.Env, failed func() error, err error) {
 	height := sdk.UnwrapSDKContext(ctx).BlockHeight()
 	beacon, err := k.beacon.At(ctx, height)
-	return run.Env{Height: height, Beacon: beacon}, err
+	var broke error
+	env = run.Env{Height: height, Beacon: beacon, Draw: func(round, unit, attempt uint32) iter.Seq[run.Member] {
+		seed := audit.Seed(beacon, "verifier", job, round, unit, attempt)
+		return k.market.Verifiers(ctx, job, seed, func(err error) { broke = errors.Join(broke, err) })
+	}}
+	return env, func() error { return broke }, err
 }

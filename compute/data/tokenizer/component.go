@@ -193,14 +193,13 @@ func (t *Tokenizer) readProcessor(raw json.RawMessage, top bool) error {
 
 // readTemplate makes sure that the text occurs in a template once.
 func (t *Tokenizer) readTemplate(single []templatePiece) error {
-	if len(single) > 0 && single[0].SpecialToken != nil {
-		t.start = single[0].SpecialToken.ID
-	}
 	texts := 0
 	for _, piece := range single {
 		switch {
 		case piece.Sequence != nil && piece.SpecialToken == nil && piece.Sequence.ID == "A":
 			texts++
+		case piece.SpecialToken != nil && piece.Sequence == nil && texts == 0:
+			t.begin = append(t.begin, piece.SpecialToken.ID)
 		case piece.SpecialToken == nil || piece.Sequence != nil:
 			return fmt.Errorf("%w: a template of something other than special tokens and A", ErrMalformed)
 		}

@@ -8,7 +8,7 @@ import (
 
 // Encode returns the ids of a text: added tokens are found first, what lies between them is cut into words, and in each
 // word the pair of tokens with the lowest rank is merged, the leftmost first, until no pair can be. Nothing is put before
-// or after the text.
+// or after the text: EncodeText puts what the file asks for before it.
 func (t *Tokenizer) Encode(text string) []uint32 {
 	e := encoder{t: t, cache: map[string][]uint32{}}
 	e.queue.less = func(a, b candidate) bool {

@@ -128,3 +128,21 @@ func TestStrippingIsLinear(t *testing.T) {
 		t.Errorf("%d tokens, want %d", count, 2*n)
 	}
 }
+
+// A text begins as the post-processor says, once, whoever wrote the beginning.
+func TestEncodeText(t *testing.T) {
+	tok := parseFile(t, "testdata/llama3.json")
+	begin := tok.Begin()
+	if len(begin) != 1 || tok.Decode(begin) != "<|begin_of_text|>" {
+		t.Fatalf("a text begins with %v", begin)
+	}
+	for _, text := range []string{"", "The rays of light", "<|begin_of_text|>The rays of light"} {
+		plain := tok.Encode(strings.TrimPrefix(text, "<|begin_of_text|>"))
+		if got := tok.EncodeText(text); !slices.Equal(got, append(slices.Clone(begin), plain...)) {
+			t.Errorf("%q: %v", text, got)
+		}
+	}
+	if b := Bytes(); len(b.Begin()) != 0 || !slices.Equal(b.EncodeText("ab"), []uint32{'a', 'b'}) {
+		t.Error("bytes begin with something")
+	}
+}

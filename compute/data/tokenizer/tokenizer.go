@@ -9,6 +9,7 @@ package tokenizer
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 )
 
@@ -32,7 +33,7 @@ type Tokenizer struct {
 	pattern     pattern           // cuts the text before merging
 	known       map[string]uint32 // by bytes: words that are tokens as they stand, whatever the merges say; or nil
 	after       json.RawMessage   // the file's post-processor, which Encode does not apply
-	start       string            // the special token that it puts before a text, if it does
+	begin       []string          // the special tokens that it puts before a text
 }
 
 type pair struct{ left, right uint32 }
@@ -62,6 +63,26 @@ func (t *Tokenizer) EndOfText() (uint32, bool) {
 		id, ok = t.ids[Llama3EndOfText]
 	}
 	return id, ok
+}
+
+// Begin returns the ids of the special tokens that the tokenizer puts before a text, such as Llama 3's begin-of-text.
+func (t *Tokenizer) Begin() (ids []uint32) {
+	for _, content := range t.begin {
+		if id, ok := t.ids[content]; ok {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+// EncodeText is Encode of a whole text, from its beginning on: Begin comes first, unless the text begins with it already,
+// as one does that a chat template wrote. A text that a model reads or is trained on is encoded so.
+func (t *Tokenizer) EncodeText(text string) []uint32 {
+	begin, ids := t.Begin(), t.Encode(text)
+	if len(begin) == 0 || len(ids) >= len(begin) && slices.Equal(ids[:len(begin)], begin) {
+		return ids
+	}
+	return append(begin, ids...)
 }
 
 // Decode returns the bytes that the tokens stand for. The result is not valid UTF-8 where the tokens are not. An id

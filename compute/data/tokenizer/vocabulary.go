@@ -31,7 +31,9 @@ func (t *Tokenizer) Vocabulary() Vocabulary {
 		Pattern:      [...]string{whole: "", gpt2: "gpt2", llama3: "llama3"}[t.pattern],
 		IgnoreMerges: t.known != nil,
 		PrefixSpace:  t.prefixSpace,
-		Start:        t.start,
+	}
+	if len(t.begin) > 0 {
+		v.Start = t.begin[0]
 	}
 	for id, piece := range t.pieces {
 		v.Tokens[id].Text = toSymbols(piece)

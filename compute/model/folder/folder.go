@@ -20,6 +20,9 @@ const (
 	configFile  = "config.json"
 	weightsFile = "model.safetensors"
 	indexFile   = "model.safetensors.index.json"
+
+	pickleFile  = "pytorch_model.bin"
+	pickleIndex = "pytorch_model.bin.index.json"
 )
 
 // Limits of the files that come from a stranger.
@@ -36,6 +39,10 @@ type Model struct {
 	// DTypes are the element types of the tensors in the files, F32 for one that is not here. A model that is written as
 	// it was read has the same bytes in every tensor; after training, leave DTypes out.
 	DTypes map[string]string
+
+	// Ignored are the keys of config.json that mean nothing to the model, in ascending order, of those that are not known
+	// to be without effect.
+	Ignored []string
 }
 
 // Error says which file of a folder is wrong, and at which tensor of it, if at one.
@@ -64,5 +71,8 @@ var (
 	ErrShape       = errors.New("the tensor has another shape than config.json says")
 	ErrNotFinite   = errors.New("a weight is infinite or not a number")
 	ErrAdapterKind = errors.New("an adapter of another kind")
-	ErrNotTied     = errors.New("config.json says that it is the token embedding, and it differs")
+	ErrPickle      = errors.New("weights in pytorch_model.bin are not read, for a program may hide in that format; " +
+		"convert them once: python -c \"from transformers import AutoModelForCausalLM as M; " +
+		"M.from_pretrained('DIR').save_pretrained('DIR', safe_serialization=True)\"")
+	ErrNotTied = errors.New("config.json says that it is the token embedding, and it differs")
 )

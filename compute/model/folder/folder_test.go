@@ -256,6 +256,56 @@ func TestReadRefuses(t *testing.T) {
 	}
 }
 
+// Keys that published files have and that say nothing about the model do not keep it from being read; those that change
+// what it computes do, and nobody is told to take them out.
+func TestReadsPublishedConfigs(t *testing.T) {
+	with := func(key, value string) fstest.MapFS {
+		files := write(t, sample(t, model.Llama), math.MaxInt64)
+		var keys map[string]json.RawMessage
+		if err := json.Unmarshal(files[configFile].Data, &keys); err != nil {
+			t.Fatal(err)
+		}
+		keys[key] = json.RawMessage(value)
+		text, err := json.Marshal(keys)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files[configFile] = &fstest.MapFile{Data: text}
+		return files
+	}
+	for key, value := range map[string]string{"is_llama_config": "true", "rope_interleaved": "false", "n_special": "0",
+		"predict_special_tokens": "true", "output_past": "true", "_num_labels": "1", "id2label": `{"0": "LABEL_0"}`,
+		"gradient_checkpointing": "false", "unsloth_fixed": "true", "quantization_config": "null", "sliding_window": "null",
+		"auto_map": `{"AutoConfig": "x.Y"}`, "transformers.js_config": "{}", "pruned_heads": "{}"} {
+		if m, err := Read(with(key, value)); err != nil || len(m.Ignored) > 0 {
+			t.Errorf("%s: %v; ignored %v", key, err, m.Ignored)
+		}
+	}
+	if m, err := Read(with("a_new_key", "true")); err != nil || !slices.Equal(m.Ignored, []string{"a_new_key"}) {
+		t.Errorf("%v, %+v", err, m)
+	}
+	for key, value := range map[string]string{"quantization_config": `{"bits": 4}`, "rope_interleaved": "true",
+		"rope_scaling": `{"rope_type": "longrope", "short_factor": [1]}`, "hidden_act": `"mish"`, "final_logit_softcapping": "30.0",
+		"pruned_heads": `{"1": [0]}`} {
+		_, err := Read(with(key, value))
+		var bad *model.ConfigError
+		if !errors.As(err, &bad) || !strings.HasPrefix(bad.Key, key) || !strings.Contains(err.Error(), "use another base model") {
+			t.Errorf("%s: %v", key, err)
+		}
+	}
+}
+
+func TestReadSaysHowToConvertPickledWeights(t *testing.T) {
+	for _, name := range []string{pickleFile, pickleIndex} {
+		files := write(t, sample(t, model.Llama), math.MaxInt64)
+		delete(files, weightsFile)
+		files[name] = &fstest.MapFile{}
+		if _, err := Read(files); !errors.Is(err, ErrPickle) || !strings.Contains(err.Error(), "safe_serialization") {
+			t.Error(err)
+		}
+	}
+}
+
 func TestFilesRefuses(t *testing.T) {
 	m := sample(t, model.GPT2)
 	m.Tensors["transformer.wpe.weight"] = tensor.Scalar(0)

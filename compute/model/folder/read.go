@@ -17,19 +17,18 @@ import (
 	"github.com/starling-network/starling/compute/tensor"
 )
 
-// Read reads a folder of GPT-2 or Llama. Every tensor of the model must be there once, with the shape that config.json
-// says, and be finite; GPT-2's may lack the prefix "transformer.". Buffers that old files hold besides are left out, and
-// so is a head that is tied to the embedding. Errors are of type *Error.
+// Read reads a folder of one of model.Architectures. Every tensor of the model must be there once, with the shape that
+// config.json says, and be finite; all may lack their common prefix, such as "transformer." of GPT-2. Buffers that old
+// files hold besides are left out, and so is a head that is tied to the embedding. Errors are of type *Error.
 func Read(fsys fs.FS) (*Model, error) {
-	c, err := ReadConfig(fsys)
+	c, ignored, err := importConfig(fsys)
 	if err != nil {
 		return nil, &Error{File: configFile, Err: err}
 	}
 	r := &reader{
 		fsys:  fsys,
-		gpt2:  c.Architecture() == model.GPT2,
 		want:  make(map[string]tensor.Shape),
-		model: &Model{Config: c, Tensors: make(map[string]*tensor.Tensor), DTypes: make(map[string]string)},
+		model: &Model{Config: c, Tensors: make(map[string]*tensor.Tensor), DTypes: make(map[string]string), Ignored: ignored},
 	}
 	for _, t := range c.Tensors() {
 		r.want[t.Name] = t.Shape
@@ -39,6 +38,9 @@ func Read(fsys fs.FS) (*Model, error) {
 		return nil, &Error{File: indexFile, Err: err}
 	}
 	whole := weightsFile
+	if index == nil && pickled(fsys) {
+		return nil, &Error{File: pickleFile, Err: ErrPickle}
+	}
 	if index != nil {
 		whole = indexFile
 		err = r.shards(index)
@@ -53,19 +55,34 @@ func Read(fsys fs.FS) (*Model, error) {
 
 // ReadConfig reads config.json alone.
 func ReadConfig(fsys fs.FS) (model.Config, error) {
+	c, _, err := importConfig(fsys)
+	return c, err
+}
+
+// importConfig reads config.json, and the keys of it that mean nothing.
+func importConfig(fsys fs.FS) (model.Config, []string, error) {
 	raw, err := readLimited(fsys, configFile, maxConfig)
 	if err != nil {
-		return model.Config{}, err
+		return model.Config{}, nil, err
 	}
 	var keys map[string]any
 	if err := json.Unmarshal(raw, &keys); err != nil {
-		return model.Config{}, fmt.Errorf("%w (%w)", ErrJSON, err)
+		return model.Config{}, nil, fmt.Errorf("%w (%w)", ErrJSON, err)
 	}
 	architecture, ok := keys["model_type"].(string)
 	if !ok {
-		return model.Config{}, fmt.Errorf("%w: it has no model_type", ErrJSON)
+		return model.Config{}, nil, fmt.Errorf("%w: it has no model_type", ErrJSON)
 	}
-	return model.Parse(architecture, keys)
+	return model.Import(architecture, keys)
+}
+
+// pickled reports whether a folder has its weights in PyTorch's own format alone.
+func pickled(fsys fs.FS) bool {
+	has := func(name string) bool {
+		_, err := fs.Stat(fsys, name)
+		return err == nil
+	}
+	return !has(weightsFile) && (has(pickleFile) || has(pickleIndex))
 }
 
 // readIndex returns the file of every tensor, or nil if there is no index.
@@ -110,7 +127,6 @@ func readLimited(fsys fs.FS, name string, limit int64) ([]byte, error) {
 // reader collects the tensors of a model.
 type reader struct {
 	fsys  fs.FS
-	gpt2  bool
 	want  map[string]tensor.Shape
 	model *Model
 	head  *tensor.Tensor // the output layer of a model whose config ties it to the embedding
@@ -158,19 +174,18 @@ func (r *reader) file(name string, holds map[string]bool) error {
 	return nil
 }
 
-const headName = "lm_head.weight"
-
 // tensor takes one tensor of a file.
 func (r *reader) tensor(f *safetensors.File, fileName string) error {
-	name := fileName
-	if r.gpt2 && !strings.HasPrefix(name, "transformer.") && name != headName {
-		name = "transformer." + name
-	}
+	name, c := fileName, r.model.Config
 	shape, ok := r.want[name]
-	tiedHead := !ok && name == headName
+	tiedHead := !ok && name == c.OutputName()
+	if long := c.TextPrefix() + name; !ok && !tiedHead && !strings.HasPrefix(name, c.TextPrefix()) {
+		name = long
+		shape, ok = r.want[name]
+	}
 	switch {
 	case tiedHead:
-		shape = r.want[r.embedding()]
+		shape = r.want[c.EmbeddingName()]
 	case !ok && isBuffer(name):
 		return nil
 	case !ok:
@@ -209,18 +224,12 @@ func finiteTensor(f *safetensors.File, name string, shape tensor.Shape) (*tensor
 	return t, nil
 }
 
-// isBuffer reports whether a tensor is one that transformers used to save and computes anew: the causal mask of GPT-2,
-// the frequencies of rotary positions.
+// isBuffer reports whether a tensor is one that transformers used to save and computes anew: the causal mask of GPT-2 and
+// GPT-NeoX, the frequencies of rotary positions.
 func isBuffer(name string) bool {
 	return strings.HasSuffix(name, ".attn.bias") || strings.HasSuffix(name, ".attn.masked_bias") ||
+		strings.HasSuffix(name, ".attention.bias") || strings.HasSuffix(name, ".attention.masked_bias") ||
 		strings.HasSuffix(name, ".rotary_emb.inv_freq")
-}
-
-func (r *reader) embedding() string {
-	if r.gpt2 {
-		return "transformer.wte.weight"
-	}
-	return "model.embed_tokens.weight"
 }
 
 // finish makes sure that nothing is missing. whole is the file that should have said where it is.
@@ -230,8 +239,9 @@ func (r *reader) finish(whole string) error {
 			return &Error{File: whole, Tensor: t.Name, Err: ErrMissing}
 		}
 	}
-	if r.head != nil && !bytes.Equal(r.head.Bytes(), r.model.Tensors[r.embedding()].Bytes()) {
-		return &Error{File: whole, Tensor: headName, Err: ErrNotTied}
+	c := r.model.Config
+	if r.head != nil && !bytes.Equal(r.head.Bytes(), r.model.Tensors[c.EmbeddingName()].Bytes()) {
+		return &Error{File: whole, Tensor: c.OutputName(), Err: ErrNotTied}
 	}
 	return nil
 }

@@ -1,7 +1,7 @@
 // Package gguf writes a Llama model and its tokenizer as one GGUF file, version 3, the format that llama.cpp and what is
 // built on it run. Specification: ggml, docs/gguf.md; the names and their meaning are those of llama.cpp.
 //
-// It writes F32, F16 and Q8_0 and reads nothing. It does no other quantisation and no other architecture: llama.cpp's
+// It writes F32, F16, Q8_0 and Q4_0 and reads nothing. It does no other quantisation and no other architecture: llama.cpp's
 // own tools make smaller types from a file of F32 or F16.
 package gguf
 
@@ -19,10 +19,12 @@ import (
 // Type is the type of the matrices of a file; vectors are always F32. The numbers are the format's.
 type Type uint32
 
-// The types. A matrix whose rows are no multiple of 32 elements is F16 in a file of Q8_0, as llama.cpp's converter does.
+// The types. A matrix whose rows are no multiple of 32 elements is F16 in a file of blocks, as llama.cpp's converter does. In a
+// file of Q4_0 the embeddings and the head are Q8_0: llama.cpp keeps more bits for them, too.
 const (
 	F32  Type = 0
 	F16  Type = 1
+	Q4_0 Type = 2 // blocks of 32 elements: an F16 scale and 32 numbers of 4 bits
 	Q8_0 Type = 8 // blocks of 32 elements: an F16 scale and 32 signed bytes
 )
 
@@ -35,6 +37,8 @@ func (t Type) String() string {
 		return "F16"
 	case Q8_0:
 		return "Q8_0"
+	case Q4_0:
+		return "Q4_0"
 	}
 	return fmt.Sprintf("type(%d)", uint32(t))
 }
@@ -52,16 +56,17 @@ type Model struct {
 	Config    model.Config
 	Tensors   map[string]*tensor.Tensor // float32, by the names of Config.Tensors
 	Tokenizer *tokenizer.Tokenizer
+	Template  string // of conversations, in Jinja; "": none
 }
 
 // Encode writes a file. Nothing is written if the model cannot be. The same model has the same bytes. Errors wrap
 // ErrModel, ErrTokenizer, ErrRange or what w returned.
 func Encode(w io.Writer, m Model, t Type) error {
-	if m.Config.Architecture() != model.Llama {
-		return fmt.Errorf("%w: it is %s, and only llama is written", ErrModel, m.Config.Architecture())
+	if err := Writes(m.Config); err != nil {
+		return err
 	}
-	if t != F32 && t != F16 && t != Q8_0 {
-		return fmt.Errorf("%w: %s is not one of F32, F16 and Q8_0", ErrModel, t)
+	if t != F32 && t != F16 && t != Q8_0 && t != Q4_0 {
+		return fmt.Errorf("%w: %s is not one of F32, F16, Q8_0 and Q4_0", ErrModel, t)
 	}
 	c := readSizes(m.Config)
 	entries, err := m.entries(c, t)
@@ -79,6 +84,27 @@ func Encode(w io.Writer, m Model, t Type) error {
 		if err := e.write(w); err != nil {
 			return fmt.Errorf("gguf: write %s: %w", e.name, err)
 		}
+	}
+	return nil
+}
+
+// Writes returns why a model cannot be written, or nil: only Llama in its plain form is. The error wraps ErrModel.
+func Writes(c model.Config) error {
+	if c.Architecture() != model.Llama {
+		return fmt.Errorf("%w: it is %s, and only llama is written", ErrModel, c.Architecture())
+	}
+	var keys struct {
+		Activation string          `json:"hidden_act"`
+		Scaling    json.RawMessage `json:"rope_scaling"`
+		Part       json.RawMessage `json:"partial_rotary_factor"`
+		Bias       bool            `json:"attention_bias"`
+		MLPBias    bool            `json:"mlp_bias"`
+	}
+	if err := json.Unmarshal(c.JSON(), &keys); err != nil {
+		panic(fmt.Sprintf("gguf: a config's own JSON: %v", err))
+	}
+	if keys.Activation != "silu" || keys.Scaling != nil || keys.Part != nil || keys.Bias || keys.MLPBias {
+		return fmt.Errorf("%w: it scales or cuts its positions, or has biases or another activation", ErrModel)
 	}
 	return nil
 }

@@ -98,7 +98,7 @@ func read(t *testing.T, data []byte) (meta map[string]any, tensors map[string]st
 		if offsets[name]%32 != 0 {
 			t.Errorf("%s is not aligned", name)
 		}
-		s.raw = r.bytes(map[uint32]uint64{0: 4 * n, 1: 2 * n, 8: n / 32 * 34}[s.kind])
+		s.raw = r.bytes(map[uint32]uint64{0: 4 * n, 1: 2 * n, 2: n / 32 * 18, 8: n / 32 * 34}[s.kind])
 		tensors[name] = s
 		r.align(32)
 		end = max(end, r.at)
@@ -129,6 +129,16 @@ func (s stored) values() []float64 {
 	case 1:
 		for b := range slices.Chunk(s.raw, 2) {
 			out = append(out, fromF16(binary.LittleEndian.Uint16(b)))
+		}
+	case 2:
+		for b := range slices.Chunk(s.raw, 18) {
+			scale := fromF16(binary.LittleEndian.Uint16(b))
+			for _, q := range b[2:] {
+				out = append(out, scale*(float64(q&15)-8))
+			}
+			for _, q := range b[2:] {
+				out = append(out, scale*(float64(q>>4)-8))
+			}
 		}
 	case 8:
 		for b := range slices.Chunk(s.raw, 34) {
@@ -170,7 +180,7 @@ func encode(t testing.TB, m Model, kind Type) []byte {
 
 func TestTensors(t *testing.T) {
 	m := sample(t, nil)
-	for kind, tolerance := range map[Type]float64{F32: 0, F16: 1.0 / 2048, Q8_0: 0.5/127 + 1.0/2048} {
+	for kind, tolerance := range map[Type]float64{F32: 0, F16: 1.0 / 2048, Q8_0: 0.5/127 + 1.0/2048, Q4_0: 1.0/8 + 1.0/2048} {
 		_, tensors := read(t, encode(t, m, kind))
 		if len(tensors) != len(m.Config.Tensors()) {
 			t.Errorf("%s: %d tensors, want %d", kind, len(tensors), len(m.Config.Tensors()))
@@ -193,7 +203,11 @@ func TestTensors(t *testing.T) {
 			if fmt.Sprint(s.dims) != fmt.Sprint(dims) {
 				t.Errorf("%s: dimensions %v, want %v", file, s.dims, dims)
 			}
-			if matrix := len(dims) > 1; matrix != (s.kind == uint32(kind)) && kind != F32 {
+			expected := kind
+			if kind == Q4_0 && !strings.HasPrefix(file, "blk.") {
+				expected = Q8_0
+			}
+			if matrix := len(dims) > 1; matrix != (s.kind == uint32(expected)) && kind != F32 {
 				t.Errorf("%s: %s is of type %d", kind, file, s.kind)
 			}
 			near(t, kind.String()+" "+file, s.values(), want.F32(), tolerance)
@@ -276,6 +290,7 @@ func TestRotaryPositionsSurviveThePermutation(t *testing.T) {
 
 func TestMetadata(t *testing.T) {
 	m := sample(t, nil)
+	m.Template = "{{ messages[0].content }}"
 	meta, _ := read(t, encode(t, m, Q8_0))
 	for key, want := range map[string]any{
 		"general.architecture": "llama", "general.name": "tiny", "general.file_type": uint32(7), "general.quantization_version": uint32(2),
@@ -284,7 +299,7 @@ func TestMetadata(t *testing.T) {
 		"llama.feed_forward_length": uint32(96), "llama.attention.head_count": uint32(4), "llama.attention.head_count_kv": uint32(2),
 		"llama.rope.dimension_count": uint32(16), "llama.attention.key_length": uint32(16),
 		"llama.rope.freq_base": float32(500000), "llama.attention.layer_norm_rms_epsilon": float32(1e-6),
-		"tokenizer.ggml.model": "gpt2", "tokenizer.ggml.pre": "gpt-2", "tokenizer.ggml.add_bos_token": false,
+		"tokenizer.ggml.model": "gpt2", "tokenizer.ggml.pre": "gpt-2", "tokenizer.chat_template": m.Template, "tokenizer.ggml.add_bos_token": false,
 	} {
 		if !reflect.DeepEqual(meta[key], want) {
 			t.Errorf("%s is %v, want %v", key, meta[key], want)
@@ -370,7 +385,7 @@ func TestEncodeRefuses(t *testing.T) {
 		kind   Type
 		want   error
 	}{
-		"another type":   {func(*Model) {}, 2, ErrModel},
+		"another type":   {func(*Model) {}, 3, ErrModel},
 		"missing":        {func(m *Model) { delete(m.Tensors, name) }, F32, ErrModel},
 		"another shape":  {func(m *Model) { m.Tensors[name] = tensor.Scalar(1) }, F32, ErrModel},
 		"too large":      {func(m *Model) { m.Tensors[name].F32()[5] = 70000 }, F16, ErrRange},

@@ -110,8 +110,8 @@ func (m *Model) metadata(c sizes, t Type) (*metadata, error) {
 		d.add("general.name", m.Name)
 	}
 	d.add("general.alignment", uint32(alignment))
-	d.add("general.file_type", map[Type]uint32{F32: 0, F16: 1, Q8_0: 7}[t])
-	if t == Q8_0 {
+	d.add("general.file_type", map[Type]uint32{F32: 0, F16: 1, Q4_0: 2, Q8_0: 7}[t])
+	if t == Q8_0 || t == Q4_0 {
 		d.add("general.quantization_version", uint32(quantizationVersion))
 	}
 	for _, n := range []struct {
@@ -192,6 +192,9 @@ func (m *Model) addEnds(d *metadata, c sizes, idOf func(content string) (uint32,
 		d.add("tokenizer.ggml.eos_token_id", *c.EOS)
 	}
 	d.add("tokenizer.ggml.add_bos_token", adds && *c.BOS == startID)
+	if m.Template != "" {
+		d.add("tokenizer.chat_template", m.Template)
+	}
 }
 
 // header returns everything before the elements of the tensors.

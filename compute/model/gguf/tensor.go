@@ -59,7 +59,10 @@ func (m *Model) entries(c sizes, t Type) ([]*entry, error) {
 		}
 		if data.Shape.Rank() > 1 {
 			e.kind = t
-			if t == Q8_0 && e.width()%block != 0 {
+			if t == Q4_0 && !strings.HasPrefix(e.name, "blk.") {
+				e.kind = Q8_0
+			}
+			if e.kind != F32 && e.width()%block != 0 {
 				e.kind = F16
 			}
 		}
@@ -72,8 +75,9 @@ func (m *Model) entries(c sizes, t Type) ([]*entry, error) {
 }
 
 const (
-	block      = 32 // elements of Q8_0 with one scale
+	block      = 32 // elements of Q8_0 and Q4_0 with one scale
 	blockBytes = 2 + block
+	smallBytes = 2 + block/2 // of Q4_0
 	maxF16     = 65504
 )
 
@@ -87,11 +91,13 @@ func (e *entry) bytes() int {
 		return 2 * n
 	case Q8_0:
 		return n / block * blockBytes
+	case Q4_0:
+		return n / block * smallBytes
 	}
 	return 4 * n
 }
 
-// check makes sure that every value fits the type. The scale of a block is a 127th of a value.
+// check makes sure that every value fits the type. The scale of a block is a 127th or an eighth of a value.
 func (e *entry) check(name string) error {
 	limit := float32(math.MaxFloat32)
 	switch e.kind {
@@ -99,6 +105,8 @@ func (e *entry) check(name string) error {
 		limit = maxF16
 	case Q8_0:
 		limit = maxF16 * 127
+	case Q4_0:
+		limit = maxF16 * 8
 	}
 	for i, x := range e.data.F32() {
 		if !(x <= limit && x >= -limit) {
@@ -145,6 +153,10 @@ func appendRow(raw []byte, row []float32, kind Type) []byte {
 		for ; len(row) > 0; row = row[block:] {
 			raw = appendBlock(raw, row[:block])
 		}
+	case Q4_0:
+		for ; len(row) > 0; row = row[block:] {
+			raw = appendSmall(raw, row[:block])
+		}
 	default:
 		for _, x := range row {
 			raw = binary.LittleEndian.AppendUint32(raw, math.Float32bits(x))
@@ -163,6 +175,29 @@ func appendBlock(raw []byte, x []float32) []byte {
 	raw = binary.LittleEndian.AppendUint16(raw, kernel.ToFloat16(scale))
 	for _, v := range x {
 		raw = append(raw, byte(kernel.Quantize(v, scale)))
+	}
+	return raw
+}
+
+// appendSmall quantises 32 values to 4 bits by their scale, an eighth of the value farthest from zero, whose number is then 0, as ggml
+// does. A byte holds an element of the first half and, above it, that of the second.
+func appendSmall(raw []byte, x []float32) []byte {
+	farthest := float32(0)
+	for _, v := range x {
+		if max(v, -v) > max(farthest, -farthest) {
+			farthest = v
+		}
+	}
+	scale := farthest / -8
+	raw = binary.LittleEndian.AppendUint16(raw, kernel.ToFloat16(scale))
+	small := func(v float32) byte {
+		if scale == 0 {
+			return 8 // zero
+		}
+		return byte(min(15, max(0, int(v/scale+8.5))))
+	}
+	for i := range block / 2 {
+		raw = append(raw, small(x[i])|small(x[i+block/2])<<4)
 	}
 	return raw
 }

@@ -1,6 +1,6 @@
 // One run: what it is, how it goes, who took part, and why each was paid.
 
-import { h, fill, count, loss, zen, bytes, duration, ago, chip, table, tile, meter, empty, plural, link, words, short, copyable, card, many } from '../dom.js';
+import { h, fill, count, loss, zen, bytes, duration, ago, chip, table, tile, meter, empty, plural, link, words, short, copyable, card, many, word } from '../dom.js';
 import { all, get, stream } from '../api.js';
 import { chart, mapping, axes, download } from '../chart.js';
 import { disputes, receipts, lineage, map, fetched } from './record.js';
@@ -112,7 +112,7 @@ export async function detail({ root, params: [id, at = 'overview'], query, signa
       h('div', {},
         card('Where the budget went', budget(job)),
         last && card('Latest checkpoint', h('dl.facts', {}, h('dt', {}, 'Round'), h('dd', {}, count(last.round)), h('dt', {}, 'State root'), h('dd', {}, copyable(last.state_root, 14, 8)), h('dt', {}, 'Signed by'), h('dd', {}, plural(last.signers.length, 'member'))),
-          job.kind === 'run' && job.state === 'done' && h('p.small.soft', {}, h('code', {}, `starling verify ${job.id}`), ' computes it again, bit for bit.')),
+          job.kind === 'run' && job.state === 'done' && job.folder && h('p.small.soft', {}, h('code', {}, `starling verify ${word(job.folder)}`), ' computes it again, bit for bit.')),
         sample && card(`Sample after step ${count(sample.step)}`, h('div.sample', {}, h('mark', {}, sample.prompt), sample.text)),
         card('Job', facts(job)))));
     },

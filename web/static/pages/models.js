@@ -1,6 +1,6 @@
 // The models that finished runs left, and where they come from.
 
-import { h, fill, count, loss, bytes, zen, table, empty, link, card, copyable, short, plural } from '../dom.js';
+import { h, fill, word, local, count, loss, bytes, zen, table, empty, link, card, copyable, short, plural } from '../dom.js';
 import { get } from '../api.js';
 
 export async function models({ root, signal }) {
@@ -19,5 +19,5 @@ function one(m) {
         { head: 'Worker', cell: c => link('/workers/' + encodeURIComponent(c.id), short(c.id, 14, 6)) }, { head: 'Units', number: true, cell: c => count(c.units) }, { head: 'Earned, ZEN', number: true, cell: c => zen(c.uzen) },
       ], m.contributors) : h('p.soft', {}, 'Its receipts name nobody.')),
     h('div', {}, h('h3', {}, 'Files'), table('Files', [{ head: 'File', cell: f => h('code', {}, f.name) }, { head: 'Size', number: true, cell: f => bytes(f.bytes) }], m.files),
-      h('h3', {}, 'Use it'), h('pre.sample', {}, `starling verify ${m.id}\nstarling generate ${m.id} --prompt "..." --tokens 100\n\n# Python\nfrom transformers import pipeline\npipeline("text-generation", "${m.id}")`))));
+      h('h3', {}, 'Use it'), h('pre.sample', {}, `starling verify ${word(m.folder)}\nstarling generate ${word(m.folder)} --prompt "..." --tokens 100\n\n# Python\nfrom transformers import pipeline\npipeline("text-generation", ${JSON.stringify(local(m.folder))})`))));
 }

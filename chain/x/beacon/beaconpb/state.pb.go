@@ -85,27 +85,114 @@ func (m *EventBeacon) GetOutputs() uint32 {
 	return 0
 }
 
+// EventLeftOut: a block leaves out a move in a dispute that validators with more than two thirds of the power have seen.
+type EventLeftOut struct {
+	Height int64 `protobuf:"varint,1,opt,name=height,proto3" json:"height,omitempty"`
+	// Consensus address of the block's proposer, 40 hexadecimal digits.
+	Proposer string `protobuf:"bytes,2,opt,name=proposer,proto3" json:"proposer,omitempty"`
+	// Account whose move it is.
+	Account string `protobuf:"bytes,3,opt,name=account,proto3" json:"account,omitempty"`
+	// Turns in succession in which the proposer did so; 0: its block had no room.
+	Turns uint32 `protobuf:"varint,4,opt,name=turns,proto3" json:"turns,omitempty"`
+	// Power for which it is slashed now; 0: it is not.
+	Slashed int64 `protobuf:"varint,5,opt,name=slashed,proto3" json:"slashed,omitempty"`
+}
+
+func (m *EventLeftOut) Reset()         { *m = EventLeftOut{} }
+func (m *EventLeftOut) String() string { return proto.CompactTextString(m) }
+func (*EventLeftOut) ProtoMessage()    {}
+func (*EventLeftOut) Descriptor() ([]byte, []int) {
+	return fileDescriptor_852d4809e2f1b251, []int{1}
+}
+func (m *EventLeftOut) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *EventLeftOut) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_EventLeftOut.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *EventLeftOut) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_EventLeftOut.Merge(m, src)
+}
+func (m *EventLeftOut) XXX_Size() int {
+	return m.Size()
+}
+func (m *EventLeftOut) XXX_DiscardUnknown() {
+	xxx_messageInfo_EventLeftOut.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_EventLeftOut proto.InternalMessageInfo
+
+func (m *EventLeftOut) GetHeight() int64 {
+	if m != nil {
+		return m.Height
+	}
+	return 0
+}
+
+func (m *EventLeftOut) GetProposer() string {
+	if m != nil {
+		return m.Proposer
+	}
+	return ""
+}
+
+func (m *EventLeftOut) GetAccount() string {
+	if m != nil {
+		return m.Account
+	}
+	return ""
+}
+
+func (m *EventLeftOut) GetTurns() uint32 {
+	if m != nil {
+		return m.Turns
+	}
+	return 0
+}
+
+func (m *EventLeftOut) GetSlashed() int64 {
+	if m != nil {
+		return m.Slashed
+	}
+	return 0
+}
+
 func init() {
 	proto.RegisterType((*EventBeacon)(nil), "starling.beacon.v1.EventBeacon")
+	proto.RegisterType((*EventLeftOut)(nil), "starling.beacon.v1.EventLeftOut")
 }
 
 func init() { proto.RegisterFile("starling/beacon/v1/state.proto", fileDescriptor_852d4809e2f1b251) }
 
 var fileDescriptor_852d4809e2f1b251 = []byte{
-	// 206 bytes of a gzipped FileDescriptorProto
-	0x1f, 0x8b, 0x08, 0x00, 0x00, 0x00, 0x00, 0x00, 0x02, 0xff, 0xe2, 0x92, 0x2b, 0x2e, 0x49, 0x2c,
-	0xca, 0xc9, 0xcc, 0x4b, 0xd7, 0x4f, 0x4a, 0x4d, 0x4c, 0xce, 0xcf, 0xd3, 0x2f, 0x33, 0xd4, 0x2f,
-	0x2e, 0x49, 0x2c, 0x49, 0xd5, 0x2b, 0x28, 0xca, 0x2f, 0xc9, 0x17, 0x12, 0x82, 0xc9, 0xeb, 0x41,
-	0xe4, 0xf5, 0xca, 0x0c, 0x95, 0x42, 0xb9, 0xb8, 0x5d, 0xcb, 0x52, 0xf3, 0x4a, 0x9c, 0xc0, 0x22,
-	0x42, 0x62, 0x5c, 0x6c, 0x19, 0xa9, 0x99, 0xe9, 0x19, 0x25, 0x12, 0x8c, 0x0a, 0x8c, 0x1a, 0xcc,
-	0x41, 0x50, 0x9e, 0x90, 0x08, 0x17, 0x6b, 0x59, 0x62, 0x4e, 0x69, 0xaa, 0x04, 0x93, 0x02, 0xa3,
-	0x06, 0x67, 0x10, 0x84, 0x23, 0x24, 0xc1, 0xc5, 0x9e, 0x5f, 0x5a, 0x52, 0x50, 0x5a, 0x52, 0x2c,
-	0xc1, 0xac, 0xc0, 0xa8, 0xc1, 0x1b, 0x04, 0xe3, 0x3a, 0x85, 0x9d, 0x78, 0x24, 0xc7, 0x78, 0xe1,
-	0x91, 0x1c, 0xe3, 0x83, 0x47, 0x72, 0x8c, 0x13, 0x1e, 0xcb, 0x31, 0x5c, 0x78, 0x2c, 0xc7, 0x70,
-	0xe3, 0xb1, 0x1c, 0x43, 0x94, 0x4d, 0x7a, 0x66, 0x49, 0x46, 0x69, 0x92, 0x5e, 0x72, 0x7e, 0xae,
-	0x3e, 0xcc, 0x3d, 0xba, 0x79, 0xa9, 0x25, 0xe5, 0xf9, 0x45, 0xd9, 0x70, 0x01, 0xfd, 0xe4, 0x8c,
-	0xc4, 0xcc, 0x3c, 0xfd, 0x0a, 0x98, 0x47, 0x20, 0x54, 0x41, 0x52, 0x12, 0x1b, 0xd8, 0x27, 0xc6,
-	0x80, 0x00, 0x00, 0x00, 0xff, 0xff, 0x90, 0x3b, 0xc9, 0xe4, 0xeb, 0x00, 0x00, 0x00,
+	// 273 bytes of a gzipped FileDescriptorProto
+	0x1f, 0x8b, 0x08, 0x00, 0x00, 0x00, 0x00, 0x00, 0x02, 0xff, 0x74, 0x90, 0x31, 0x4b, 0xc4, 0x30,
+	0x14, 0xc7, 0x1b, 0xcf, 0x3b, 0xbd, 0xa8, 0x4b, 0x11, 0x09, 0x0e, 0xa1, 0xdc, 0xd4, 0xc5, 0x86,
+	0xc3, 0xd5, 0xe9, 0xc0, 0x4d, 0x10, 0x0a, 0x3a, 0xb8, 0xa5, 0x35, 0xb6, 0xc5, 0x9a, 0x84, 0xe4,
+	0xa5, 0xfa, 0x21, 0x1c, 0xfc, 0x58, 0x8e, 0x37, 0x3a, 0x4a, 0xfb, 0x45, 0xa4, 0xe9, 0xe5, 0x36,
+	0xa7, 0xf0, 0x7b, 0x2f, 0xfc, 0xfe, 0x8f, 0x3f, 0xa6, 0x16, 0xb8, 0x69, 0x1b, 0x59, 0xb1, 0x42,
+	0xf0, 0x52, 0x49, 0xd6, 0xad, 0x99, 0x05, 0x0e, 0x22, 0xd3, 0x46, 0x81, 0x8a, 0xe3, 0xb0, 0xcf,
+	0xa6, 0x7d, 0xd6, 0xad, 0x57, 0x0f, 0xf8, 0xe4, 0xb6, 0x13, 0x12, 0x36, 0x7e, 0x12, 0x5f, 0xe0,
+	0x45, 0x2d, 0x9a, 0xaa, 0x06, 0x82, 0x12, 0x94, 0xce, 0xf2, 0x1d, 0xc5, 0xe7, 0x78, 0xde, 0xf1,
+	0xd6, 0x09, 0x72, 0x90, 0xa0, 0x74, 0x99, 0x4f, 0x10, 0x13, 0x7c, 0xa4, 0x1c, 0x68, 0x07, 0x96,
+	0xcc, 0x12, 0x94, 0x9e, 0xe5, 0x01, 0x57, 0x9f, 0x08, 0x9f, 0x7a, 0xef, 0x9d, 0x78, 0x81, 0x7b,
+	0x07, 0xff, 0x8a, 0x2f, 0xf1, 0xb1, 0x36, 0x4a, 0x2b, 0x2b, 0xcc, 0xce, 0xbd, 0xe7, 0x51, 0xcf,
+	0xcb, 0x52, 0x39, 0x09, 0x5e, 0xbf, 0xcc, 0x03, 0x8e, 0xe7, 0x80, 0x33, 0xd2, 0x92, 0x43, 0x1f,
+	0x3b, 0xc1, 0xf8, 0xdf, 0xb6, 0xdc, 0xd6, 0xe2, 0x99, 0xcc, 0x7d, 0x48, 0xc0, 0xcd, 0xe3, 0x77,
+	0x4f, 0xd1, 0xb6, 0xa7, 0xe8, 0xb7, 0xa7, 0xe8, 0x6b, 0xa0, 0xd1, 0x76, 0xa0, 0xd1, 0xcf, 0x40,
+	0xa3, 0xa7, 0x9b, 0xaa, 0x81, 0xda, 0x15, 0x59, 0xa9, 0xde, 0x58, 0xa8, 0xe7, 0x4a, 0x0a, 0x78,
+	0x57, 0xe6, 0x75, 0x3f, 0x60, 0x65, 0xcd, 0x1b, 0xc9, 0x3e, 0x42, 0xaf, 0xd3, 0xa3, 0x8b, 0x62,
+	0xe1, 0x8b, 0xbd, 0xfe, 0x0b, 0x00, 0x00, 0xff, 0xff, 0xb8, 0x91, 0xf0, 0x2e, 0x7a, 0x01, 0x00,
+	0x00,
 }
 
 func (m *EventBeacon) Marshal() (dAtA []byte, err error) {
@@ -148,6 +235,58 @@ func (m *EventBeacon) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	return len(dAtA) - i, nil
 }
 
+func (m *EventLeftOut) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *EventLeftOut) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *EventLeftOut) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	if m.Slashed != 0 {
+		i = encodeVarintState(dAtA, i, uint64(m.Slashed))
+		i--
+		dAtA[i] = 0x28
+	}
+	if m.Turns != 0 {
+		i = encodeVarintState(dAtA, i, uint64(m.Turns))
+		i--
+		dAtA[i] = 0x20
+	}
+	if len(m.Account) > 0 {
+		i -= len(m.Account)
+		copy(dAtA[i:], m.Account)
+		i = encodeVarintState(dAtA, i, uint64(len(m.Account)))
+		i--
+		dAtA[i] = 0x1a
+	}
+	if len(m.Proposer) > 0 {
+		i -= len(m.Proposer)
+		copy(dAtA[i:], m.Proposer)
+		i = encodeVarintState(dAtA, i, uint64(len(m.Proposer)))
+		i--
+		dAtA[i] = 0x12
+	}
+	if m.Height != 0 {
+		i = encodeVarintState(dAtA, i, uint64(m.Height))
+		i--
+		dAtA[i] = 0x8
+	}
+	return len(dAtA) - i, nil
+}
+
 func encodeVarintState(dAtA []byte, offset int, v uint64) int {
 	offset -= sovState(v)
 	base := offset
@@ -174,6 +313,32 @@ func (m *EventBeacon) Size() (n int) {
 	}
 	if m.Outputs != 0 {
 		n += 1 + sovState(uint64(m.Outputs))
+	}
+	return n
+}
+
+func (m *EventLeftOut) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	if m.Height != 0 {
+		n += 1 + sovState(uint64(m.Height))
+	}
+	l = len(m.Proposer)
+	if l > 0 {
+		n += 1 + l + sovState(uint64(l))
+	}
+	l = len(m.Account)
+	if l > 0 {
+		n += 1 + l + sovState(uint64(l))
+	}
+	if m.Turns != 0 {
+		n += 1 + sovState(uint64(m.Turns))
+	}
+	if m.Slashed != 0 {
+		n += 1 + sovState(uint64(m.Slashed))
 	}
 	return n
 }
@@ -279,6 +444,177 @@ func (m *EventBeacon) Unmarshal(dAtA []byte) error {
 				b := dAtA[iNdEx]
 				iNdEx++
 				m.Outputs |= uint32(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		default:
+			iNdEx = preIndex
+			skippy, err := skipState(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthState
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *EventLeftOut) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowState
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: EventLeftOut: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: EventLeftOut: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		case 1:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Height", wireType)
+			}
+			m.Height = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowState
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.Height |= int64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 2:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Proposer", wireType)
+			}
+			var stringLen uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowState
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				stringLen |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			intStringLen := int(stringLen)
+			if intStringLen < 0 {
+				return ErrInvalidLengthState
+			}
+			postIndex := iNdEx + intStringLen
+			if postIndex < 0 {
+				return ErrInvalidLengthState
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Proposer = string(dAtA[iNdEx:postIndex])
+			iNdEx = postIndex
+		case 3:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Account", wireType)
+			}
+			var stringLen uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowState
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				stringLen |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			intStringLen := int(stringLen)
+			if intStringLen < 0 {
+				return ErrInvalidLengthState
+			}
+			postIndex := iNdEx + intStringLen
+			if postIndex < 0 {
+				return ErrInvalidLengthState
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Account = string(dAtA[iNdEx:postIndex])
+			iNdEx = postIndex
+		case 4:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Turns", wireType)
+			}
+			m.Turns = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowState
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.Turns |= uint32(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 5:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Slashed", wireType)
+			}
+			m.Slashed = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowState
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.Slashed |= int64(b&0x7F) << shift
 				if b < 0x80 {
 					break
 				}

@@ -12,8 +12,12 @@ import (
 // Rule returns the conditions as the rules know them.
 func (c Conditions) Rule() market.Conditions {
 	r := market.Conditions{
-		Memory: c.Memory, Upload: c.Upload, Regions: c.Regions, NotRegions: c.NotRegions, Jurisdictions: c.Jurisdictions,
+		Upload: c.Upload, Regions: c.Regions, NotRegions: c.NotRegions, Jurisdictions: c.Jurisdictions,
 		NotJurisdictions: c.NotJurisdictions, Attested: c.Attested, Tier: c.Tier.Rule(), Domains: c.Domains, Hourly: c.Hourly,
+		Disk: c.Disk, Passed: c.Passed,
+	}
+	for _, m := range c.Machines {
+		r.Machines = append(r.Machines, market.Machine{Memory: m.Memory, Cores: m.Cores, Devices: m.Devices, Model: m.Model})
 	}
 	for _, class := range c.Classes {
 		r.Classes = append(r.Classes, class.Rule())
@@ -24,8 +28,12 @@ func (c Conditions) Rule() market.Conditions {
 // FromConditions is the inverse of Conditions.Rule.
 func FromConditions(r market.Conditions) Conditions {
 	c := Conditions{
-		Memory: r.Memory, Upload: r.Upload, Regions: r.Regions, NotRegions: r.NotRegions, Jurisdictions: r.Jurisdictions,
+		Upload: r.Upload, Regions: r.Regions, NotRegions: r.NotRegions, Jurisdictions: r.Jurisdictions,
 		NotJurisdictions: r.NotJurisdictions, Attested: r.Attested, Tier: registrypb.Tier(r.Tier), Domains: r.Domains, Hourly: r.Hourly,
+		Disk: r.Disk, Passed: r.Passed,
+	}
+	for _, m := range r.Machines {
+		c.Machines = append(c.Machines, Machine{Memory: m.Memory, Cores: m.Cores, Devices: m.Devices, Model: m.Model})
 	}
 	for _, class := range r.Classes {
 		c.Classes = append(c.Classes, registrypb.MachineClass(class))

@@ -38,6 +38,7 @@ func (t Tier) Rule() registry.Tier { return registry.Tier(small(t)) }
 func (h Hardware) Rule() registry.Hardware {
 	return registry.Hardware{
 		Kind: registry.Kind(small(h.Kind)), Memory: h.Memory, Upload: h.Upload, Region: h.Region, Jurisdiction: h.Jurisdiction, Domain: h.Domain,
+		Disk: h.Disk, Cores: h.Cores, Devices: h.Devices, Model: h.Model,
 	}
 }
 
@@ -45,6 +46,7 @@ func (h Hardware) Rule() registry.Hardware {
 func FromHardware(h registry.Hardware) Hardware {
 	return Hardware{
 		Kind: DeviceKind(h.Kind), Memory: h.Memory, Upload: h.Upload, Region: h.Region, Jurisdiction: h.Jurisdiction, Domain: h.Domain,
+		Disk: h.Disk, Cores: h.Cores, Devices: h.Devices, Model: h.Model,
 	}
 }
 
@@ -52,9 +54,9 @@ func FromHardware(h registry.Hardware) Hardware {
 func (p Params) Rule() registry.Params {
 	r := registry.Params{
 		WorkerStake: p.WorkerStake, VerifierStake: p.VerifierStake, CoverPPM: p.CoverPpm, ProcessorRate: p.ProcessorRate,
-		EpochBlocks: p.EpochBlocks, BeatBlocks: p.BeatBlocks, DowntimePPM: p.DowntimePpm, BandwidthPPM: p.BandwidthPpm, Witnesses: p.Witnesses,
+		EpochBlocks: p.EpochBlocks, BeatBlocks: p.BeatBlocks, DowntimePPM: p.DowntimePpm, Witnesses: p.Witnesses,
 		MeasureBlocks: p.MeasureBlocks, ClusterRTT: p.ClusterRtt, ClusterSize: p.ClusterSize, StickyPPM: p.StickyPpm, UnstakeBlocks: p.UnstakeBlocks,
-		ClusterUpload: p.ClusterUpload,
+		ClusterUpload: p.ClusterUpload, JailBlocks: p.JailBlocks,
 	}
 	for _, c := range p.Classes {
 		r.Classes = append(r.Classes, registry.ClassRule{
@@ -73,9 +75,9 @@ func (p Params) Rule() registry.Params {
 func FromParams(r registry.Params) Params {
 	p := Params{
 		WorkerStake: r.WorkerStake, VerifierStake: r.VerifierStake, CoverPpm: r.CoverPPM, ProcessorRate: r.ProcessorRate,
-		EpochBlocks: r.EpochBlocks, BeatBlocks: r.BeatBlocks, DowntimePpm: r.DowntimePPM, BandwidthPpm: r.BandwidthPPM, Witnesses: r.Witnesses,
+		EpochBlocks: r.EpochBlocks, BeatBlocks: r.BeatBlocks, DowntimePpm: r.DowntimePPM, Witnesses: r.Witnesses,
 		MeasureBlocks: r.MeasureBlocks, ClusterRtt: r.ClusterRTT, ClusterSize: r.ClusterSize, StickyPpm: r.StickyPPM, UnstakeBlocks: r.UnstakeBlocks,
-		ClusterUpload: r.ClusterUpload,
+		ClusterUpload: r.ClusterUpload, JailBlocks: r.JailBlocks,
 	}
 	for _, c := range r.Classes {
 		p.Classes = append(p.Classes, ClassRule{

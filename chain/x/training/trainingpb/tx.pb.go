@@ -772,9 +772,10 @@ type MsgChallenge struct {
 	Unit   uint32 `protobuf:"varint,4,opt,name=unit,proto3" json:"unit,omitempty"`
 	// First committed state root that differs, from 0.
 	Segment uint32 `protobuf:"varint,5,opt,name=segment,proto3" json:"segment,omitempty"`
-	// What the referee needs to know the shape of the work; checked against the digest in the terms.
-	Opening []byte `protobuf:"bytes,6,opt,name=opening,proto3" json:"opening,omitempty"`
 	Attempt uint32 `protobuf:"varint,7,opt,name=attempt,proto3" json:"attempt,omitempty"`
+	// Digest of the commitment that is challenged, as the challenger read it, 32 bytes. Another stands there once its worker has
+	// shown that the fault was planted: then nothing is challenged.
+	Commitment []byte `protobuf:"bytes,8,opt,name=commitment,proto3" json:"commitment,omitempty"`
 }
 
 func (m *MsgChallenge) Reset()         { *m = MsgChallenge{} }
@@ -845,18 +846,18 @@ func (m *MsgChallenge) GetSegment() uint32 {
 	return 0
 }
 
-func (m *MsgChallenge) GetOpening() []byte {
-	if m != nil {
-		return m.Opening
-	}
-	return nil
-}
-
 func (m *MsgChallenge) GetAttempt() uint32 {
 	if m != nil {
 		return m.Attempt
 	}
 	return 0
+}
+
+func (m *MsgChallenge) GetCommitment() []byte {
+	if m != nil {
+		return m.Commitment
+	}
+	return nil
 }
 
 type MsgChallengeResponse struct {
@@ -1016,6 +1017,120 @@ func (m *MsgMoveResponse) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_MsgMoveResponse proto.InternalMessageInfo
 
+type MsgRefute struct {
+	Sender string `protobuf:"bytes,1,opt,name=sender,proto3" json:"sender,omitempty"`
+	Job    string `protobuf:"bytes,2,opt,name=job,proto3" json:"job,omitempty"`
+	// Rounds behind the attested checkpoint, and its state root, 32 bytes.
+	Checkpoint uint32 `protobuf:"varint,3,opt,name=checkpoint,proto3" json:"checkpoint,omitempty"`
+	Root       []byte `protobuf:"bytes,4,opt,name=root,proto3" json:"root,omitempty"`
+	// One tile of the checkpoint, of the one before it and of all updates, with what proves them.
+	Shown []byte `protobuf:"bytes,6,opt,name=shown,proto3" json:"shown,omitempty"`
+}
+
+func (m *MsgRefute) Reset()         { *m = MsgRefute{} }
+func (m *MsgRefute) String() string { return proto.CompactTextString(m) }
+func (*MsgRefute) ProtoMessage()    {}
+func (*MsgRefute) Descriptor() ([]byte, []int) {
+	return fileDescriptor_db31fe6410c79dbf, []int{16}
+}
+func (m *MsgRefute) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *MsgRefute) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_MsgRefute.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *MsgRefute) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_MsgRefute.Merge(m, src)
+}
+func (m *MsgRefute) XXX_Size() int {
+	return m.Size()
+}
+func (m *MsgRefute) XXX_DiscardUnknown() {
+	xxx_messageInfo_MsgRefute.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_MsgRefute proto.InternalMessageInfo
+
+func (m *MsgRefute) GetSender() string {
+	if m != nil {
+		return m.Sender
+	}
+	return ""
+}
+
+func (m *MsgRefute) GetJob() string {
+	if m != nil {
+		return m.Job
+	}
+	return ""
+}
+
+func (m *MsgRefute) GetCheckpoint() uint32 {
+	if m != nil {
+		return m.Checkpoint
+	}
+	return 0
+}
+
+func (m *MsgRefute) GetRoot() []byte {
+	if m != nil {
+		return m.Root
+	}
+	return nil
+}
+
+func (m *MsgRefute) GetShown() []byte {
+	if m != nil {
+		return m.Shown
+	}
+	return nil
+}
+
+type MsgRefuteResponse struct {
+}
+
+func (m *MsgRefuteResponse) Reset()         { *m = MsgRefuteResponse{} }
+func (m *MsgRefuteResponse) String() string { return proto.CompactTextString(m) }
+func (*MsgRefuteResponse) ProtoMessage()    {}
+func (*MsgRefuteResponse) Descriptor() ([]byte, []int) {
+	return fileDescriptor_db31fe6410c79dbf, []int{17}
+}
+func (m *MsgRefuteResponse) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *MsgRefuteResponse) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_MsgRefuteResponse.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *MsgRefuteResponse) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_MsgRefuteResponse.Merge(m, src)
+}
+func (m *MsgRefuteResponse) XXX_Size() int {
+	return m.Size()
+}
+func (m *MsgRefuteResponse) XXX_DiscardUnknown() {
+	xxx_messageInfo_MsgRefuteResponse.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_MsgRefuteResponse proto.InternalMessageInfo
+
 type MsgMissing struct {
 	Sender  string `protobuf:"bytes,1,opt,name=sender,proto3" json:"sender,omitempty"`
 	Job     string `protobuf:"bytes,2,opt,name=job,proto3" json:"job,omitempty"`
@@ -1030,7 +1145,7 @@ func (m *MsgMissing) Reset()         { *m = MsgMissing{} }
 func (m *MsgMissing) String() string { return proto.CompactTextString(m) }
 func (*MsgMissing) ProtoMessage()    {}
 func (*MsgMissing) Descriptor() ([]byte, []int) {
-	return fileDescriptor_db31fe6410c79dbf, []int{16}
+	return fileDescriptor_db31fe6410c79dbf, []int{18}
 }
 func (m *MsgMissing) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -1108,7 +1223,7 @@ func (m *MsgMissingResponse) Reset()         { *m = MsgMissingResponse{} }
 func (m *MsgMissingResponse) String() string { return proto.CompactTextString(m) }
 func (*MsgMissingResponse) ProtoMessage()    {}
 func (*MsgMissingResponse) Descriptor() ([]byte, []int) {
-	return fileDescriptor_db31fe6410c79dbf, []int{17}
+	return fileDescriptor_db31fe6410c79dbf, []int{19}
 }
 func (m *MsgMissingResponse) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -1152,7 +1267,7 @@ func (m *MsgSealSlice) Reset()         { *m = MsgSealSlice{} }
 func (m *MsgSealSlice) String() string { return proto.CompactTextString(m) }
 func (*MsgSealSlice) ProtoMessage()    {}
 func (*MsgSealSlice) Descriptor() ([]byte, []int) {
-	return fileDescriptor_db31fe6410c79dbf, []int{18}
+	return fileDescriptor_db31fe6410c79dbf, []int{20}
 }
 func (m *MsgSealSlice) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -1230,7 +1345,7 @@ func (m *MsgSealSliceResponse) Reset()         { *m = MsgSealSliceResponse{} }
 func (m *MsgSealSliceResponse) String() string { return proto.CompactTextString(m) }
 func (*MsgSealSliceResponse) ProtoMessage()    {}
 func (*MsgSealSliceResponse) Descriptor() ([]byte, []int) {
-	return fileDescriptor_db31fe6410c79dbf, []int{19}
+	return fileDescriptor_db31fe6410c79dbf, []int{21}
 }
 func (m *MsgSealSliceResponse) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -1274,7 +1389,7 @@ func (m *MsgShowSlice) Reset()         { *m = MsgShowSlice{} }
 func (m *MsgShowSlice) String() string { return proto.CompactTextString(m) }
 func (*MsgShowSlice) ProtoMessage()    {}
 func (*MsgShowSlice) Descriptor() ([]byte, []int) {
-	return fileDescriptor_db31fe6410c79dbf, []int{20}
+	return fileDescriptor_db31fe6410c79dbf, []int{22}
 }
 func (m *MsgShowSlice) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -1352,7 +1467,7 @@ func (m *MsgShowSliceResponse) Reset()         { *m = MsgShowSliceResponse{} }
 func (m *MsgShowSliceResponse) String() string { return proto.CompactTextString(m) }
 func (*MsgShowSliceResponse) ProtoMessage()    {}
 func (*MsgShowSliceResponse) Descriptor() ([]byte, []int) {
-	return fileDescriptor_db31fe6410c79dbf, []int{21}
+	return fileDescriptor_db31fe6410c79dbf, []int{23}
 }
 func (m *MsgShowSliceResponse) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -1398,7 +1513,7 @@ func (m *MsgAttest) Reset()         { *m = MsgAttest{} }
 func (m *MsgAttest) String() string { return proto.CompactTextString(m) }
 func (*MsgAttest) ProtoMessage()    {}
 func (*MsgAttest) Descriptor() ([]byte, []int) {
-	return fileDescriptor_db31fe6410c79dbf, []int{22}
+	return fileDescriptor_db31fe6410c79dbf, []int{24}
 }
 func (m *MsgAttest) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -1476,7 +1591,7 @@ func (m *MsgAttestResponse) Reset()         { *m = MsgAttestResponse{} }
 func (m *MsgAttestResponse) String() string { return proto.CompactTextString(m) }
 func (*MsgAttestResponse) ProtoMessage()    {}
 func (*MsgAttestResponse) Descriptor() ([]byte, []int) {
-	return fileDescriptor_db31fe6410c79dbf, []int{23}
+	return fileDescriptor_db31fe6410c79dbf, []int{25}
 }
 func (m *MsgAttestResponse) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -1514,7 +1629,7 @@ func (m *MsgLeave) Reset()         { *m = MsgLeave{} }
 func (m *MsgLeave) String() string { return proto.CompactTextString(m) }
 func (*MsgLeave) ProtoMessage()    {}
 func (*MsgLeave) Descriptor() ([]byte, []int) {
-	return fileDescriptor_db31fe6410c79dbf, []int{24}
+	return fileDescriptor_db31fe6410c79dbf, []int{26}
 }
 func (m *MsgLeave) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -1564,7 +1679,7 @@ func (m *MsgLeaveResponse) Reset()         { *m = MsgLeaveResponse{} }
 func (m *MsgLeaveResponse) String() string { return proto.CompactTextString(m) }
 func (*MsgLeaveResponse) ProtoMessage()    {}
 func (*MsgLeaveResponse) Descriptor() ([]byte, []int) {
-	return fileDescriptor_db31fe6410c79dbf, []int{25}
+	return fileDescriptor_db31fe6410c79dbf, []int{27}
 }
 func (m *MsgLeaveResponse) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -1602,7 +1717,7 @@ func (m *MsgReturn) Reset()         { *m = MsgReturn{} }
 func (m *MsgReturn) String() string { return proto.CompactTextString(m) }
 func (*MsgReturn) ProtoMessage()    {}
 func (*MsgReturn) Descriptor() ([]byte, []int) {
-	return fileDescriptor_db31fe6410c79dbf, []int{26}
+	return fileDescriptor_db31fe6410c79dbf, []int{28}
 }
 func (m *MsgReturn) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -1652,7 +1767,7 @@ func (m *MsgReturnResponse) Reset()         { *m = MsgReturnResponse{} }
 func (m *MsgReturnResponse) String() string { return proto.CompactTextString(m) }
 func (*MsgReturnResponse) ProtoMessage()    {}
 func (*MsgReturnResponse) Descriptor() ([]byte, []int) {
-	return fileDescriptor_db31fe6410c79dbf, []int{27}
+	return fileDescriptor_db31fe6410c79dbf, []int{29}
 }
 func (m *MsgReturnResponse) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -1696,7 +1811,7 @@ func (m *MsgProve) Reset()         { *m = MsgProve{} }
 func (m *MsgProve) String() string { return proto.CompactTextString(m) }
 func (*MsgProve) ProtoMessage()    {}
 func (*MsgProve) Descriptor() ([]byte, []int) {
-	return fileDescriptor_db31fe6410c79dbf, []int{28}
+	return fileDescriptor_db31fe6410c79dbf, []int{30}
 }
 func (m *MsgProve) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -1774,7 +1889,7 @@ func (m *MsgProveResponse) Reset()         { *m = MsgProveResponse{} }
 func (m *MsgProveResponse) String() string { return proto.CompactTextString(m) }
 func (*MsgProveResponse) ProtoMessage()    {}
 func (*MsgProveResponse) Descriptor() ([]byte, []int) {
-	return fileDescriptor_db31fe6410c79dbf, []int{29}
+	return fileDescriptor_db31fe6410c79dbf, []int{31}
 }
 func (m *MsgProveResponse) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -1809,13 +1924,19 @@ type Params struct {
 	SlashPpm uint32 `protobuf:"varint,1,opt,name=slash_ppm,json=slashPpm,proto3" json:"slash_ppm,omitempty"`
 	// Parts per million of that for who was right; the rest goes to the community pool.
 	BountyPpm uint32 `protobuf:"varint,2,opt,name=bounty_ppm,json=bountyPpm,proto3" json:"bounty_ppm,omitempty"`
+	// Of the stake, that a verifier loses who does not open its seal.
+	UnopenedPpm uint32 `protobuf:"varint,3,opt,name=unopened_ppm,json=unopenedPpm,proto3" json:"unopened_ppm,omitempty"`
+	// Of the stake, that a first conviction takes at least.
+	FirstPpm uint32 `protobuf:"varint,4,opt,name=first_ppm,json=firstPpm,proto3" json:"first_ppm,omitempty"`
+	// Blocks for which a conviction is remembered: one more within them takes all of the stake.
+	MemoryBlocks int64 `protobuf:"varint,5,opt,name=memory_blocks,json=memoryBlocks,proto3" json:"memory_blocks,omitempty"`
 }
 
 func (m *Params) Reset()         { *m = Params{} }
 func (m *Params) String() string { return proto.CompactTextString(m) }
 func (*Params) ProtoMessage()    {}
 func (*Params) Descriptor() ([]byte, []int) {
-	return fileDescriptor_db31fe6410c79dbf, []int{30}
+	return fileDescriptor_db31fe6410c79dbf, []int{32}
 }
 func (m *Params) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -1858,6 +1979,27 @@ func (m *Params) GetBountyPpm() uint32 {
 	return 0
 }
 
+func (m *Params) GetUnopenedPpm() uint32 {
+	if m != nil {
+		return m.UnopenedPpm
+	}
+	return 0
+}
+
+func (m *Params) GetFirstPpm() uint32 {
+	if m != nil {
+		return m.FirstPpm
+	}
+	return 0
+}
+
+func (m *Params) GetMemoryBlocks() int64 {
+	if m != nil {
+		return m.MemoryBlocks
+	}
+	return 0
+}
+
 type MsgUpdateParams struct {
 	Authority string `protobuf:"bytes,1,opt,name=authority,proto3" json:"authority,omitempty"`
 	Params    Params `protobuf:"bytes,2,opt,name=params,proto3" json:"params"`
@@ -1867,7 +2009,7 @@ func (m *MsgUpdateParams) Reset()         { *m = MsgUpdateParams{} }
 func (m *MsgUpdateParams) String() string { return proto.CompactTextString(m) }
 func (*MsgUpdateParams) ProtoMessage()    {}
 func (*MsgUpdateParams) Descriptor() ([]byte, []int) {
-	return fileDescriptor_db31fe6410c79dbf, []int{31}
+	return fileDescriptor_db31fe6410c79dbf, []int{33}
 }
 func (m *MsgUpdateParams) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -1917,7 +2059,7 @@ func (m *MsgUpdateParamsResponse) Reset()         { *m = MsgUpdateParamsResponse
 func (m *MsgUpdateParamsResponse) String() string { return proto.CompactTextString(m) }
 func (*MsgUpdateParamsResponse) ProtoMessage()    {}
 func (*MsgUpdateParamsResponse) Descriptor() ([]byte, []int) {
-	return fileDescriptor_db31fe6410c79dbf, []int{32}
+	return fileDescriptor_db31fe6410c79dbf, []int{34}
 }
 func (m *MsgUpdateParamsResponse) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -1946,6 +2088,118 @@ func (m *MsgUpdateParamsResponse) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_MsgUpdateParamsResponse proto.InternalMessageInfo
 
+type MsgConfess struct {
+	Sender  string `protobuf:"bytes,1,opt,name=sender,proto3" json:"sender,omitempty"`
+	Job     string `protobuf:"bytes,2,opt,name=job,proto3" json:"job,omitempty"`
+	Round   uint32 `protobuf:"varint,3,opt,name=round,proto3" json:"round,omitempty"`
+	Unit    uint32 `protobuf:"varint,4,opt,name=unit,proto3" json:"unit,omitempty"`
+	Attempt uint32 `protobuf:"varint,5,opt,name=attempt,proto3" json:"attempt,omitempty"`
+}
+
+func (m *MsgConfess) Reset()         { *m = MsgConfess{} }
+func (m *MsgConfess) String() string { return proto.CompactTextString(m) }
+func (*MsgConfess) ProtoMessage()    {}
+func (*MsgConfess) Descriptor() ([]byte, []int) {
+	return fileDescriptor_db31fe6410c79dbf, []int{35}
+}
+func (m *MsgConfess) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *MsgConfess) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_MsgConfess.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *MsgConfess) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_MsgConfess.Merge(m, src)
+}
+func (m *MsgConfess) XXX_Size() int {
+	return m.Size()
+}
+func (m *MsgConfess) XXX_DiscardUnknown() {
+	xxx_messageInfo_MsgConfess.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_MsgConfess proto.InternalMessageInfo
+
+func (m *MsgConfess) GetSender() string {
+	if m != nil {
+		return m.Sender
+	}
+	return ""
+}
+
+func (m *MsgConfess) GetJob() string {
+	if m != nil {
+		return m.Job
+	}
+	return ""
+}
+
+func (m *MsgConfess) GetRound() uint32 {
+	if m != nil {
+		return m.Round
+	}
+	return 0
+}
+
+func (m *MsgConfess) GetUnit() uint32 {
+	if m != nil {
+		return m.Unit
+	}
+	return 0
+}
+
+func (m *MsgConfess) GetAttempt() uint32 {
+	if m != nil {
+		return m.Attempt
+	}
+	return 0
+}
+
+type MsgConfessResponse struct {
+}
+
+func (m *MsgConfessResponse) Reset()         { *m = MsgConfessResponse{} }
+func (m *MsgConfessResponse) String() string { return proto.CompactTextString(m) }
+func (*MsgConfessResponse) ProtoMessage()    {}
+func (*MsgConfessResponse) Descriptor() ([]byte, []int) {
+	return fileDescriptor_db31fe6410c79dbf, []int{36}
+}
+func (m *MsgConfessResponse) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *MsgConfessResponse) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_MsgConfessResponse.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *MsgConfessResponse) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_MsgConfessResponse.Merge(m, src)
+}
+func (m *MsgConfessResponse) XXX_Size() int {
+	return m.Size()
+}
+func (m *MsgConfessResponse) XXX_DiscardUnknown() {
+	xxx_messageInfo_MsgConfessResponse.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_MsgConfessResponse proto.InternalMessageInfo
+
 func init() {
 	proto.RegisterType((*MsgCommit)(nil), "starling.training.v1.MsgCommit")
 	proto.RegisterType((*MsgCommitResponse)(nil), "starling.training.v1.MsgCommitResponse")
@@ -1963,6 +2217,8 @@ func init() {
 	proto.RegisterType((*MsgChallengeResponse)(nil), "starling.training.v1.MsgChallengeResponse")
 	proto.RegisterType((*MsgMove)(nil), "starling.training.v1.MsgMove")
 	proto.RegisterType((*MsgMoveResponse)(nil), "starling.training.v1.MsgMoveResponse")
+	proto.RegisterType((*MsgRefute)(nil), "starling.training.v1.MsgRefute")
+	proto.RegisterType((*MsgRefuteResponse)(nil), "starling.training.v1.MsgRefuteResponse")
 	proto.RegisterType((*MsgMissing)(nil), "starling.training.v1.MsgMissing")
 	proto.RegisterType((*MsgMissingResponse)(nil), "starling.training.v1.MsgMissingResponse")
 	proto.RegisterType((*MsgSealSlice)(nil), "starling.training.v1.MsgSealSlice")
@@ -1980,87 +2236,98 @@ func init() {
 	proto.RegisterType((*Params)(nil), "starling.training.v1.Params")
 	proto.RegisterType((*MsgUpdateParams)(nil), "starling.training.v1.MsgUpdateParams")
 	proto.RegisterType((*MsgUpdateParamsResponse)(nil), "starling.training.v1.MsgUpdateParamsResponse")
+	proto.RegisterType((*MsgConfess)(nil), "starling.training.v1.MsgConfess")
+	proto.RegisterType((*MsgConfessResponse)(nil), "starling.training.v1.MsgConfessResponse")
 }
 
 func init() { proto.RegisterFile("starling/training/v1/tx.proto", fileDescriptor_db31fe6410c79dbf) }
 
 var fileDescriptor_db31fe6410c79dbf = []byte{
-	// 1185 bytes of a gzipped FileDescriptorProto
-	0x1f, 0x8b, 0x08, 0x00, 0x00, 0x00, 0x00, 0x00, 0x02, 0xff, 0xcc, 0x58, 0x4f, 0x6f, 0x1b, 0x45,
-	0x14, 0xcf, 0xd6, 0xb1, 0x1d, 0xbf, 0x38, 0xb4, 0x1d, 0xac, 0xd6, 0x71, 0x1b, 0x27, 0xb2, 0x04,
-	0x44, 0x11, 0xb1, 0x49, 0x90, 0x38, 0xe4, 0x44, 0xfe, 0x5c, 0x90, 0x6a, 0x61, 0x6d, 0x94, 0x4b,
-	0x8b, 0x54, 0xad, 0xed, 0xd1, 0x7a, 0xa9, 0x77, 0x66, 0xb5, 0x33, 0x4e, 0x9b, 0x1b, 0xea, 0x27,
-	0xe0, 0xc2, 0x07, 0xe0, 0x1b, 0x54, 0x80, 0x84, 0xc4, 0x01, 0xae, 0x3d, 0x56, 0xbd, 0xc0, 0x29,
-	0x42, 0xce, 0xa1, 0x27, 0xbe, 0x03, 0x9a, 0xbf, 0x5e, 0xa7, 0xde, 0x0d, 0x48, 0x6d, 0xe4, 0xdb,
-	0xfc, 0xf9, 0xcd, 0x9b, 0xdf, 0xef, 0xcd, 0xdb, 0xf7, 0x66, 0x16, 0xd6, 0x18, 0xf7, 0xe2, 0x61,
-	0x40, 0xfc, 0x16, 0x8f, 0xbd, 0x80, 0x88, 0xc6, 0xe9, 0x4e, 0x8b, 0x3f, 0x6b, 0x46, 0x31, 0xe5,
-	0x14, 0x55, 0xcc, 0x74, 0xd3, 0x4c, 0x37, 0x4f, 0x77, 0x6a, 0x77, 0x7b, 0x94, 0x85, 0x94, 0xb5,
-	0x42, 0x26, 0xd1, 0x21, 0xf3, 0x15, 0xbc, 0xb6, 0xaa, 0x26, 0x1e, 0xcb, 0x5e, 0x4b, 0x75, 0xf4,
-	0x54, 0xc5, 0xa7, 0x3e, 0x55, 0xe3, 0xa2, 0x65, 0x16, 0xd8, 0xed, 0xe3, 0x11, 0x11, 0xb6, 0xe2,
-	0x11, 0x51, 0x53, 0x8d, 0x0b, 0x07, 0x4a, 0x6d, 0xe6, 0x1f, 0xd2, 0x30, 0x0c, 0x38, 0xfa, 0x0c,
-	0x0a, 0x0c, 0x93, 0x3e, 0x8e, 0xab, 0xce, 0x86, 0xb3, 0x59, 0x3a, 0xa8, 0xbe, 0xfe, 0x65, 0xbb,
-	0xa2, 0x37, 0xd8, 0xef, 0xf7, 0x63, 0xcc, 0xd8, 0x31, 0x8f, 0x03, 0xe2, 0xbb, 0x1a, 0x87, 0x6e,
-	0x41, 0xee, 0x5b, 0xda, 0xad, 0xde, 0x10, 0x70, 0x57, 0x34, 0x51, 0x05, 0xf2, 0x31, 0x1d, 0x91,
-	0x7e, 0x35, 0xb7, 0xe1, 0x6c, 0xae, 0xb8, 0xaa, 0x83, 0x10, 0x2c, 0x8e, 0x48, 0xc0, 0xab, 0x8b,
-	0x72, 0x50, 0xb6, 0x51, 0x15, 0x8a, 0x1e, 0xe7, 0x38, 0x8c, 0x78, 0x35, 0x2f, 0x87, 0x4d, 0x17,
-	0xed, 0x03, 0xf4, 0x24, 0xa3, 0x10, 0x13, 0x5e, 0x2d, 0x6c, 0x38, 0x9b, 0xcb, 0xbb, 0xf7, 0x9a,
-	0xd6, 0x4b, 0x82, 0xfe, 0xe9, 0x4e, 0xf3, 0xd0, 0x42, 0x0e, 0x16, 0x5f, 0x9e, 0xaf, 0x2f, 0xb8,
-	0x89, 0x45, 0x7b, 0xcb, 0xcf, 0xdf, 0xbc, 0xd8, 0xd2, 0x2c, 0x1b, 0x1f, 0xc2, 0x6d, 0x2b, 0xd2,
-	0xc5, 0x2c, 0xa2, 0x84, 0xe1, 0xc6, 0x4f, 0x0e, 0x14, 0xdb, 0xcc, 0xef, 0x78, 0x8c, 0x5d, 0xb3,
-	0x70, 0x04, 0x8b, 0x0c, 0x7b, 0x43, 0xa9, 0xba, 0xec, 0xca, 0x76, 0xd2, 0x19, 0x85, 0x29, 0x67,
-	0x4c, 0x2b, 0xb9, 0x0d, 0x37, 0x35, 0x67, 0xab, 0xe3, 0x37, 0x75, 0x84, 0x27, 0x44, 0xda, 0x99,
-	0x97, 0x23, 0xac, 0x42, 0x91, 0x46, 0x58, 0xc4, 0xb2, 0xd4, 0x53, 0x76, 0x4d, 0x77, 0xd6, 0xc9,
-	0x28, 0xee, 0x56, 0xd1, 0xf3, 0x1b, 0x52, 0x91, 0x8b, 0x23, 0x1a, 0xcf, 0x4f, 0x50, 0xee, 0x42,
-	0xb9, 0x1f, 0x30, 0xee, 0x91, 0x1e, 0x7e, 0x1c, 0x45, 0xa1, 0x3a, 0xa6, 0x83, 0x9b, 0xe3, 0xf3,
-	0xf5, 0xe5, 0x23, 0x3d, 0xde, 0xe9, 0xb4, 0xdd, 0x65, 0x03, 0xea, 0x44, 0x21, 0xfa, 0x54, 0x04,
-	0x32, 0x0b, 0x88, 0x5a, 0x51, 0x94, 0x2b, 0x56, 0xc6, 0xe7, 0xeb, 0xa5, 0x43, 0x39, 0x2a, 0xf0,
-	0x25, 0x05, 0xe8, 0x44, 0xe1, 0x2c, 0xcf, 0x28, 0x1f, 0x58, 0xcf, 0xbc, 0x36, 0x67, 0x1d, 0x7a,
-	0xec, 0xc9, 0xdc, 0x78, 0xa6, 0x02, 0x79, 0x42, 0x49, 0x0f, 0xeb, 0x93, 0x56, 0x1d, 0x54, 0x83,
-	0x25, 0x86, 0x7d, 0xf1, 0x31, 0xb2, 0x6a, 0x71, 0x23, 0xb7, 0x59, 0x76, 0x6d, 0x7f, 0x76, 0x0c,
-	0x08, 0x4d, 0x56, 0xe9, 0x8f, 0x0e, 0x40, 0x9b, 0xf9, 0xc7, 0x23, 0x16, 0xe1, 0xde, 0xdc, 0x04,
-	0xc1, 0x34, 0xf1, 0x0a, 0xa0, 0x09, 0x45, 0xcb, 0xfc, 0x4f, 0x07, 0xca, 0x22, 0xdb, 0x0c, 0xbc,
-	0xe1, 0x10, 0x13, 0x1f, 0x5f, 0x3f, 0x77, 0xed, 0x66, 0xc3, 0x5d, 0x77, 0xd3, 0x3f, 0xc9, 0xa4,
-	0xde, 0x62, 0x86, 0xde, 0x3b, 0x50, 0x49, 0x0a, 0xbb, 0x9c, 0x49, 0xdb, 0xf4, 0x14, 0x5f, 0x7f,
-	0x26, 0xed, 0xd2, 0xfe, 0x99, 0xc9, 0xa4, 0xa2, 0xfd, 0xff, 0x32, 0xa9, 0xe0, 0x6c, 0x75, 0xfc,
-	0xaa, 0x62, 0xae, 0x1d, 0x30, 0x26, 0xbc, 0x32, 0x47, 0x9f, 0x17, 0x1b, 0x06, 0xfa, 0xf3, 0x5a,
-	0x71, 0x55, 0x67, 0x56, 0x24, 0x6a, 0xe2, 0x49, 0x3d, 0x22, 0x12, 0x8f, 0xb1, 0x37, 0x3c, 0x16,
-	0x6b, 0xde, 0xa3, 0xa2, 0x3b, 0x50, 0xe8, 0x0d, 0x29, 0xc3, 0x7d, 0xa9, 0x29, 0xe7, 0xea, 0xde,
-	0x84, 0x7b, 0x3e, 0xc1, 0xdd, 0x16, 0xc0, 0xc2, 0xa4, 0x00, 0xce, 0x8a, 0x34, 0x4b, 0xdc, 0x2a,
-	0xfa, 0x5d, 0x2b, 0x1a, 0xd0, 0xa7, 0xf3, 0xa5, 0x68, 0x15, 0x72, 0xbd, 0xa0, 0x2f, 0x05, 0x95,
-	0x0e, 0x8a, 0xe3, 0xf3, 0xf5, 0xdc, 0xe1, 0x57, 0x47, 0xae, 0x18, 0x9b, 0x29, 0xcc, 0xf0, 0xb7,
-	0xc2, 0xfe, 0x50, 0x89, 0x7d, 0x9f, 0x73, 0xcc, 0xde, 0x73, 0xb6, 0x8b, 0x29, 0x55, 0x91, 0x57,
-	0x76, 0x65, 0xdb, 0x70, 0xcf, 0xbf, 0xcd, 0x1d, 0xdd, 0x87, 0x12, 0x0b, 0x7c, 0xe2, 0xf1, 0x51,
-	0x6c, 0xb2, 0xfb, 0x64, 0x60, 0x56, 0x16, 0x57, 0x02, 0xac, 0xac, 0x47, 0xb0, 0xd4, 0x66, 0xfe,
-	0x03, 0xec, 0xbd, 0x9b, 0xcc, 0x30, 0xbd, 0x23, 0x82, 0x5b, 0xc6, 0xb8, 0xdd, 0xf0, 0x1b, 0x7d,
-	0x73, 0xe0, 0xa3, 0x98, 0xbc, 0xfb, 0x1d, 0x4d, 0x4d, 0x16, 0xd6, 0xed, 0x96, 0x3f, 0x3b, 0x52,
-	0x64, 0x27, 0xbe, 0xfe, 0xf4, 0x97, 0x9e, 0x33, 0xae, 0xfc, 0xc2, 0x94, 0xf3, 0x24, 0x69, 0xab,
-	0xe4, 0x08, 0x0a, 0x1d, 0x2f, 0xf6, 0x42, 0x86, 0xee, 0x41, 0x89, 0x0d, 0x3d, 0x36, 0x90, 0xd7,
-	0x16, 0x47, 0x9a, 0x5e, 0x92, 0x03, 0xe2, 0x52, 0xb3, 0x06, 0xd0, 0xa5, 0x23, 0xc2, 0xcf, 0xe4,
-	0xec, 0x0d, 0x39, 0x5b, 0x52, 0x23, 0x9d, 0x28, 0x6c, 0xfc, 0xe0, 0xc8, 0xcc, 0x7a, 0x12, 0xf5,
-	0x3d, 0x8e, 0xb5, 0xbd, 0x2f, 0xa0, 0xe4, 0x8d, 0xf8, 0x80, 0xc6, 0x01, 0x3f, 0xbb, 0xd2, 0x33,
-	0x13, 0x28, 0xda, 0x83, 0x42, 0x24, 0x2d, 0xc8, 0x6d, 0x96, 0x77, 0xef, 0x37, 0x67, 0x3d, 0x95,
-	0x9a, 0x6a, 0x17, 0xfd, 0x0a, 0xd0, 0x2b, 0xf6, 0x3e, 0x10, 0x72, 0x27, 0xb6, 0x1a, 0xab, 0x70,
-	0xf7, 0x12, 0x2d, 0x23, 0x7c, 0xf7, 0x1f, 0x80, 0x5c, 0x9b, 0xf9, 0xc8, 0x85, 0x82, 0x7e, 0x09,
-	0xad, 0xcf, 0xde, 0xc8, 0xbe, 0x22, 0x6a, 0x9f, 0x5c, 0x01, 0x30, 0xb6, 0xd1, 0x03, 0x58, 0x94,
-	0x4f, 0x8c, 0xb5, 0xd4, 0x05, 0x62, 0xba, 0xf6, 0x51, 0xe6, 0xb4, 0xb5, 0xf6, 0x08, 0x4a, 0x93,
-	0x8b, 0x45, 0x23, 0x9d, 0x83, 0xc1, 0xd4, 0xb6, 0xae, 0xc6, 0x24, 0xa9, 0xca, 0x1a, 0x9e, 0x4e,
-	0x55, 0x4c, 0x67, 0x50, 0x4d, 0x56, 0x53, 0xe1, 0x4c, 0xfd, 0x26, 0x49, 0x77, 0xa6, 0x02, 0x64,
-	0x38, 0x73, 0xfa, 0x65, 0x20, 0x6c, 0xea, 0x57, 0x41, 0xba, 0x4d, 0x05, 0xc8, 0xb0, 0x39, 0x7d,
-	0xa7, 0x56, 0x3c, 0xe5, 0x7d, 0x3a, 0x8b, 0xa7, 0x00, 0x64, 0xf2, 0x4c, 0xde, 0x5e, 0xd1, 0x09,
-	0x14, 0xcd, 0xcd, 0x75, 0x23, 0x75, 0x8d, 0x46, 0xd4, 0x36, 0xaf, 0x42, 0x24, 0xcd, 0x9a, 0xcb,
-	0x49, 0xba, 0x59, 0x8d, 0xc8, 0x30, 0x7b, 0xe9, 0x9e, 0x20, 0x82, 0x6a, 0x72, 0x47, 0x48, 0x0f,
-	0x2a, 0x8b, 0xc9, 0x08, 0xaa, 0xb7, 0x4a, 0xb6, 0x34, 0x6e, 0xcb, 0x75, 0x86, 0x71, 0x83, 0xc9,
-	0x32, 0x7e, 0xb9, 0x6c, 0x8a, 0xb3, 0xd3, 0x25, 0x33, 0xfd, 0xec, 0x14, 0x20, 0xe3, 0xec, 0xa6,
-	0x6b, 0x16, 0xfa, 0x1a, 0xf2, 0xaa, 0x60, 0xd5, 0x53, 0x57, 0xc8, 0xf9, 0xda, 0xc7, 0xd9, 0xf3,
-	0xd3, 0x41, 0x2b, 0x0b, 0x52, 0x56, 0xd0, 0x0a, 0x40, 0x66, 0xd0, 0x26, 0x8b, 0x8e, 0x20, 0xa9,
-	0x0a, 0x4e, 0x3a, 0x49, 0x39, 0x9f, 0x41, 0x72, 0x2a, 0xf7, 0xa3, 0x3e, 0x94, 0xa7, 0x32, 0x76,
-	0xfa, 0x47, 0x9e, 0x84, 0xd5, 0xb6, 0xff, 0x13, 0xcc, 0xec, 0x52, 0xcb, 0x7f, 0xf7, 0xe6, 0xc5,
-	0x96, 0x73, 0xf0, 0xf0, 0xe5, 0xb8, 0xee, 0xbc, 0x1a, 0xd7, 0x9d, 0xbf, 0xc7, 0x75, 0xe7, 0xfb,
-	0x8b, 0xfa, 0xc2, 0xab, 0x8b, 0xfa, 0xc2, 0x5f, 0x17, 0xf5, 0x85, 0x87, 0x5f, 0xfa, 0x01, 0x1f,
-	0x8c, 0xba, 0xcd, 0x1e, 0x0d, 0x5b, 0xc6, 0xf2, 0x36, 0xc1, 0xfc, 0x29, 0x8d, 0x9f, 0xd8, 0x81,
-	0x56, 0x6f, 0xe0, 0x05, 0xa4, 0xf5, 0x6c, 0xf2, 0x37, 0xcd, 0x34, 0xa2, 0x6e, 0xb7, 0x20, 0x7f,
-	0x6c, 0x7d, 0xfe, 0x6f, 0x00, 0x00, 0x00, 0xff, 0xff, 0x71, 0x94, 0x88, 0x93, 0x74, 0x13, 0x00,
-	0x00,
+	// 1342 bytes of a gzipped FileDescriptorProto
+	0x1f, 0x8b, 0x08, 0x00, 0x00, 0x00, 0x00, 0x00, 0x02, 0xff, 0xcc, 0x58, 0xcf, 0x6f, 0x1b, 0xc5,
+	0x17, 0xcf, 0xd6, 0xbf, 0xc7, 0xce, 0xb7, 0xe9, 0x7e, 0xad, 0xd6, 0x75, 0x5b, 0x27, 0x18, 0x01,
+	0x51, 0x45, 0x6c, 0x12, 0x24, 0x0e, 0x39, 0x11, 0xa7, 0x17, 0x50, 0x2d, 0xac, 0x8d, 0x72, 0x69,
+	0x91, 0xa2, 0xb5, 0x3d, 0x59, 0x2f, 0xf1, 0xce, 0xac, 0x76, 0x66, 0x93, 0xe6, 0x86, 0xfa, 0x17,
+	0x70, 0x41, 0xe2, 0xca, 0x11, 0x89, 0x43, 0x05, 0x48, 0x48, 0x1c, 0xe0, 0xda, 0x63, 0xd5, 0x13,
+	0xa7, 0x08, 0x39, 0x87, 0xfe, 0x1b, 0x68, 0x7e, 0x7a, 0xd7, 0xf1, 0x6e, 0xa8, 0x94, 0x46, 0xbe,
+	0xcd, 0xbc, 0xf7, 0xe6, 0xcd, 0xe7, 0xf3, 0x66, 0xe6, 0xed, 0x7b, 0x0b, 0x1e, 0x10, 0x6a, 0x07,
+	0x63, 0x17, 0x39, 0x6d, 0x1a, 0xd8, 0x2e, 0x62, 0x83, 0xe3, 0xcd, 0x36, 0x7d, 0xd6, 0xf2, 0x03,
+	0x4c, 0xb1, 0x59, 0x55, 0xea, 0x96, 0x52, 0xb7, 0x8e, 0x37, 0xeb, 0x77, 0x06, 0x98, 0x78, 0x98,
+	0xb4, 0x3d, 0xc2, 0xad, 0x3d, 0xe2, 0x08, 0xf3, 0xfa, 0x5d, 0xa1, 0x38, 0xe0, 0xb3, 0xb6, 0x98,
+	0x48, 0x55, 0xd5, 0xc1, 0x0e, 0x16, 0x72, 0x36, 0x52, 0x0b, 0xf4, 0xf6, 0x41, 0x88, 0x98, 0xaf,
+	0x20, 0x44, 0x42, 0xd5, 0x3c, 0x37, 0x40, 0xa9, 0x4b, 0x9c, 0x5d, 0xec, 0x79, 0x2e, 0x35, 0x3f,
+	0x01, 0x79, 0x02, 0xd1, 0x10, 0x06, 0x35, 0x63, 0xcd, 0x58, 0x2f, 0x75, 0x6a, 0xaf, 0x7f, 0xdb,
+	0xa8, 0xca, 0x0d, 0x76, 0x86, 0xc3, 0x00, 0x12, 0xb2, 0x47, 0x03, 0x17, 0x39, 0x96, 0xb4, 0x33,
+	0x57, 0x40, 0xe6, 0x1b, 0xdc, 0xaf, 0xdd, 0x60, 0xe6, 0x16, 0x1b, 0x9a, 0x55, 0x90, 0x0b, 0x70,
+	0x88, 0x86, 0xb5, 0xcc, 0x9a, 0xb1, 0xbe, 0x6c, 0x89, 0x89, 0x69, 0x82, 0x6c, 0x88, 0x5c, 0x5a,
+	0xcb, 0x72, 0x21, 0x1f, 0x9b, 0x35, 0x50, 0xb0, 0x29, 0x85, 0x9e, 0x4f, 0x6b, 0x39, 0x2e, 0x56,
+	0x53, 0x73, 0x07, 0x80, 0x01, 0x47, 0xe4, 0x41, 0x44, 0x6b, 0xf9, 0x35, 0x63, 0xbd, 0xbc, 0x75,
+	0xaf, 0xa5, 0xa3, 0xc4, 0xe0, 0x1f, 0x6f, 0xb6, 0x76, 0xb5, 0x49, 0x27, 0xfb, 0xf2, 0x6c, 0x75,
+	0xc9, 0x8a, 0x2c, 0xda, 0x2e, 0x3f, 0x7f, 0xf3, 0xe2, 0xa1, 0x44, 0xd9, 0xfc, 0x3f, 0xb8, 0xa5,
+	0x49, 0x5a, 0x90, 0xf8, 0x18, 0x11, 0xd8, 0xfc, 0xc5, 0x00, 0x85, 0x2e, 0x71, 0x7a, 0x36, 0x21,
+	0xd7, 0x4c, 0xdc, 0x04, 0x59, 0x02, 0xed, 0x31, 0x67, 0x5d, 0xb1, 0xf8, 0x38, 0x1a, 0x8c, 0x7c,
+	0x2c, 0x18, 0x71, 0x26, 0xb7, 0xc0, 0x4d, 0x89, 0x59, 0xf3, 0xf8, 0x43, 0x1c, 0xe1, 0x3e, 0xe2,
+	0x7e, 0x16, 0xe5, 0x08, 0x6b, 0xa0, 0x80, 0x7d, 0xc8, 0xee, 0x32, 0xe7, 0x53, 0xb1, 0xd4, 0x74,
+	0xde, 0xc9, 0x08, 0xec, 0x9a, 0xd1, 0xf3, 0x1b, 0x9c, 0x91, 0x05, 0x7d, 0x1c, 0x2c, 0xce, 0xa5,
+	0xdc, 0x02, 0x95, 0xa1, 0x4b, 0xa8, 0x8d, 0x06, 0xf0, 0xc0, 0xf7, 0x3d, 0x71, 0x4c, 0x9d, 0x9b,
+	0x93, 0xb3, 0xd5, 0xf2, 0x23, 0x29, 0xef, 0xf5, 0xba, 0x56, 0x59, 0x19, 0xf5, 0x7c, 0xcf, 0xfc,
+	0x98, 0x5d, 0x64, 0xe2, 0x22, 0xb1, 0xa2, 0xc0, 0x57, 0x2c, 0x4f, 0xce, 0x56, 0x4b, 0xbb, 0x5c,
+	0xca, 0xec, 0x4b, 0xc2, 0xa0, 0xe7, 0x7b, 0xf3, 0x22, 0x23, 0x62, 0xa0, 0x23, 0xf3, 0x5a, 0x9d,
+	0xb5, 0x67, 0x93, 0xa3, 0x85, 0x89, 0x4c, 0x15, 0xe4, 0x10, 0x46, 0x03, 0x28, 0x4f, 0x5a, 0x4c,
+	0xcc, 0x3a, 0x28, 0x12, 0xe8, 0xb0, 0xc7, 0x48, 0x6a, 0x85, 0xb5, 0xcc, 0x7a, 0xc5, 0xd2, 0xf3,
+	0xf9, 0x77, 0x80, 0x71, 0xd2, 0x4c, 0x7f, 0x34, 0x00, 0xe8, 0x12, 0x67, 0x2f, 0x24, 0x3e, 0x1c,
+	0x2c, 0xcc, 0x25, 0x88, 0x03, 0xaf, 0x02, 0x73, 0x0a, 0x51, 0x23, 0x3f, 0x37, 0x40, 0x85, 0x65,
+	0x9b, 0x91, 0x3d, 0x1e, 0x43, 0xe4, 0xc0, 0xeb, 0xc7, 0x2e, 0xc3, 0xac, 0xb0, 0xcb, 0x69, 0x94,
+	0x55, 0x21, 0x7e, 0x80, 0x8d, 0x58, 0xbe, 0x2d, 0xf2, 0x53, 0x4c, 0x4a, 0xa6, 0x5f, 0x66, 0x8b,
+	0xf9, 0x95, 0x42, 0xf3, 0x36, 0xa8, 0x46, 0x49, 0xce, 0x66, 0xd5, 0x2e, 0x3e, 0x86, 0xd7, 0x9f,
+	0x55, 0xfb, 0x78, 0x78, 0xaa, 0xb2, 0x2a, 0x1b, 0xbf, 0x5d, 0x56, 0x65, 0x98, 0x35, 0x8f, 0x9f,
+	0x0d, 0x99, 0x83, 0x0e, 0x43, 0x7a, 0x35, 0x4c, 0x58, 0x90, 0x47, 0x70, 0x70, 0xe4, 0x63, 0x17,
+	0x51, 0x49, 0x27, 0x22, 0x61, 0xf8, 0x03, 0x8c, 0x05, 0xa7, 0x8a, 0xc5, 0xc7, 0x8c, 0x3d, 0x19,
+	0xe1, 0x13, 0xa4, 0x5e, 0x16, 0x9f, 0xcc, 0x1e, 0x47, 0x6e, 0x25, 0xaf, 0xb3, 0x05, 0x43, 0xab,
+	0x39, 0xfc, 0x2e, 0xde, 0x50, 0xd7, 0x25, 0xc4, 0x45, 0xce, 0x22, 0xa5, 0x0b, 0x32, 0x76, 0x65,
+	0xba, 0x58, 0xb6, 0xc4, 0x64, 0xde, 0xcb, 0x92, 0xc0, 0xa3, 0x7c, 0xd8, 0xcb, 0xda, 0x83, 0xf6,
+	0x78, 0x8f, 0xad, 0x79, 0x87, 0x8c, 0x6e, 0x83, 0xfc, 0x60, 0x8c, 0x09, 0x1c, 0x72, 0x4e, 0x19,
+	0x4b, 0xce, 0xa6, 0xd8, 0x73, 0x11, 0xec, 0xfa, 0x83, 0x9e, 0x9f, 0x7e, 0xd0, 0xe3, 0x7c, 0xc4,
+	0x6b, 0xd1, 0xc0, 0x35, 0xa3, 0x3f, 0x25, 0xa3, 0x11, 0x3e, 0x59, 0x2c, 0x46, 0x77, 0x41, 0x66,
+	0xe0, 0x0e, 0x39, 0xa1, 0x52, 0xa7, 0x30, 0x39, 0x5b, 0xcd, 0xec, 0x7e, 0xf1, 0xc8, 0x62, 0xb2,
+	0xb9, 0xc4, 0x14, 0x7e, 0x4d, 0xec, 0x2f, 0xf1, 0x7c, 0x76, 0x28, 0x85, 0xe4, 0x1d, 0x67, 0xef,
+	0x0b, 0x8f, 0x46, 0x62, 0xcf, 0x5d, 0xc4, 0x6e, 0xde, 0x07, 0x25, 0xe2, 0x3a, 0xc8, 0xa6, 0x61,
+	0xa0, 0xbe, 0x56, 0x53, 0xc1, 0xbc, 0xaf, 0x92, 0x20, 0xa0, 0x69, 0x3d, 0x05, 0xc5, 0x2e, 0x71,
+	0x1e, 0x43, 0xfb, 0x6a, 0xb2, 0x5b, 0x7c, 0x47, 0x13, 0xac, 0x28, 0xe7, 0x7a, 0xc3, 0xaf, 0x65,
+	0x16, 0xa2, 0x61, 0x80, 0xae, 0x7e, 0x47, 0x95, 0x35, 0x98, 0x77, 0xbd, 0xe5, 0xaf, 0x06, 0x27,
+	0xd9, 0x0b, 0xae, 0x3f, 0x85, 0x27, 0xe7, 0x8c, 0x4b, 0x5f, 0x98, 0x08, 0x1e, 0x07, 0xad, 0x99,
+	0xfc, 0x64, 0x80, 0x7c, 0xcf, 0x0e, 0x6c, 0x8f, 0x98, 0xf7, 0x40, 0x89, 0x8c, 0x6d, 0x32, 0xe2,
+	0x75, 0x98, 0xc1, 0x7d, 0x17, 0xb9, 0x80, 0x55, 0x69, 0x0f, 0x00, 0xe8, 0xe3, 0x10, 0xd1, 0x53,
+	0xae, 0xbd, 0xc1, 0xb5, 0x25, 0x21, 0x61, 0xea, 0xf7, 0x40, 0x25, 0x44, 0xac, 0x7a, 0x85, 0x43,
+	0x6e, 0x20, 0x68, 0x94, 0x95, 0x8c, 0x99, 0xdc, 0x03, 0xa5, 0x43, 0x37, 0x20, 0x94, 0xeb, 0x05,
+	0xa3, 0x22, 0x17, 0x30, 0xe5, 0xfb, 0x60, 0xd9, 0x83, 0x1e, 0x0e, 0x4e, 0x0f, 0xfa, 0x63, 0x3c,
+	0x38, 0x22, 0x9c, 0x5b, 0xc6, 0xaa, 0x08, 0x61, 0x87, 0xcb, 0x9a, 0xdf, 0x1b, 0xfc, 0x1b, 0xb4,
+	0xef, 0x0f, 0x6d, 0x0a, 0x25, 0xe8, 0xcf, 0x40, 0xc9, 0x0e, 0xe9, 0x08, 0x07, 0x2e, 0x3d, 0xbd,
+	0x34, 0xfe, 0x53, 0x53, 0x73, 0x1b, 0xe4, 0x7d, 0xee, 0x81, 0x73, 0x29, 0x6f, 0xdd, 0x6f, 0xcd,
+	0x6b, 0x30, 0x5b, 0x62, 0x17, 0xd9, 0x3b, 0xc9, 0x15, 0xdb, 0xff, 0x63, 0x41, 0x9d, 0xfa, 0x6a,
+	0xde, 0x05, 0x77, 0x66, 0x60, 0xcd, 0x96, 0x68, 0xbb, 0x18, 0x1d, 0xc2, 0x6b, 0xef, 0xa1, 0xde,
+	0xaa, 0x44, 0x93, 0x10, 0x15, 0xf2, 0xad, 0x1f, 0x2a, 0x20, 0xd3, 0x25, 0x8e, 0x69, 0x81, 0xbc,
+	0xec, 0x7c, 0x57, 0xe7, 0x87, 0x48, 0x77, 0x8d, 0xf5, 0x8f, 0x2e, 0x31, 0x50, 0xbe, 0xcd, 0xc7,
+	0x20, 0xcb, 0x5b, 0xca, 0x07, 0x89, 0x0b, 0x98, 0xba, 0xfe, 0x41, 0xaa, 0x5a, 0x7b, 0x7b, 0x0a,
+	0x4a, 0xd3, 0x42, 0xb2, 0x99, 0x8c, 0x41, 0xd9, 0xd4, 0x1f, 0x5e, 0x6e, 0x13, 0x85, 0xca, 0xeb,
+	0xb4, 0x64, 0xa8, 0x4c, 0x9d, 0x02, 0x35, 0x5a, 0x31, 0xb1, 0x60, 0xca, 0x6a, 0x29, 0x39, 0x98,
+	0xc2, 0x20, 0x25, 0x98, 0xf1, 0x0a, 0x86, 0xf9, 0x94, 0x7d, 0x6d, 0xb2, 0x4f, 0x61, 0x90, 0xe2,
+	0x33, 0xde, 0x5d, 0x0a, 0x9c, 0xbc, 0xb3, 0x4c, 0xc3, 0xc9, 0x0c, 0x52, 0x71, 0x46, 0xfb, 0x32,
+	0x81, 0x93, 0xf7, 0x64, 0x69, 0x38, 0x99, 0x41, 0x2a, 0xce, 0x68, 0x07, 0x64, 0xee, 0x83, 0x82,
+	0x7a, 0x5a, 0x6b, 0x29, 0x97, 0x8f, 0x5b, 0xd4, 0xd7, 0x2f, 0xb3, 0x88, 0xba, 0x55, 0x4d, 0x55,
+	0xb2, 0x5b, 0x69, 0x91, 0xe2, 0x76, 0xa6, 0xeb, 0x61, 0x6e, 0x55, 0x9d, 0x99, 0xec, 0x56, 0x5a,
+	0xa4, 0xb8, 0x9d, 0x29, 0xf9, 0xd8, 0xfd, 0x9f, 0x96, 0x7b, 0xc9, 0xf7, 0x5f, 0xdb, 0xa4, 0xdc,
+	0xff, 0x0b, 0xd5, 0x17, 0x77, 0xae, 0x2b, 0xaf, 0x14, 0xe7, 0xca, 0x26, 0xcd, 0xf9, 0x6c, 0x05,
+	0xc4, 0xae, 0x84, 0xac, 0x7e, 0x92, 0xaf, 0x84, 0x30, 0x48, 0xb9, 0x12, 0xf1, 0xf2, 0xc3, 0xfc,
+	0x0a, 0xe4, 0x44, 0xed, 0xd1, 0x48, 0x5c, 0xc1, 0xf5, 0xf5, 0x0f, 0xd3, 0xf5, 0xf1, 0xb7, 0xc0,
+	0x6b, 0x8b, 0xb4, 0xb7, 0xc0, 0x0c, 0x52, 0xdf, 0x42, 0xb4, 0x7e, 0x60, 0x20, 0x45, 0xed, 0x90,
+	0x0c, 0x92, 0xeb, 0x53, 0x40, 0xc6, 0x3e, 0xe3, 0xe6, 0x10, 0x54, 0x62, 0x9f, 0xc5, 0xe4, 0x7c,
+	0x14, 0x35, 0xab, 0x6f, 0xfc, 0x27, 0x33, 0xb5, 0x4b, 0x3d, 0xf7, 0xed, 0x9b, 0x17, 0x0f, 0x8d,
+	0xce, 0x93, 0x97, 0x93, 0x86, 0xf1, 0x6a, 0xd2, 0x30, 0xfe, 0x99, 0x34, 0x8c, 0xef, 0xce, 0x1b,
+	0x4b, 0xaf, 0xce, 0x1b, 0x4b, 0x7f, 0x9f, 0x37, 0x96, 0x9e, 0x7c, 0xee, 0xb8, 0x74, 0x14, 0xf6,
+	0x5b, 0x03, 0xec, 0xb5, 0x95, 0xe7, 0x0d, 0x04, 0xe9, 0x09, 0x0e, 0x8e, 0xb4, 0xa0, 0x3d, 0x18,
+	0xd9, 0x2e, 0x6a, 0x3f, 0x9b, 0xfe, 0xe8, 0x55, 0x03, 0xbf, 0xdf, 0xcf, 0xf3, 0x7f, 0xae, 0x9f,
+	0xfe, 0x1b, 0x00, 0x00, 0xff, 0xff, 0x03, 0xe7, 0x2f, 0xe0, 0x0f, 0x16, 0x00, 0x00,
 }
 
 // Reference imports to suppress errors if they are not otherwise used.
@@ -2084,12 +2351,17 @@ type MsgClient interface {
 	Challenge(ctx context.Context, in *MsgChallenge, opts ...grpc.CallOption) (*MsgChallengeResponse, error)
 	// Move is one move of a party of a dispute.
 	Move(ctx context.Context, in *MsgMove, opts ...grpc.CallOption) (*MsgMoveResponse, error)
+	// Refute shows that a checkpoint which members attested is not the one that the updates of its round lead to. Anybody may.
+	Refute(ctx context.Context, in *MsgRefute, opts ...grpc.CallOption) (*MsgRefuteResponse, error)
 	// Unseal shows that the verifier of a unit held the state that it sealed.
 	Unseal(ctx context.Context, in *MsgUnseal, opts ...grpc.CallOption) (*MsgUnsealResponse, error)
 	// Report says how far the drawn verifier found the update of a tolerant unit from that of its exact execution.
 	Report(ctx context.Context, in *MsgReport, opts ...grpc.CallOption) (*MsgReportResponse, error)
 	// Unmask shows that the worker of a unit planted a fault in its commitment.
 	Unmask(ctx context.Context, in *MsgUnmask, opts ...grpc.CallOption) (*MsgUnmaskResponse, error)
+	// Confess says that the sender finds its own commitment wrong, before the audits of the round can be drawn: it loses the unit, and no
+	// stake.
+	Confess(ctx context.Context, in *MsgConfess, opts ...grpc.CallOption) (*MsgConfessResponse, error)
 	// Suspect says that a member finds the update of a unit odd.
 	Suspect(ctx context.Context, in *MsgSuspect, opts ...grpc.CallOption) (*MsgSuspectResponse, error)
 	// Missing says that a member cannot fetch the update of a unit.
@@ -2154,6 +2426,15 @@ func (c *msgClient) Move(ctx context.Context, in *MsgMove, opts ...grpc.CallOpti
 	return out, nil
 }
 
+func (c *msgClient) Refute(ctx context.Context, in *MsgRefute, opts ...grpc.CallOption) (*MsgRefuteResponse, error) {
+	out := new(MsgRefuteResponse)
+	err := c.cc.Invoke(ctx, "/starling.training.v1.Msg/Refute", in, out, opts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *msgClient) Unseal(ctx context.Context, in *MsgUnseal, opts ...grpc.CallOption) (*MsgUnsealResponse, error) {
 	out := new(MsgUnsealResponse)
 	err := c.cc.Invoke(ctx, "/starling.training.v1.Msg/Unseal", in, out, opts...)
@@ -2175,6 +2456,15 @@ func (c *msgClient) Report(ctx context.Context, in *MsgReport, opts ...grpc.Call
 func (c *msgClient) Unmask(ctx context.Context, in *MsgUnmask, opts ...grpc.CallOption) (*MsgUnmaskResponse, error) {
 	out := new(MsgUnmaskResponse)
 	err := c.cc.Invoke(ctx, "/starling.training.v1.Msg/Unmask", in, out, opts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *msgClient) Confess(ctx context.Context, in *MsgConfess, opts ...grpc.CallOption) (*MsgConfessResponse, error) {
+	out := new(MsgConfessResponse)
+	err := c.cc.Invoke(ctx, "/starling.training.v1.Msg/Confess", in, out, opts...)
 	if err != nil {
 		return nil, err
 	}
@@ -2273,12 +2563,17 @@ type MsgServer interface {
 	Challenge(context.Context, *MsgChallenge) (*MsgChallengeResponse, error)
 	// Move is one move of a party of a dispute.
 	Move(context.Context, *MsgMove) (*MsgMoveResponse, error)
+	// Refute shows that a checkpoint which members attested is not the one that the updates of its round lead to. Anybody may.
+	Refute(context.Context, *MsgRefute) (*MsgRefuteResponse, error)
 	// Unseal shows that the verifier of a unit held the state that it sealed.
 	Unseal(context.Context, *MsgUnseal) (*MsgUnsealResponse, error)
 	// Report says how far the drawn verifier found the update of a tolerant unit from that of its exact execution.
 	Report(context.Context, *MsgReport) (*MsgReportResponse, error)
 	// Unmask shows that the worker of a unit planted a fault in its commitment.
 	Unmask(context.Context, *MsgUnmask) (*MsgUnmaskResponse, error)
+	// Confess says that the sender finds its own commitment wrong, before the audits of the round can be drawn: it loses the unit, and no
+	// stake.
+	Confess(context.Context, *MsgConfess) (*MsgConfessResponse, error)
 	// Suspect says that a member finds the update of a unit odd.
 	Suspect(context.Context, *MsgSuspect) (*MsgSuspectResponse, error)
 	// Missing says that a member cannot fetch the update of a unit.
@@ -2315,6 +2610,9 @@ func (*UnimplementedMsgServer) Challenge(ctx context.Context, req *MsgChallenge)
 func (*UnimplementedMsgServer) Move(ctx context.Context, req *MsgMove) (*MsgMoveResponse, error) {
 	return nil, status.Errorf(codes.Unimplemented, "method Move not implemented")
 }
+func (*UnimplementedMsgServer) Refute(ctx context.Context, req *MsgRefute) (*MsgRefuteResponse, error) {
+	return nil, status.Errorf(codes.Unimplemented, "method Refute not implemented")
+}
 func (*UnimplementedMsgServer) Unseal(ctx context.Context, req *MsgUnseal) (*MsgUnsealResponse, error) {
 	return nil, status.Errorf(codes.Unimplemented, "method Unseal not implemented")
 }
@@ -2323,6 +2621,9 @@ func (*UnimplementedMsgServer) Report(ctx context.Context, req *MsgReport) (*Msg
 }
 func (*UnimplementedMsgServer) Unmask(ctx context.Context, req *MsgUnmask) (*MsgUnmaskResponse, error) {
 	return nil, status.Errorf(codes.Unimplemented, "method Unmask not implemented")
+}
+func (*UnimplementedMsgServer) Confess(ctx context.Context, req *MsgConfess) (*MsgConfessResponse, error) {
+	return nil, status.Errorf(codes.Unimplemented, "method Confess not implemented")
 }
 func (*UnimplementedMsgServer) Suspect(ctx context.Context, req *MsgSuspect) (*MsgSuspectResponse, error) {
 	return nil, status.Errorf(codes.Unimplemented, "method Suspect not implemented")
@@ -2428,6 +2729,24 @@ func _Msg_Move_Handler(srv interface{}, ctx context.Context, dec func(interface{
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Msg_Refute_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(MsgRefute)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(MsgServer).Refute(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: "/starling.training.v1.Msg/Refute",
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(MsgServer).Refute(ctx, req.(*MsgRefute))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _Msg_Unseal_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(MsgUnseal)
 	if err := dec(in); err != nil {
@@ -2478,6 +2797,24 @@ func _Msg_Unmask_Handler(srv interface{}, ctx context.Context, dec func(interfac
 	}
 	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
 		return srv.(MsgServer).Unmask(ctx, req.(*MsgUnmask))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Msg_Confess_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(MsgConfess)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(MsgServer).Confess(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: "/starling.training.v1.Msg/Confess",
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(MsgServer).Confess(ctx, req.(*MsgConfess))
 	}
 	return interceptor(ctx, in, info, handler)
 }
@@ -2666,6 +3003,10 @@ var _Msg_serviceDesc = grpc.ServiceDesc{
 			Handler:    _Msg_Move_Handler,
 		},
 		{
+			MethodName: "Refute",
+			Handler:    _Msg_Refute_Handler,
+		},
+		{
 			MethodName: "Unseal",
 			Handler:    _Msg_Unseal_Handler,
 		},
@@ -2676,6 +3017,10 @@ var _Msg_serviceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Unmask",
 			Handler:    _Msg_Unmask_Handler,
+		},
+		{
+			MethodName: "Confess",
+			Handler:    _Msg_Confess_Handler,
 		},
 		{
 			MethodName: "Suspect",
@@ -3238,17 +3583,17 @@ func (m *MsgChallenge) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	_ = i
 	var l int
 	_ = l
+	if len(m.Commitment) > 0 {
+		i -= len(m.Commitment)
+		copy(dAtA[i:], m.Commitment)
+		i = encodeVarintTx(dAtA, i, uint64(len(m.Commitment)))
+		i--
+		dAtA[i] = 0x42
+	}
 	if m.Attempt != 0 {
 		i = encodeVarintTx(dAtA, i, uint64(m.Attempt))
 		i--
 		dAtA[i] = 0x38
-	}
-	if len(m.Opening) > 0 {
-		i -= len(m.Opening)
-		copy(dAtA[i:], m.Opening)
-		i = encodeVarintTx(dAtA, i, uint64(len(m.Opening)))
-		i--
-		dAtA[i] = 0x32
 	}
 	if m.Segment != 0 {
 		i = encodeVarintTx(dAtA, i, uint64(m.Segment))
@@ -3380,6 +3725,85 @@ func (m *MsgMoveResponse) MarshalTo(dAtA []byte) (int, error) {
 }
 
 func (m *MsgMoveResponse) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	return len(dAtA) - i, nil
+}
+
+func (m *MsgRefute) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *MsgRefute) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *MsgRefute) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	if len(m.Shown) > 0 {
+		i -= len(m.Shown)
+		copy(dAtA[i:], m.Shown)
+		i = encodeVarintTx(dAtA, i, uint64(len(m.Shown)))
+		i--
+		dAtA[i] = 0x32
+	}
+	if len(m.Root) > 0 {
+		i -= len(m.Root)
+		copy(dAtA[i:], m.Root)
+		i = encodeVarintTx(dAtA, i, uint64(len(m.Root)))
+		i--
+		dAtA[i] = 0x22
+	}
+	if m.Checkpoint != 0 {
+		i = encodeVarintTx(dAtA, i, uint64(m.Checkpoint))
+		i--
+		dAtA[i] = 0x18
+	}
+	if len(m.Job) > 0 {
+		i -= len(m.Job)
+		copy(dAtA[i:], m.Job)
+		i = encodeVarintTx(dAtA, i, uint64(len(m.Job)))
+		i--
+		dAtA[i] = 0x12
+	}
+	if len(m.Sender) > 0 {
+		i -= len(m.Sender)
+		copy(dAtA[i:], m.Sender)
+		i = encodeVarintTx(dAtA, i, uint64(len(m.Sender)))
+		i--
+		dAtA[i] = 0xa
+	}
+	return len(dAtA) - i, nil
+}
+
+func (m *MsgRefuteResponse) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *MsgRefuteResponse) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *MsgRefuteResponse) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	i := len(dAtA)
 	_ = i
 	var l int
@@ -3939,6 +4363,21 @@ func (m *Params) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	_ = i
 	var l int
 	_ = l
+	if m.MemoryBlocks != 0 {
+		i = encodeVarintTx(dAtA, i, uint64(m.MemoryBlocks))
+		i--
+		dAtA[i] = 0x28
+	}
+	if m.FirstPpm != 0 {
+		i = encodeVarintTx(dAtA, i, uint64(m.FirstPpm))
+		i--
+		dAtA[i] = 0x20
+	}
+	if m.UnopenedPpm != 0 {
+		i = encodeVarintTx(dAtA, i, uint64(m.UnopenedPpm))
+		i--
+		dAtA[i] = 0x18
+	}
 	if m.BountyPpm != 0 {
 		i = encodeVarintTx(dAtA, i, uint64(m.BountyPpm))
 		i--
@@ -4008,6 +4447,81 @@ func (m *MsgUpdateParamsResponse) MarshalTo(dAtA []byte) (int, error) {
 }
 
 func (m *MsgUpdateParamsResponse) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	return len(dAtA) - i, nil
+}
+
+func (m *MsgConfess) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *MsgConfess) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *MsgConfess) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	if m.Attempt != 0 {
+		i = encodeVarintTx(dAtA, i, uint64(m.Attempt))
+		i--
+		dAtA[i] = 0x28
+	}
+	if m.Unit != 0 {
+		i = encodeVarintTx(dAtA, i, uint64(m.Unit))
+		i--
+		dAtA[i] = 0x20
+	}
+	if m.Round != 0 {
+		i = encodeVarintTx(dAtA, i, uint64(m.Round))
+		i--
+		dAtA[i] = 0x18
+	}
+	if len(m.Job) > 0 {
+		i -= len(m.Job)
+		copy(dAtA[i:], m.Job)
+		i = encodeVarintTx(dAtA, i, uint64(len(m.Job)))
+		i--
+		dAtA[i] = 0x12
+	}
+	if len(m.Sender) > 0 {
+		i -= len(m.Sender)
+		copy(dAtA[i:], m.Sender)
+		i = encodeVarintTx(dAtA, i, uint64(len(m.Sender)))
+		i--
+		dAtA[i] = 0xa
+	}
+	return len(dAtA) - i, nil
+}
+
+func (m *MsgConfessResponse) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *MsgConfessResponse) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *MsgConfessResponse) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	i := len(dAtA)
 	_ = i
 	var l int
@@ -4285,12 +4799,12 @@ func (m *MsgChallenge) Size() (n int) {
 	if m.Segment != 0 {
 		n += 1 + sovTx(uint64(m.Segment))
 	}
-	l = len(m.Opening)
-	if l > 0 {
-		n += 1 + l + sovTx(uint64(l))
-	}
 	if m.Attempt != 0 {
 		n += 1 + sovTx(uint64(m.Attempt))
+	}
+	l = len(m.Commitment)
+	if l > 0 {
+		n += 1 + l + sovTx(uint64(l))
 	}
 	return n
 }
@@ -4335,6 +4849,43 @@ func (m *MsgMove) Size() (n int) {
 }
 
 func (m *MsgMoveResponse) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	return n
+}
+
+func (m *MsgRefute) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	l = len(m.Sender)
+	if l > 0 {
+		n += 1 + l + sovTx(uint64(l))
+	}
+	l = len(m.Job)
+	if l > 0 {
+		n += 1 + l + sovTx(uint64(l))
+	}
+	if m.Checkpoint != 0 {
+		n += 1 + sovTx(uint64(m.Checkpoint))
+	}
+	l = len(m.Root)
+	if l > 0 {
+		n += 1 + l + sovTx(uint64(l))
+	}
+	l = len(m.Shown)
+	if l > 0 {
+		n += 1 + l + sovTx(uint64(l))
+	}
+	return n
+}
+
+func (m *MsgRefuteResponse) Size() (n int) {
 	if m == nil {
 		return 0
 	}
@@ -4603,6 +5154,15 @@ func (m *Params) Size() (n int) {
 	if m.BountyPpm != 0 {
 		n += 1 + sovTx(uint64(m.BountyPpm))
 	}
+	if m.UnopenedPpm != 0 {
+		n += 1 + sovTx(uint64(m.UnopenedPpm))
+	}
+	if m.FirstPpm != 0 {
+		n += 1 + sovTx(uint64(m.FirstPpm))
+	}
+	if m.MemoryBlocks != 0 {
+		n += 1 + sovTx(uint64(m.MemoryBlocks))
+	}
 	return n
 }
 
@@ -4622,6 +5182,41 @@ func (m *MsgUpdateParams) Size() (n int) {
 }
 
 func (m *MsgUpdateParamsResponse) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	return n
+}
+
+func (m *MsgConfess) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	l = len(m.Sender)
+	if l > 0 {
+		n += 1 + l + sovTx(uint64(l))
+	}
+	l = len(m.Job)
+	if l > 0 {
+		n += 1 + l + sovTx(uint64(l))
+	}
+	if m.Round != 0 {
+		n += 1 + sovTx(uint64(m.Round))
+	}
+	if m.Unit != 0 {
+		n += 1 + sovTx(uint64(m.Unit))
+	}
+	if m.Attempt != 0 {
+		n += 1 + sovTx(uint64(m.Attempt))
+	}
+	return n
+}
+
+func (m *MsgConfessResponse) Size() (n int) {
 	if m == nil {
 		return 0
 	}
@@ -6317,9 +6912,28 @@ func (m *MsgChallenge) Unmarshal(dAtA []byte) error {
 					break
 				}
 			}
-		case 6:
+		case 7:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Attempt", wireType)
+			}
+			m.Attempt = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowTx
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.Attempt |= uint32(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 8:
 			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Opening", wireType)
+				return fmt.Errorf("proto: wrong wireType = %d for field Commitment", wireType)
 			}
 			var byteLen int
 			for shift := uint(0); ; shift += 7 {
@@ -6346,30 +6960,11 @@ func (m *MsgChallenge) Unmarshal(dAtA []byte) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			m.Opening = append(m.Opening[:0], dAtA[iNdEx:postIndex]...)
-			if m.Opening == nil {
-				m.Opening = []byte{}
+			m.Commitment = append(m.Commitment[:0], dAtA[iNdEx:postIndex]...)
+			if m.Commitment == nil {
+				m.Commitment = []byte{}
 			}
 			iNdEx = postIndex
-		case 7:
-			if wireType != 0 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Attempt", wireType)
-			}
-			m.Attempt = 0
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowTx
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				m.Attempt |= uint32(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
 		default:
 			iNdEx = preIndex
 			skippy, err := skipTx(dAtA[iNdEx:])
@@ -6673,6 +7268,257 @@ func (m *MsgMoveResponse) Unmarshal(dAtA []byte) error {
 		}
 		if fieldNum <= 0 {
 			return fmt.Errorf("proto: MsgMoveResponse: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		default:
+			iNdEx = preIndex
+			skippy, err := skipTx(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthTx
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *MsgRefute) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowTx
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: MsgRefute: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: MsgRefute: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		case 1:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Sender", wireType)
+			}
+			var stringLen uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowTx
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				stringLen |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			intStringLen := int(stringLen)
+			if intStringLen < 0 {
+				return ErrInvalidLengthTx
+			}
+			postIndex := iNdEx + intStringLen
+			if postIndex < 0 {
+				return ErrInvalidLengthTx
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Sender = string(dAtA[iNdEx:postIndex])
+			iNdEx = postIndex
+		case 2:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Job", wireType)
+			}
+			var stringLen uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowTx
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				stringLen |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			intStringLen := int(stringLen)
+			if intStringLen < 0 {
+				return ErrInvalidLengthTx
+			}
+			postIndex := iNdEx + intStringLen
+			if postIndex < 0 {
+				return ErrInvalidLengthTx
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Job = string(dAtA[iNdEx:postIndex])
+			iNdEx = postIndex
+		case 3:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Checkpoint", wireType)
+			}
+			m.Checkpoint = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowTx
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.Checkpoint |= uint32(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 4:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Root", wireType)
+			}
+			var byteLen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowTx
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				byteLen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if byteLen < 0 {
+				return ErrInvalidLengthTx
+			}
+			postIndex := iNdEx + byteLen
+			if postIndex < 0 {
+				return ErrInvalidLengthTx
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Root = append(m.Root[:0], dAtA[iNdEx:postIndex]...)
+			if m.Root == nil {
+				m.Root = []byte{}
+			}
+			iNdEx = postIndex
+		case 6:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Shown", wireType)
+			}
+			var byteLen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowTx
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				byteLen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if byteLen < 0 {
+				return ErrInvalidLengthTx
+			}
+			postIndex := iNdEx + byteLen
+			if postIndex < 0 {
+				return ErrInvalidLengthTx
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Shown = append(m.Shown[:0], dAtA[iNdEx:postIndex]...)
+			if m.Shown == nil {
+				m.Shown = []byte{}
+			}
+			iNdEx = postIndex
+		default:
+			iNdEx = preIndex
+			skippy, err := skipTx(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthTx
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *MsgRefuteResponse) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowTx
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: MsgRefuteResponse: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: MsgRefuteResponse: illegal tag %d (wire type %d)", fieldNum, wire)
 		}
 		switch fieldNum {
 		default:
@@ -8377,6 +9223,63 @@ func (m *Params) Unmarshal(dAtA []byte) error {
 					break
 				}
 			}
+		case 3:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field UnopenedPpm", wireType)
+			}
+			m.UnopenedPpm = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowTx
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.UnopenedPpm |= uint32(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 4:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field FirstPpm", wireType)
+			}
+			m.FirstPpm = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowTx
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.FirstPpm |= uint32(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 5:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field MemoryBlocks", wireType)
+			}
+			m.MemoryBlocks = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowTx
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.MemoryBlocks |= int64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
 		default:
 			iNdEx = preIndex
 			skippy, err := skipTx(dAtA[iNdEx:])
@@ -8540,6 +9443,227 @@ func (m *MsgUpdateParamsResponse) Unmarshal(dAtA []byte) error {
 		}
 		if fieldNum <= 0 {
 			return fmt.Errorf("proto: MsgUpdateParamsResponse: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		default:
+			iNdEx = preIndex
+			skippy, err := skipTx(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthTx
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *MsgConfess) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowTx
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: MsgConfess: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: MsgConfess: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		case 1:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Sender", wireType)
+			}
+			var stringLen uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowTx
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				stringLen |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			intStringLen := int(stringLen)
+			if intStringLen < 0 {
+				return ErrInvalidLengthTx
+			}
+			postIndex := iNdEx + intStringLen
+			if postIndex < 0 {
+				return ErrInvalidLengthTx
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Sender = string(dAtA[iNdEx:postIndex])
+			iNdEx = postIndex
+		case 2:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Job", wireType)
+			}
+			var stringLen uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowTx
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				stringLen |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			intStringLen := int(stringLen)
+			if intStringLen < 0 {
+				return ErrInvalidLengthTx
+			}
+			postIndex := iNdEx + intStringLen
+			if postIndex < 0 {
+				return ErrInvalidLengthTx
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Job = string(dAtA[iNdEx:postIndex])
+			iNdEx = postIndex
+		case 3:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Round", wireType)
+			}
+			m.Round = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowTx
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.Round |= uint32(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 4:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Unit", wireType)
+			}
+			m.Unit = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowTx
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.Unit |= uint32(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 5:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Attempt", wireType)
+			}
+			m.Attempt = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowTx
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.Attempt |= uint32(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		default:
+			iNdEx = preIndex
+			skippy, err := skipTx(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthTx
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *MsgConfessResponse) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowTx
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: MsgConfessResponse: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: MsgConfessResponse: illegal tag %d (wire type %d)", fieldNum, wire)
 		}
 		switch fieldNum {
 		default:

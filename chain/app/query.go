@@ -1,0 +1,79 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	errorsmod "cosmossdk.io/errors"
+	abci "github.com/cometbft/cometbft/abci/types"
+	"github.com/cosmos/cosmos-sdk/baseapp"
+	"github.com/cosmos/cosmos-sdk/codec"
+	sdk "github.com/cosmos/cosmos-sdk/types"
+	sdkerrors "github.com/cosmos/cosmos-sdk/types/errors"
+)
+
+// Limits of what anybody may ask an application without an account. Queries and simulations run beside consensus and not in its
+// turn (chain.Calls), so that what they may take in all is a few processors and not a block.
+const (
+	QueryGas       = 300_000_000 // of one query: about 100 MB read
+	SimulatedGas   = 300_000_000 // of one simulated transaction
+	SimulatedBytes = 4 << 20     // of it
+	queries        = 8           // answered at a time
+	simulations    = 1           // simulated at a time
+	queryPatience  = 3 * time.Second
+)
+
+// ErrBusy is returned to who asks while others ask for all that may be answered at a time.
+var ErrBusy = errorsmod.Register("app", 2, "too many queries or simulations at a time: ask again, or ask a node of your own")
+
+// turns are the places of what may go on at a time.
+type turns chan struct{}
+
+// take waits for a place, and returns what gives it back.
+func (t turns) take(ctx context.Context) (back func(), err error) {
+	waiting := time.NewTimer(queryPatience)
+	defer waiting.Stop()
+	select {
+	case t <- struct{}{}:
+		return func() { <-t }, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case <-waiting.C:
+		return nil, ErrBusy
+	}
+}
+
+// Query implements servertypes.ABCI. It may be called while a block is executed, and waits for none.
+func (a *App) Query(ctx context.Context, req *abci.RequestQuery) (*abci.ResponseQuery, error) {
+	if p := baseapp.SplitABCIQueryPath(req.Path); len(p) >= 2 && p[0] == baseapp.QueryPathApp && p[1] == "simulate" {
+		return a.simulateQuery(req.Data), nil
+	}
+	back, err := a.asked.take(ctx)
+	if err != nil {
+		return sdkerrors.QueryResult(err, false), nil
+	}
+	defer back()
+	return a.BaseApp.Query(ctx, req)
+}
+
+// simulateQuery answers a simulation.
+func (a *App) simulateQuery(tx []byte) *abci.ResponseQuery {
+	gas, result, err := a.Simulate(tx)
+	if err != nil {
+		return sdkerrors.QueryResult(errorsmod.Wrap(err, "failed to simulate tx"), false)
+	}
+	value, err := codec.ProtoMarshalJSON(&sdk.SimulationResponse{GasInfo: gas, Result: result}, a.Registry)
+	if err != nil {
+		return sdkerrors.QueryResult(errorsmod.Wrap(err, "failed to JSON encode simulation response"), false)
+	}
+	return &abci.ResponseQuery{Codespace: sdkerrors.RootCodespace, Height: a.LastBlockHeight(), Value: value}
+}
+
+// simulation takes the turn of a simulation. How many messages there are and what they take is bounded by limited.
+func (a *App) simulation(ctx context.Context, tx []byte) (back func(), err error) {
+	if len(tx) > SimulatedBytes {
+		return nil, errorsmod.Wrap(sdkerrors.ErrTxTooLarge, fmt.Sprintf("%d bytes, at most %d are simulated", len(tx), SimulatedBytes))
+	}
+	return a.simulated.take(ctx)
+}

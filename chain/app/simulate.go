@@ -1,0 +1,171 @@
+package app
+
+import (
+	"context"
+	"fmt"
+
+	errorsmod "cosmossdk.io/errors"
+	abci "github.com/cometbft/cometbft/abci/types"
+	storetypes "github.com/cosmos/cosmos-sdk/store/v2/types"
+	sdk "github.com/cosmos/cosmos-sdk/types"
+	sdkerrors "github.com/cosmos/cosmos-sdk/types/errors"
+	"github.com/cosmos/cosmos-sdk/types/tx/signing"
+	authsigning "github.com/cosmos/cosmos-sdk/x/auth/signing"
+)
+
+// Limits of every transaction, paid or not, in a block or simulated.
+const (
+	MaxTx       = 5 << 20 // bytes
+	MaxMessages = 128
+)
+
+// Limits of a transaction without a signature, such as wallets simulate.
+const (
+	UnsignedBytes    = 64 << 10
+	UnsignedMessages = 16
+)
+
+// maxAhead is how many transactions of an account may be on their way before one that is simulated.
+const maxAhead = 1000
+
+// Simulate executes a transaction on a copy of the latest state and says what gas it takes. Unlike the SDK's it verifies the
+// signature, if there is one, and it is limited in bytes, messages and gas, the more without one; it reads nothing that a block or the check of a transaction writes. The
+// transactions that the account has on their way are taken as executed: a sequence up to maxAhead too high is no error.
+func (a *App) Simulate(transaction []byte) (gas sdk.GasInfo, result *sdk.Result, err error) {
+	done, err := a.simulation(context.Background(), transaction)
+	if err != nil {
+		return gas, nil, err
+	}
+	defer done()
+	if err := fewMessages(transaction); err != nil {
+		return gas, nil, err
+	}
+	tx, err := a.Tx.TxDecoder()(transaction)
+	if err != nil {
+		return gas, nil, errorsmod.Wrap(sdkerrors.ErrTxDecode, err.Error())
+	}
+	ctx, err := a.copied(transaction, tx)
+	if err != nil {
+		return gas, nil, err
+	}
+	used := ctx.GasMeter()
+	defer func() {
+		if r := recover(); r != nil {
+			result, err = nil, errorsmod.Wrap(sdkerrors.ErrPanic, fmt.Sprint(r))
+			if out, ok := r.(storetypes.ErrorOutOfGas); ok {
+				err = errorsmod.Wrapf(sdkerrors.ErrOutOfGas, "%s: more than %d in a simulation", out.Descriptor, used.Limit())
+			}
+		}
+		gas.GasUsed = used.GasConsumed()
+	}()
+	if ctx, err = a.passed(ctx, tx); err != nil {
+		return gas, nil, err
+	}
+	gas.GasWanted = ctx.GasMeter().Limit()
+	spent := ctx.GasMeter().GasConsumed()
+	used = storetypes.NewGasMeter(SimulatedGas)
+	used.ConsumeGas(spent, "ante")
+	result, err = a.messages(ctx.WithGasMeter(used), tx)
+	return gas, result, err
+}
+
+// copied is the context of a transaction that is simulated: the latest state, where the account of its signer has the sequence that
+// it claims.
+func (a *App) copied(transaction []byte, tx sdk.Tx) (sdk.Context, error) {
+	// A block may be committed just now.
+	ctx, err := a.CreateQueryContextWithCheckHeader(0, false, false)
+	if err != nil {
+		return ctx, err
+	}
+	ctx = ctx.WithIsCheckTx(false).WithExecMode(sdk.ExecModeSimulate).WithIsSigverifyTx(true).WithTxBytes(transaction).
+		WithGasMeter(storetypes.NewGasMeter(SimulatedGas)).WithEventManager(sdk.NewEventManager())
+	ctx = ctx.WithConsensusParams(a.GetConsensusParams(ctx))
+	signed, ok := tx.(authsigning.SigVerifiableTx)
+	if !ok {
+		return ctx, errorsmod.Wrap(sdkerrors.ErrTxDecode, "it is not signed")
+	}
+	signers, err := signed.GetSigners()
+	if err != nil {
+		return ctx, err
+	}
+	signatures, err := signed.GetSignaturesV2()
+	if err != nil {
+		return ctx, err
+	}
+	if len(signers) != 1 || len(signatures) != 1 {
+		return ctx, nil // the signatures are verified at the sequences that the accounts have
+	}
+	account := a.keepers.accounts.GetAccount(ctx, signers[0])
+	if account == nil {
+		return ctx, errorsmod.Wrapf(sdkerrors.ErrUnknownAddress, "account %s does not exist", sdk.AccAddress(signers[0]))
+	}
+	if claimed := signatures[0].Sequence; claimed > account.GetSequence() && claimed-account.GetSequence() <= maxAhead {
+		if err := account.SetSequence(claimed); err != nil {
+			return ctx, err
+		}
+		a.keepers.accounts.SetAccount(ctx, account)
+	}
+	return ctx, nil
+}
+
+// passed is what a transaction passes before its messages.
+func (a *App) passed(ctx sdk.Context, tx sdk.Tx) (sdk.Context, error) {
+	for _, m := range tx.GetMsgs() {
+		if v, ok := m.(sdk.HasValidateBasic); ok {
+			if err := v.ValidateBasic(); err != nil {
+				return ctx, err
+			}
+		}
+	}
+	if !unsigned(tx) {
+		return a.passing(ctx, tx, false)
+	}
+	if n, size := len(tx.GetMsgs()), len(ctx.TxBytes()); n > UnsignedMessages || size > UnsignedBytes {
+		return ctx, errorsmod.Wrapf(sdkerrors.ErrUnauthorized, "%d messages and %d bytes without a signature, at most %d and %d are simulated: sign it", n, size, UnsignedMessages, UnsignedBytes)
+	}
+	return a.passing(ctx, tx, true)
+}
+
+// unsigned reports whether nothing is signed, as in the transactions that wallets simulate.
+func unsigned(tx sdk.Tx) bool {
+	signed, ok := tx.(authsigning.SigVerifiableTx)
+	if !ok {
+		return false
+	}
+	signatures, err := signed.GetSignaturesV2()
+	if err != nil || len(signatures) != 1 {
+		return false
+	}
+	single, ok := signatures[0].Data.(*signing.SingleSignatureData)
+	return ok && len(single.Signature) == 0
+}
+
+// messages executes those of a transaction.
+func (a *App) messages(ctx sdk.Context, tx sdk.Tx) (*sdk.Result, error) {
+	all := &sdk.Result{}
+	for i, m := range tx.GetMsgs() {
+		handler := a.MsgServiceRouter().Handler(m)
+		if handler == nil {
+			return nil, errorsmod.Wrapf(sdkerrors.ErrUnknownRequest, "no message handler found for %T", m)
+		}
+		r, err := handler(ctx, m)
+		if err != nil {
+			return nil, errorsmod.Wrapf(err, "failed to execute message; message index: %d", i)
+		}
+		all.Events = append(all.Events, r.Events...)
+		all.MsgResponses = append(all.MsgResponses, r.MsgResponses...)
+	}
+	return all, nil
+}
+
+// CheckTx implements abci.Application. A transaction of too many messages is refused before it is decoded.
+func (a *App) CheckTx(r *abci.RequestCheckTx) (*abci.ResponseCheckTx, error) {
+	if err := fewMessages(r.Tx); err != nil {
+		return sdkerrors.ResponseCheckTxWithEvents(err, 0, 0, nil, false), nil
+	}
+	answer, err := a.BaseApp.CheckTx(r)
+	if r.Type == abci.CheckTxType_Recheck && (err != nil || answer.Code != 0) {
+		a.lane.drop(r.Tx)
+	}
+	return answer, err
+}

@@ -1,0 +1,239 @@
+package referee
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/compute/kernel"
+	"github.com/starling-network/starling/compute/model"
+	"github.com/starling-network/starling/compute/tensor"
+	"github.com/starling-network/starling/compute/train"
+	"github.com/starling-network/starling/exchange/aggregate"
+	"github.com/starling-network/starling/exchange/codec"
+	"github.com/starling-network/starling/exchange/outer"
+	"github.com/starling-network/starling/exchange/slice"
+	"github.com/starling-network/starling/protocol/run"
+)
+
+// attestedRound is a round of a job: its checkpoint, the updates of its units, and what they lead to.
+type attestedRound struct {
+	*train.Task
+	base, next *train.Checkpoint
+	updates    []*codec.Update
+	deltas     [][]*tensor.Tensor
+	claim      run.Combination // of next
+}
+
+func roundOf(t testing.TB, z size, x train.Exchange) attestedRound {
+	t.Helper()
+	task, base := job(t, z)
+	spec := *task.Spec
+	spec.Exchange, spec.Units = x, 3
+	task.Spec = &spec
+	base, err := outer.Genesis(x, base.Names, named(base))
+	if err != nil {
+		t.Fatal(err)
+	}
+	base.Round = 2
+	for k, list := range base.Outer {
+		for i, o := range list {
+			kernel.NormalTo(o.F32(), 7, uint64(100*k+i))
+			for j, v := range o.F32() {
+				o.F32()[j] = v * v
+			}
+		}
+	}
+	r := attestedRound{Task: task, base: base}
+	for u := range spec.Units {
+		var delta []*tensor.Tensor
+		for i, p := range base.Params {
+			d := tensor.New(p.Shape)
+			kernel.NormalTo(d.F32(), uint64(11+u), uint64(i))
+			delta = append(delta, d)
+		}
+		packed, err := codec.Pack(x.Codec, base.Round, u, delta)
+		if err != nil {
+			t.Fatal(err)
+		}
+		restored, err := outer.Unpack(&spec, base, base.Round, u, packed.Root(), packed.Encode())
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.updates, r.deltas = append(r.updates, packed), append(r.deltas, restored)
+	}
+	if r.next, err = outer.Advance(&spec, base, r.deltas); err != nil {
+		t.Fatal(err)
+	}
+	r.claim = r.attests(r.next)
+	return r
+}
+
+func named(c *train.Checkpoint) map[string]*tensor.Tensor {
+	params := map[string]*tensor.Tensor{}
+	for i, n := range c.Names {
+		params[n] = c.Params[i]
+	}
+	return params
+}
+
+// attests is the claim that a checkpoint comes out of the round.
+func (r attestedRound) attests(next *train.Checkpoint) run.Combination {
+	units := make(run.Units, len(r.updates))
+	for i, u := range r.updates {
+		units[i] = &run.Unit{Index: uint32(i), Commit: run.Commitment{Update: u.Root()}}
+	}
+	l := run.Lap{Round: r.base.Round, Base: run.Checkpoint{Round: r.base.Round, Root: r.base.Root()}, Units: units}
+	return l.Combination(run.Checkpoint{Round: next.Round, Root: next.Root()})
+}
+
+func (r attestedRound) referee() *Referee { return newReferee(r.Spec, r.Step) }
+
+// spoiled is the next checkpoint with a change in one element of one tensor.
+func (r attestedRound) spoiled(at, element int) *train.Checkpoint {
+	c := &train.Checkpoint{Round: r.next.Round, Names: r.next.Names}
+	for i, x := range r.next.Tensors() {
+		x = x.Clone()
+		if i == at {
+			x.F32()[element] += 1
+		}
+		if i < len(c.Names) {
+			c.Params = append(c.Params, x)
+			continue
+		}
+		if i%len(c.Names) == 0 {
+			c.Outer = append(c.Outer, nil)
+		}
+		c.Outer[len(c.Outer)-1] = append(c.Outer[len(c.Outer)-1], x)
+	}
+	return c
+}
+
+var combined = []train.Exchange{
+	{Codec: codec.Int8, Rule: aggregate.Mean, Outer: outer.Nesterov, Rate: 0.7, Momentum: 0.9},
+	{Codec: codec.Float32, Rule: aggregate.Median, Outer: outer.SGD, Rate: 0.5},
+	{Codec: codec.E3M0, Rule: aggregate.TrimmedMean, Trim: 0.2, Outer: outer.Nesterov, Rate: 0.7, Momentum: 0.9},
+	{Codec: codec.Sign, Rule: aggregate.Mean, Outer: outer.Nesterov, Rate: 0.7, Momentum: 0.9},
+	{Codec: codec.TopKName(82, 8), Rule: aggregate.Contributors, Outer: outer.SGD, Rate: 1},
+	{Codec: codec.BFloat16, Rule: aggregate.Mean, Outer: outer.Adam, Rate: 0.01, Momentum: 0.9, Decay: 0.99, Tau: 1e-3},
+}
+
+// One element of one tensor of an attested checkpoint that its updates do not lead to is shown by the tile that it lies in,
+// for every kind of exchange of which a tile follows from tiles.
+func TestWrongCheckpointIsRefuted(t *testing.T) {
+	for _, x := range combined {
+		t.Run(fmt.Sprint(x.Codec, " ", x.Rule, " ", x.Outer), func(t *testing.T) {
+			r := roundOf(t, size{layers: 1, width: 48, heads: 2, batch: 2, length: 8, steps: 7, segment: 3}, x)
+			if err := Refutable(r.Spec, r.Step); err != nil {
+				t.Fatal(err)
+			}
+			tensors := r.next.Tensors()
+			for _, at := range []int{0, len(r.base.Names) / 2, len(r.base.Names) - 1, len(tensors) - 1} {
+				for _, element := range []int{0, tensors[at].Shape.Elements() - 1} {
+					wrong := r.spoiled(at, element)
+					payload, err := Refutation(r.Spec, r.base, r.next, wrong, r.updates)
+					if err != nil {
+						t.Fatal(err)
+					}
+					if most := refutationBytes(r.Spec, r.base.Params[at%len(r.base.Names)].Shape, len(r.base.Names), len(r.base.Outer)); len(payload) > most {
+						t.Errorf("a payload of %d bytes, bounded by %d", len(payload), most)
+					}
+					what, err := r.referee().Refute(r.attests(wrong), payload)
+					if err != nil {
+						t.Errorf("tensor %d, element %d: %v", at, element, err)
+					}
+					if what == "" {
+						t.Error("it does not say what is shown")
+					}
+				}
+			}
+		})
+	}
+}
+
+// Nothing that anybody can send refutes the checkpoint that the updates lead to.
+func TestRightCheckpointIsNotRefuted(t *testing.T) {
+	r := roundOf(t, tiny, combined[0])
+	if _, err := Refutation(r.Spec, r.base, r.next, r.next, r.updates); !errors.Is(err, ErrPayload) {
+		t.Errorf("a refutation of what is right: %v", err)
+	}
+	wrong := r.spoiled(3, 5)
+	payload, err := Refutation(r.Spec, r.base, r.next, wrong, r.updates)
+	if err != nil {
+		t.Fatal(err)
+	}
+	refused := func(what string, c run.Combination, b []byte) {
+		t.Helper()
+		if _, err := r.referee().Refute(c, b); !errors.Is(err, ErrPayload) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	refused("the leaves of another checkpoint", r.claim, payload)
+	refused("nothing", r.attests(wrong), nil)
+	refused("more than is taken", r.attests(wrong), make([]byte, MaxRefutation+1))
+	var p combinationPayload
+	change := func(what string, do func(*combinationPayload)) {
+		t.Helper()
+		if err := canon.Unmarshal(payload, &p); err != nil {
+			t.Fatal(err)
+		}
+		do(&p)
+		refused(what, r.attests(wrong), canon.MustMarshal(p))
+		p = combinationPayload{}
+	}
+	change("no such tensor", func(p *combinationPayload) { p.Tensor = 1 << 30 })
+	change("no such tile", func(p *combinationPayload) { p.Tile = 1 << 31 })
+	change("another tensor", func(p *combinationPayload) { p.Tensor++ })
+	change("other roots of the base", func(p *combinationPayload) { p.Base[0][0]++ })
+	change("other roots of the next", func(p *combinationPayload) { p.Next[0][0]++ })
+	change("another element of the base", func(p *combinationPayload) { p.Before[0].Bytes[0]++ })
+	change("another element of what is attested", func(p *combinationPayload) { p.After.Bytes[0]++ })
+	change("less of the base", func(p *combinationPayload) { p.Before = p.Before[1:] })
+	change("another update", func(p *combinationPayload) { p.Updates[0].Excerpt.Bytes[0]++ })
+	change("one update twice", func(p *combinationPayload) { p.Updates[0] = p.Updates[1] })
+	change("one update less", func(p *combinationPayload) { p.Updates = p.Updates[1:] })
+	change("another place in the update", func(p *combinationPayload) { p.Updates[0].Cover = nil })
+}
+
+// What a tile does not follow from tiles for is said, and refused.
+func TestWhatCannotBeRefuted(t *testing.T) {
+	r := roundOf(t, tiny, combined[0])
+	spec := *r.Spec
+	spec.Exchange.Rule = aggregate.Krum
+	if err := Refutable(&spec, r.Step); !errors.Is(err, slice.ErrRule) {
+		t.Errorf("a rule that looks at whole updates: %v", err)
+	}
+	if _, err := newReferee(&spec, r.Step).Refute(r.claim, nil); !errors.Is(err, ErrPayload) {
+		t.Errorf("a rule that looks at whole updates: %v", err)
+	}
+	spec = *r.Spec
+	spec.Exchange.Codec, spec.Units = codec.Float32, 1000
+	large, err := model.Parse(model.GPT2, map[string]any{"n_layer": 1, "n_embd": 128, "n_head": 2, "n_positions": 8, "vocab_size": 256})
+	if err != nil {
+		t.Fatal(err)
+	}
+	step, err := model.TrainStep(large, adamw, 2, 8)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := Refutable(&spec, step); !errors.Is(err, ErrTooLarge) {
+		t.Errorf("a thousand whole updates: %v", err)
+	}
+}
+
+func FuzzRefute(f *testing.F) {
+	r := roundOf(f, tiny, combined[0])
+	wrong := r.spoiled(3, 5)
+	payload, err := Refutation(r.Spec, r.base, r.next, wrong, r.updates)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(payload)
+	judge := r.referee()
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if what, err := judge.Refute(r.claim, b); err == nil {
+			t.Errorf("the right checkpoint is refuted: %s", what)
+		}
+	})
+}

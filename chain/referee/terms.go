@@ -1,0 +1,40 @@
+package referee
+
+import (
+	"fmt"
+	"math/bits"
+	"slices"
+
+	"github.com/starling-network/starling/compute/program"
+	"github.com/starling-network/starling/compute/train"
+	"github.com/starling-network/starling/protocol/run"
+)
+
+// Terms reports, as an error that wraps run.ErrTerms, in what the terms of a run, by which it is dealt, audited and paid, are not those
+// of its work.
+func Terms(s *train.Spec, p *program.Program, t run.Terms) error {
+	over, flops := bits.Mul64(p.Flops(), uint64(s.Steps))
+	bad := func(format string, args ...any) error {
+		return fmt.Errorf("%w: "+format, append([]any{run.ErrTerms}, args...)...)
+	}
+	switch {
+	case t.Spec != s.Digest():
+		return bad("the work specification is %s, the terms say %s", s.Digest().Short(), t.Spec.Short())
+	case t.Rounds != s.Rounds || t.Units != s.Units || t.Segments != s.Segments():
+		return bad("the work has %d rounds of %d units in %d segments, the terms %d, %d and %d", s.Rounds, s.Units, s.Segments(), t.Rounds, t.Units, t.Segments)
+	case t.Overlap != (s.Exchange.Overlap > 0):
+		return bad("rounds of the work overlap: %t, the terms say %t", !t.Overlap, t.Overlap)
+	case t.Carry != s.Exchange.Carry:
+		return bad("units hand on a state through %d rounds, the terms say %d", s.Exchange.Carry, t.Carry)
+	case !slices.Equal(t.Sizes, s.Sizes):
+		return bad("the work has units of %v segments, the terms of %v", s.Sizes, t.Sizes)
+	case over > 0 || t.UnitFlops != flops:
+		return bad("a unit of the work has %d operations, the terms pay for %d", flops, t.UnitFlops)
+	case t.Genesis.Root != s.Genesis:
+		return bad("the work starts from %s, the terms say %s", s.Genesis.Short(), t.Genesis.Root.Short())
+	}
+	return nil
+}
+
+// Bound reports, as an error that wraps run.ErrTerms, in what terms are not those of the work.
+func (r *Referee) Bound(t run.Terms) error { return Terms(r.spec, r.step, t) }

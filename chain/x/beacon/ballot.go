@@ -1,0 +1,85 @@
+package beacon
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+
+	"github.com/oasisprotocol/curve25519-voi/primitives/ed25519/extra/ecvrf"
+
+	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/protocol/threshold"
+)
+
+// ballot is what a vote carries for the beacon. A proof alone is sent as its 80 bytes.
+type ballot struct {
+	Proof     []byte               `cbor:"1,keyasint,omitempty"` // of the VRF, where no group signs yet
+	Key       []byte               `cbor:"2,keyasint,omitempty"` // of the validator, for rosters to come
+	Epoch     uint64               `cbor:"3,keyasint,omitempty"` // of the ceremony that the next three are for
+	Deal      *threshold.Deal      `cbor:"4,keyasint,omitempty"`
+	Complaint *threshold.Complaint `cbor:"5,keyasint,omitempty"`
+	Done      bool                 `cbor:"6,keyasint,omitempty"` // every share of every deal that is left is right
+	Partials  []byte               `cbor:"7,keyasint,omitempty"` // signatures of the validator's shares
+	Seen      []Sighting           `cbor:"8,keyasint,omitempty"` // moves of disputes that wait for a block
+	Longer    bool                 `cbor:"9,keyasint,omitempty"` // so that it has not the size of a proof alone
+}
+
+// maxBallot is more than the largest deal, of MaxMembers, has.
+const maxBallot = 128 << 10
+
+func (b ballot) encode() ([]byte, error) {
+	alone := ballot{Proof: b.Proof}
+	b.Longer = false
+	out, err := canon.Marshal(b)
+	if err != nil {
+		return nil, err
+	}
+	same, err := canon.Marshal(alone)
+	if err == nil && string(same) == string(out) {
+		return b.Proof, nil // nothing at all, if there is none
+	}
+	if b.Longer = len(out) == ecvrf.ProofSize; b.Longer {
+		return canon.Marshal(b)
+	}
+	return out, err
+}
+
+func decodeBallot(v []byte) (b ballot, err error) {
+	switch {
+	case len(v) == 0:
+		return b, nil
+	case len(v) == ecvrf.ProofSize:
+		return ballot{Proof: v}, nil
+	case len(v) > maxBallot:
+		return b, fmt.Errorf("beacon: a vote of %d bytes, at most %d", len(v), maxBallot)
+	}
+	if err := canon.Unmarshal(v, &b); err != nil {
+		return b, err
+	}
+	if again, err := b.encode(); err != nil || !bytes.Equal(again, v) {
+		return b, fmt.Errorf("beacon: a vote that is not in its one encoding")
+	}
+	return b, nil
+}
+
+// fits reports whether a ballot holds no more than the ceremony asks of its validator: extended commits are part of blocks, and the
+// votes of a few must not fill them.
+func (k *Keeper) fits(ctx context.Context, validator []byte, b ballot) (bool, error) {
+	if len(b.Key) > threshold.KeySize || !b.sightsFit() {
+		return false, nil
+	}
+	if b.Deal == nil && b.Complaint == nil {
+		return true, nil
+	}
+	c, ok, err := item(ctx, k.ceremony)
+	at := member(c.Roster, validator)
+	if err != nil || !ok || at < 0 || b.Epoch != c.Roster.Epoch {
+		return false, err
+	}
+	if p := b.Complaint; p != nil && (c.Closed == 0 || c.Heard[at] || len(p.Shared)+len(p.Proof) > 2*threshold.CommitmentSize) {
+		return false, nil
+	}
+	d := b.Deal
+	return d == nil || c.Closed == 0 && c.Deals[at] == none && len(d.Ephemeral)+len(d.Proof) <= 2*threshold.CommitmentSize &&
+		len(d.Shares) == c.Roster.Size()*threshold.ShareSize && len(d.Commitments) == int(c.Roster.Threshold)*threshold.CommitmentSize, nil
+}

@@ -1,0 +1,240 @@
+package beacon
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"sync"
+
+	"github.com/oasisprotocol/curve25519-voi/primitives/ed25519"
+
+	"cosmossdk.io/collections"
+	sdk "github.com/cosmos/cosmos-sdk/types"
+
+	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/chain/adapter"
+	"github.com/starling-network/starling/protocol/threshold"
+)
+
+// Message is what a group signs in the votes for a block: the block, the beacon of the block before it, and the group. A proposer
+// that has another block decided at the height gets another signature.
+func Message(chainID string, height int64, previous canon.Digest, hash []byte, roster canon.Digest) []byte {
+	d := canon.Sum("starling/beacon/message/1", []byte(chainID), number(height), previous[:], hash, roster[:])
+	return d[:]
+}
+
+// Value is the beacon that a signature over the votes of a height makes, of the block after it.
+func Value(chainID string, height int64, signature []byte) canon.Digest {
+	return canon.Sum("starling/beacon/2", []byte(chainID), number(height), signature)
+}
+
+// SecretOf is what a validator shares keys of groups with.
+func SecretOf(private ed25519.PrivateKey) threshold.Secret {
+	return threshold.NewSecret(private.Seed())
+}
+
+// known is what a process has computed of groups. Nothing but speed depends on it.
+type known struct {
+	mu        sync.Mutex
+	verifiers map[canon.Digest]*threshold.Verifier
+	shares    map[canon.Digest]threshold.Shares
+	read      map[canon.Digest]*threshold.Complaint // of deals, by who reads them
+	signed    map[[sha256.Size]byte]bool            // signatures found right
+}
+
+// The most of each that is remembered; then all is forgotten.
+const (
+	mostGroups = 64
+	mostRead   = 1024
+	mostSigned = 4096
+)
+
+func remember[K comparable, V any](m *map[K]V, key K, value V, most int) {
+	if *m == nil || len(*m) >= most {
+		*m = map[K]V{}
+	}
+	(*m)[key] = value
+}
+
+func (g group) id() canon.Digest {
+	roster := g.Roster.ID()
+	return canon.Sum("starling/beacon/group/1", roster[:], g.Public)
+}
+
+// signature names what a member signed; member -1 is the group.
+func signature(id canon.Digest, member int, message, bytes []byte) [sha256.Size]byte {
+	return canon.Sum("starling/beacon/signed", id[:], number(int64(member)), message, bytes)
+}
+
+// verifier of the partial signatures of a group.
+func (k *Keeper) verifier(ctx context.Context, g group) (*threshold.Verifier, error) {
+	id := g.id()
+	if v := k.known.verifiers[id]; v != nil {
+		return v, nil
+	}
+	deals, err := k.dealt(ctx, g.Roster.Epoch, g.Dealers)
+	if err != nil {
+		return nil, err
+	}
+	v, err := threshold.NewVerifier(g.Roster, deals)
+	if err == nil {
+		remember(&k.known.verifiers, id, v, mostGroups)
+	}
+	return v, err
+}
+
+// checkPartials reports whether the partial signatures of a validator are right.
+func (k *Keeper) checkPartials(ctx context.Context, g group, at int, message, partials []byte) (bool, error) {
+	k.known.mu.Lock()
+	defer k.known.mu.Unlock()
+	key := signature(g.id(), at, message, partials)
+	if k.known.signed[key] {
+		return true, nil
+	}
+	v, err := k.verifier(ctx, g)
+	if err != nil || !v.Check(at, message, partials) {
+		return false, err
+	}
+	remember(&k.known.signed, key, true, mostSigned)
+	return true, nil
+}
+
+// message that a group signs in the votes of a height for the block of a hash.
+func (k *Keeper) message(ctx context.Context, g group, height int64, hash []byte) ([]byte, error) {
+	previous, err := k.At(ctx, height-1)
+	return Message(k.chainID(ctx), height, previous, hash, g.Roster.ID()), err
+}
+
+// sign makes the partial signatures of a validator. Who got a wrong share, and did not say so in time, has none.
+func (k *Keeper) sign(ctx context.Context, g group, at int, secret threshold.Secret, message []byte) ([]byte, error) {
+	k.known.mu.Lock()
+	defer k.known.mu.Unlock()
+	id := g.id()
+	own := canon.Sum("starling/beacon/own", id[:], secret.Public())
+	shares, ok := k.known.shares[own]
+	if !ok {
+		deals, err := k.dealt(ctx, g.Roster.Epoch, g.Dealers)
+		if err != nil {
+			return nil, err
+		}
+		if shares, err = threshold.Own(secret, g.Roster, g.Dealers, deals, at); err != nil && !errors.Is(err, threshold.ErrInvalid) {
+			return nil, err
+		}
+		remember(&k.known.shares, own, shares, mostGroups)
+	}
+	partials, err := shares.Sign(message)
+	if err != nil {
+		return nil, err
+	}
+	remember(&k.known.signed, signature(id, at, message, partials), true, mostSigned)
+	if g.Roster.Threshold == 1 && len(partials) == threshold.SignatureSize { // it is that of the group
+		remember(&k.known.signed, signature(id, -1, message, partials), true, mostSigned)
+	}
+	return partials, nil
+}
+
+// combine makes the signature of a group of what its members signed: nil if too few did. It is the same whoever did.
+func (k *Keeper) combine(ctx context.Context, g group, message []byte, partials []threshold.Partial) ([]byte, error) {
+	s := threshold.Combine(g.Roster, partials)
+	if s == nil {
+		return nil, nil
+	}
+	k.known.mu.Lock()
+	fast := k.known.signed[signature(g.id(), -1, message, s)]
+	k.known.mu.Unlock()
+	if fast || threshold.Verify(g.Public, message, s) {
+		return s, nil
+	}
+	var good []threshold.Partial // somebody signed something else
+	for _, p := range partials {
+		ok, err := k.checkPartials(ctx, g, p.Member, message, p.Bytes)
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			good = append(good, p)
+		}
+	}
+	if s = threshold.Combine(g.Roster, good); s != nil && !threshold.Verify(g.Public, message, s) {
+		return nil, nil
+	}
+	return s, nil
+}
+
+// take adds to a ballot what a validator has to do in the ceremony that goes on.
+func (k *Keeper) take(ctx context.Context, b *ballot, validator []byte, secret threshold.Secret) error {
+	public := secret.Public()
+	announced, err := k.members.Get(ctx, validator)
+	if err != nil && !errors.Is(err, collections.ErrNotFound) {
+		return err
+	}
+	if string(announced) != string(public) {
+		b.Key = public
+	}
+	c, ok, err := item(ctx, k.ceremony)
+	if err != nil || !ok {
+		return err
+	}
+	at := member(c.Roster, validator)
+	if at < 0 || string(c.Roster.Members[at].Key) != string(public) {
+		return nil
+	}
+	switch {
+	case c.Closed == 0 && c.Deals[at] == none:
+		d := threshold.NewDeal(secret, c.Roster, at)
+		b.Epoch, b.Deal = c.Roster.Epoch, &d
+	case c.Closed != 0 && !c.Heard[at]:
+		b.Epoch = c.Roster.Epoch
+		b.Complaint, err = k.review(ctx, c, at, secret)
+		b.Done = b.Complaint == nil
+	}
+	return err
+}
+
+// review reads the deals of a ceremony, and returns the first complaint that a member has.
+func (k *Keeper) review(ctx context.Context, c ceremony, at int, secret threshold.Secret) (*threshold.Complaint, error) {
+	k.known.mu.Lock()
+	defer k.known.mu.Unlock()
+	roster := c.Roster.ID()
+	for i, state := range c.Deals {
+		if state != right {
+			continue
+		}
+		d, err := k.deals.Get(ctx, collections.Join(c.Roster.Epoch, uint64(i)))
+		if err != nil {
+			return nil, err
+		}
+		key := canon.Sum("starling/beacon/read", roster[:], canon.MustMarshal(d), number(int64(at)), secret.Public())
+		complaint, ok := k.known.read[key]
+		if !ok {
+			if _, complaint, err = d.Read(secret, c.Roster, i, at); err != nil {
+				return nil, err
+			}
+			remember(&k.known.read, key, complaint, mostRead)
+		}
+		if complaint != nil {
+			return complaint, nil
+		}
+	}
+	return nil, nil
+}
+
+// tire drops the groups when no block has had a value for too long: the next ceremony makes another.
+func (k *Keeper) tire(ctx context.Context, height int64) error {
+	for h := height; h > height-patience; h-- {
+		v, err := k.At(ctx, h)
+		if err != nil || h <= 1 || !v.IsZero() {
+			return err
+		}
+	}
+	return k.groups.Remove(ctx)
+}
+
+// isolated lets nothing that votes say stop the blocks: what fails leaves the state as it is.
+func (k *Keeper) isolated(ctx sdk.Context, what string, f func(context.Context) error) {
+	if err := adapter.Isolate(ctx, f); err != nil {
+		ctx.Logger().Error("beacon: "+what, "error", err)
+	}
+}
+
+func (k *Keeper) chainID(ctx context.Context) string { return sdk.UnwrapSDKContext(ctx).ChainID() }

@@ -1,0 +1,94 @@
+package beacon
+
+import (
+	"cmp"
+	"slices"
+
+	abci "github.com/cometbft/cometbft/abci/types"
+
+	"github.com/starling-network/starling/canon"
+)
+
+// Limits of what a vote says about moves that wait for a block.
+const (
+	MaxSightings = 16  // in a vote
+	maxJob       = 128 // bytes of the name of a job
+)
+
+// Sighting says that a validator's pool holds the move in a dispute that its run waits for, as the next transaction of its sender. It
+// names the duty and not the transaction, so that it is void as soon as the move is made or the sender's sequence goes on.
+type Sighting struct {
+	Job      string `cbor:"1,keyasint"`
+	Round    uint32 `cbor:"2,keyasint"`
+	Unit     uint32 `cbor:"3,keyasint"`
+	Attempt  uint32 `cbor:"4,keyasint"`
+	Ply      uint32 `cbor:"5,keyasint"` // moves that both parties have made
+	Sequence uint64 `cbor:"6,keyasint"` // of the sender's account
+}
+
+func (s Sighting) compare(o Sighting) int {
+	return cmp.Or(cmp.Compare(s.Job, o.Job), cmp.Compare(s.Round, o.Round), cmp.Compare(s.Unit, o.Unit), cmp.Compare(s.Attempt, o.Attempt),
+		cmp.Compare(s.Ply, o.Ply), cmp.Compare(s.Sequence, o.Sequence))
+}
+
+// Drawn are at most some sightings of all that a validator has. Those who have the same draw the same, at each height others.
+func Drawn(height int64, all []Sighting, most int) []Sighting {
+	lot := func(s Sighting) canon.Digest {
+		return canon.Sum("starling/sighting/1", number(height), canon.MustMarshal(s))
+	}
+	type drawn struct {
+		lot canon.Digest
+		s   Sighting
+	}
+	var list []drawn
+	for _, s := range all {
+		if len(s.Job) <= maxJob {
+			list = append(list, drawn{lot(s), s})
+		}
+	}
+	slices.SortFunc(list, func(a, b drawn) int { return slices.Compare(a.lot[:], b.lot[:]) })
+	var chosen []Sighting
+	for _, d := range list[:min(len(list), most)] {
+		chosen = append(chosen, d.s)
+	}
+	return chosen
+}
+
+// spoken are the sightings that the ballot of a height carries, in its order.
+func spoken(height int64, all []Sighting) []Sighting {
+	slices.SortFunc(all, Sighting.compare)
+	chosen := Drawn(height, slices.CompactFunc(all, func(a, b Sighting) bool { return a == b }), MaxSightings)
+	slices.SortFunc(chosen, Sighting.compare)
+	return chosen
+}
+
+// sightsFit reports whether what a ballot says about moves keeps its limits: few, each once, in order.
+func (b ballot) sightsFit() bool {
+	for i, s := range b.Seen {
+		if len(s.Job) > maxJob || i > 0 && b.Seen[i-1].compare(s) >= 0 {
+			return false
+		}
+	}
+	return len(b.Seen) <= MaxSightings
+}
+
+// tally is what validators with more than two thirds of the power say, in order.
+func tally(votes []said, powers []abci.Validator) (seen []Sighting) {
+	var whole int64
+	for _, p := range powers {
+		whole += p.Power
+	}
+	power := map[Sighting]int64{}
+	for _, v := range votes {
+		if !v.ballot.sightsFit() {
+			continue
+		}
+		for _, s := range v.ballot.Seen {
+			if power[s] += v.validator.Power; power[s] > whole/3*2+whole%3*2/3 && power[s]-v.validator.Power <= whole/3*2+whole%3*2/3 {
+				seen = append(seen, s)
+			}
+		}
+	}
+	slices.SortFunc(seen, Sighting.compare)
+	return seen
+}

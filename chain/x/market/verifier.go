@@ -1,0 +1,50 @@
+package market
+
+import (
+	"context"
+	"iter"
+
+	"cosmossdk.io/collections"
+
+	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/protocol/registry"
+	"github.com/starling-network/starling/protocol/run"
+)
+
+// Verifiers draws verifiers for an audit in the run of a job from the whole network: those whose offer is at or under the cap of its
+// order, and who meet its conditions, with the price that each asks. failed is called with an error that ends the draw.
+func (k *Keeper) Verifiers(ctx context.Context, job string, seed canon.Digest, failed func(error)) iter.Seq[run.Member] {
+	return func(yield func(run.Member) bool) {
+		o, err := k.Ordered(ctx, job)
+		if err != nil {
+			failed(err)
+			return
+		}
+		err = k.registry.Verifiers(ctx, seed, func(p registry.Participant) (bool, error) {
+			offer, err := k.offers.Get(ctx, collections.Join(uint32(run.Verifier), p.ID))
+			if missing(err) || err == nil && (offer.Slots == 0 || offer.Price > o.PriceCap || !o.Conditions.Checks(p)) {
+				return false, nil
+			}
+			if err != nil {
+				return false, err
+			}
+			owner, err := k.owner(ctx, p)
+			return err == nil && !yield(run.Member{ID: p.ID, Role: run.Verifier, Price: offer.Price, Stake: p.Firm(), Owner: owner}), err
+		})
+		if err != nil {
+			failed(err)
+		}
+	}
+}
+
+// owner is the account that a participant works for: its pool, if that makes the offer of one, or itself.
+func (k *Keeper) owner(ctx context.Context, p registry.Participant) (string, error) {
+	if p.Pool == "" {
+		return p.ID, nil
+	}
+	offer, err := k.offers.Get(ctx, collections.Join(uint32(run.Worker), p.Pool))
+	if missing(err) || err == nil && !offer.Pool {
+		return p.ID, nil
+	}
+	return p.Pool, err
+}

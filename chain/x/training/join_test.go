@@ -1,0 +1,93 @@
+package training
+
+import (
+	"testing"
+
+	"github.com/cosmos/cosmos-sdk/runtime"
+	storetypes "github.com/cosmos/cosmos-sdk/store/v2/types"
+	"github.com/cosmos/cosmos-sdk/testutil"
+
+	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/protocol/run"
+)
+
+// Whether somebody has a part in a run is looked up in the runs of which it is a member: a thousand others cost nothing.
+func TestWhoLeavesCostsNothingOfTheRunsOfOthers(t *testing.T) {
+	key := storetypes.NewKVStoreKey(Name)
+	ctx := testutil.DefaultContextWithDB(t, key, storetypes.NewTransientStoreKey("transient")).Ctx
+	k, err := NewKeeper(runtime.NewKVStoreService(key), "", nil, nil, nil, nil, nil, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	begin := func(job string, members ...run.Member) {
+		t.Helper()
+		s, err := run.New(run.Terms{
+			Job: job, Spec: canon.Sum("spec"), SpecCID: "spec", Genesis: run.Checkpoint{Root: canon.Sum("genesis"), CID: "genesis"}, Rounds: 1, Units: 1, Segments: 1,
+			UnitFlops: 1, Deadlines: run.Deadlines{Train: 100, Audit: 100, Attest: 100, Challenge: 100}, Window: 1,
+		}, members, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, err := range []error{k.runs.set(ctx, job, s), k.active.Set(ctx, job), k.seat(ctx, job, members)} {
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	cost := func() uint64 {
+		meter := storetypes.NewInfiniteGasMeter()
+		if part, err := k.Part(ctx.WithGasMeter(meter), "me"); err != nil || !part {
+			t.Fatalf("%v, %v", part, err)
+		}
+		return uint64(meter.GasConsumed())
+	}
+	begin("zz", run.Member{ID: "me", Role: run.Worker})
+	alone := cost()
+	for i := range 500 {
+		begin(string(rune('a'+i%26))+string(rune('a'+i/26)), run.Member{ID: "other", Role: run.Worker})
+	}
+	if among := cost(); among > alone+alone/10 {
+		t.Errorf("it costs %d among 500 runs of others, %d alone", among, alone)
+	}
+	if err := k.unseat(ctx, "zz", []run.Member{{ID: "me"}}); err != nil {
+		t.Fatal(err)
+	}
+	if part, err := k.Part(ctx, "me"); err != nil || part {
+		t.Errorf("a part in a run that is over: %v, %v", part, err)
+	}
+}
+
+// Where there are more runs than a block moves on they take turns, and each has its own.
+func TestRunsTakeTurns(t *testing.T) {
+	key := storetypes.NewKVStoreKey(Name)
+	ctx := testutil.DefaultContextWithDB(t, key, storetypes.NewTransientStoreKey("transient")).Ctx
+	k, err := NewKeeper(runtime.NewKVStoreService(key), "", nil, nil, nil, nil, nil, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := []string{"a", "b", "c", "d", "e"}
+	for _, job := range names {
+		if err := k.active.Set(ctx, job); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var got string
+	for range 5 {
+		turn, err := k.Turn(ctx, k.ticked, 2)
+		if err != nil || len(turn) != 2 {
+			t.Fatal(turn, err)
+		}
+		got += turn[0] + turn[1]
+		if turn[0] == "c" {
+			if err := k.active.Remove(ctx, "d"); err != nil { // the mark is no member any more
+				t.Fatal(err)
+			}
+		}
+	}
+	if got != "abcdeabcea" {
+		t.Errorf("turns of %s", got)
+	}
+	if all, err := k.Turn(ctx, k.ticked, 9); err != nil || len(all) != 4 {
+		t.Error(all, err)
+	}
+}

@@ -1,0 +1,66 @@
+package peer
+
+import (
+	"io"
+	"testing"
+
+	"github.com/libp2p/go-libp2p"
+	"github.com/libp2p/go-libp2p/core/host"
+	p2p "github.com/libp2p/go-libp2p/core/peer"
+	"github.com/libp2p/go-libp2p/p2p/transport/tcp"
+	"github.com/starling-network/starling/network/blob"
+	"github.com/starling-network/starling/network/blob/blobtest"
+)
+
+// besiege lets so many hosts connect to a victim, each with as many streams as it lets them open, ask for leaves of a blob, and do
+// with what comes what read does. It returns when all have asked.
+func besiege(t testing.TB, victim *Host, hosts, streams int, of blob.CID, leaves uint32, read func(io.Reader)) []host.Host {
+	t.Helper()
+	ctx := t.Context()
+	to := p2p.AddrInfo{ID: victim.ID(), Addrs: victim.host.Addrs()}
+	list := make([]host.Host, hosts)
+	for i := range list {
+		h, err := libp2p.New(libp2p.NoListenAddrs, libp2p.DisableRelay(), libp2p.DisableMetrics(), libp2p.Transport(tcp.NewTCPTransport),
+			libp2p.ResourceManager(nil), libp2p.DisableIdentifyAddressDiscovery())
+		if err != nil {
+			t.Fatal(err)
+		}
+		list[i] = h
+		t.Cleanup(func() { _ = h.Close() })
+		if err := h.Connect(ctx, to); err != nil {
+			t.Fatal(err)
+		}
+		for range streams {
+			s, err := h.NewStream(ctx, victim.ID(), Protocol)
+			if err != nil {
+				break // the victim lets it open no more
+			}
+			for range 4 {
+				_, _ = s.Write(request{of.Bytes(), 0, leaves}.encode())
+			}
+			go read(s)
+		}
+	}
+	return list
+}
+
+// trickle reads a little and then no more, with the stream open.
+func trickle(r io.Reader) { _, _ = io.ReadFull(r, make([]byte, 4096)) }
+
+// TestHundredHostilePeersDoNotHoldUpMembers has a hundred peers take all that a host gives them, and read it slowly. Members get their
+// blobs all the same.
+func TestHundredHostilePeersDoNotHoldUpMembers(t *testing.T) {
+	data := blobtest.Data(21, 24*blob.LeafBytes)
+	for standing, hosts := range map[Standing]int{Stranger: 100, Member: 12} {
+		sink := start(t, Config{})
+		victim := start(t, Config{Standing: func(id ID) Standing {
+			if id == sink.ID() {
+				return Member
+			}
+			return standing
+		}})
+		put(t, victim, data)
+		besiege(t, victim, hosts, 16, blob.Of(data), 24, trickle)
+		wantFetch(t, sink, data, addrs(victim))
+	}
+}

@@ -1,0 +1,145 @@
+package compat
+
+import (
+	"encoding/json"
+	"io/fs"
+	"math"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/starling-network/starling/compute/generate"
+	"github.com/starling-network/starling/compute/model"
+	"github.com/starling-network/starling/compute/model/folder"
+)
+
+// TestFoldersAreThoseOfPyTorch reads a folder of every published configuration and holds its logits against PyTorch's.
+func TestFoldersAreThoseOfPyTorch(t *testing.T) {
+	list, err := Folders(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]bool{}
+	for _, f := range list {
+		seen[f.Architecture] = true
+		if f.Error != "" || !(f.Difference <= Tolerance) {
+			t.Errorf("%s (%s): difference %g, error %q", f.Name, f.Architecture, f.Difference, f.Error)
+		}
+	}
+	for _, architecture := range model.Architectures() {
+		if !seen[architecture] {
+			t.Errorf("there is no folder of %s", architecture)
+		}
+	}
+	if len(list) < 14 {
+		t.Errorf("%d folders", len(list))
+	}
+}
+
+func read(t *testing.T, name string) (*folder.Model, expected) {
+	t.Helper()
+	sub, err := fs.Sub(folders, "folders/"+name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := folder.Read(sub)
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, err := fs.ReadFile(sub, "expected.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want expected
+	if err := json.Unmarshal(raw, &want); err != nil {
+		t.Fatal(err)
+	}
+	return m, want
+}
+
+func names(t *testing.T) (list []string) {
+	t.Helper()
+	entries, err := fs.ReadDir(folders, "folders")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		list = append(list, e.Name())
+	}
+	return list
+}
+
+// TestReadingGivesTheSameLogits reads the sequences piece by piece, as text is generated: windows, caps and positions hold
+// across the pieces.
+func TestReadingGivesTheSameLogits(t *testing.T) {
+	for _, name := range names(t) {
+		m, want := read(t, name)
+		r := generate.NewReader(m.Config, 1)
+		if err := r.SetWeights(m.Tensors); err != nil {
+			t.Fatal(err)
+		}
+		at := 0
+		for _, n := range []int{5, 1, 9, 1, 1, 7} {
+			got, err := r.Read(want.Tokens[at:][:n])
+			if err != nil {
+				t.Fatal(name, err)
+			}
+			at += n
+			for i, x := range want.Logits[at-1] {
+				if math.Abs(float64(got[i])-float64(x)) > Tolerance {
+					t.Errorf("%s: logit %d after %d tokens is %g, want %g", name, i, at, got[i], x)
+					break
+				}
+			}
+		}
+	}
+}
+
+// TestConfigsSurvive writes each config as Starling does and reads it back.
+func TestConfigsSurvive(t *testing.T) {
+	for _, name := range names(t) {
+		m, _ := read(t, name)
+		var raw map[string]any
+		if err := json.Unmarshal(m.Config.JSON(), &raw); err != nil {
+			t.Fatal(err)
+		}
+		again, err := model.Parse(m.Config.Architecture(), raw)
+		if err != nil || again != m.Config {
+			t.Errorf("%s: read back as %+v, %v; want %+v", name, again, err, m.Config)
+		}
+	}
+}
+
+// TestPyTorchGivesTheLogits computes the stored logits anew, where PyTorch is installed.
+func TestPyTorchGivesTheLogits(t *testing.T) {
+	const python = "/usr/bin/python3"
+	if err := exec.Command(python, "-c", "import torch").Run(); err != nil {
+		t.Skip("there is no PyTorch: apt-get install python3-torch")
+	}
+	args := []string{"families.py", "--check"}
+	for _, name := range names(t) {
+		args = append(args, filepath.Join("folders", name))
+	}
+	out, err := exec.Command(python, args...).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSpace(string(out)), "\n")
+	for _, line := range lines {
+		var f struct {
+			Folder     string
+			Difference float64
+		}
+		if err := json.Unmarshal([]byte(line), &f); err != nil || !(f.Difference < 1e-5) {
+			t.Errorf("%s: %v", line, err)
+		}
+		if !slices.Contains(names(t), f.Folder) {
+			t.Errorf("no folder %s", f.Folder)
+		}
+	}
+	if len(lines) != len(names(t)) {
+		t.Errorf("%d lines", len(lines))
+	}
+}

@@ -1,0 +1,85 @@
+package market
+
+import (
+	"math/bits"
+	"slices"
+	"sort"
+
+	"github.com/starling-network/starling/protocol/run"
+)
+
+// price is what members of a role are paid: the highest price that one of them asks, or that the role has already. Nobody is
+// paid more than keeps the order's cap for an hour of its machine, nor more than makes its part worth what its stake covers.
+func (w *wish) price(lots []*lot, already uint64) (members []run.Member) {
+	marginal := already
+	for _, l := range lots {
+		marginal = max(marginal, l.Price)
+	}
+	for _, l := range lots {
+		members = append(members, run.Member{
+			ID: l.ID, Role: l.Role, Price: max(l.Price, min(marginal, w.ceiling(l, marginal))), Active: true, Stake: l.Stake, Owner: l.Owner,
+		})
+	}
+	return members
+}
+
+// ceiling is the highest price, up to a bound, at which a lot still fits.
+func (w *wish) ceiling(l *lot, bound uint64) uint64 {
+	if hourly := w.order.Conditions.Hourly; hourly > 0 && l.Role == run.Worker {
+		bound = min(bound, under(hourly, l.Rate))
+	}
+	if bound <= l.Price || w.order.Value(l.Role, bound) <= l.Cover {
+		return bound
+	}
+	n := int(min(bound-l.Price, 1<<62)) // the first price above the lot's that its stake does not cover
+	return l.Price + uint64(sort.Search(n, func(i int) bool { return w.order.Value(l.Role, l.Price+uint64(i)+1) > l.Cover }))
+}
+
+// under is the highest price at which an hour of a machine of a rate costs at most so many uzen.
+func under(hourly, rate uint64) uint64 {
+	hour := max(1, multiply(rate, 3600))
+	high, low := bits.Mul64(add(hourly, 1), Flops)
+	if low == 0 {
+		high--
+	}
+	low--
+	if high >= hour {
+		return ^uint64(0)
+	}
+	price, _ := bits.Div64(high, low, hour)
+	return price
+}
+
+// owners are the accounts that members of a role work for.
+type owners map[string]map[run.Role]bool
+
+func (o owners) add(owner string, r run.Role) {
+	if o[owner] == nil {
+		o[owner] = map[run.Role]bool{}
+	}
+	o[owner][r] = true
+}
+
+// alone reports whether a lot is of an owner that has no seat.
+func (o owners) alone(l *lot) bool { return len(o[l.Owner]) == 0 }
+
+// apart reports whether a lot may have a seat beside those of its owner: workers of one owner may sit together, and nobody
+// verifies where its owner has another seat.
+func (o owners) apart(l *lot) bool {
+	return o.alone(l) || l.Role == run.Worker && !o[l.Owner][run.Verifier]
+}
+
+// of are the owners of the members of a run that take part.
+func ownersOf(members []run.Member, present func(run.Member) bool) owners {
+	o := owners{}
+	for _, m := range slices.Clone(members) {
+		if present(m) {
+			owner := m.Owner
+			if owner == "" {
+				owner = m.ID
+			}
+			o.add(owner, m.Role)
+		}
+	}
+	return o
+}

@@ -1,0 +1,111 @@
+package reward
+
+import (
+	"github.com/starling-network/starling/protocol/market"
+	"github.com/starling-network/starling/protocol/run"
+)
+
+// drop closes the books of a round that was rolled back, and that another takes the place of. What it was built on was wrong, which is not the
+// fault of who worked in it: a unit that was committed had its chance of an audit, and is paid as if the round were final. That is a
+// loss of the consumer, who pays for the round that takes its place as well; so the stakes of those who are convicted pay first, and
+// the budget what they do not hold. What was committed and could not be looked at any more is paid from these stakes alone: a friend
+// who is convicted on purpose would be a way to be paid for nothing by the consumer.
+func (l *ledger) drop(lap run.Lap) {
+	before := map[string]uint64{}
+	for _, id := range lap.Culprits {
+		before[id] = l.stake(id)
+	}
+	for _, u := range lap.Units {
+		m, _ := l.state.Member(u.Worker)
+		switch convicted := m.Why == run.WhyVerdict; {
+		case u.Worker == "":
+		case !convicted && (u.Status == run.Accepted || u.Status == run.Committed) && l.restore(lap, u, m):
+		case u.Status == run.Accepted:
+			l.payUnit(lap.Round, u, RolledBack)
+		default:
+			l.unpaid(Work, lap.Round, u.Index, u.Worker, Unchecked)
+		}
+	}
+	for _, id := range lap.Culprits {
+		l.restitution(lap.Round, 0, id, before[id])
+		before[id] = l.stake(id)
+	}
+}
+
+// restore pays a unit from the stake of the first of the convicted that holds its whole price, if one does.
+func (l *ledger) restore(lap run.Lap, u *run.Unit, m run.Member) bool {
+	return l.payBy(lap.Culprits, Work, lap.Round, u.Index, m, l.state.Terms.FlopsOf(u.Index), RolledBack) != ""
+}
+
+// payBy pays somebody from the stake of the first of the convicted that holds the whole price, and says whose that is.
+func (l *ledger) payBy(culprits []string, kind Kind, round, unit uint32, m run.Member, flops uint64, reason string) (payer string) {
+	gross, _ := market.Cost(flops, m.Price)
+	for _, id := range culprits {
+		if gross == 0 || l.stake(id) < gross || id == m.ID {
+			continue
+		}
+		fee := market.Share(gross, l.book.FeePPM)
+		l.receipt(Receipt{Round: round, Unit: unit, Who: m.ID, Role: m.Role, Kind: kind, Flops: flops, Price: m.Price,
+			FeePPM: l.book.FeePPM, Amount: gross - fee, Fee: fee, Reason: reason, Payer: id})
+		l.fromStake(id, m.ID, gross-fee)
+		l.fromStake(id, CommunityPool, fee)
+		return id
+	}
+	return ""
+}
+
+// payAudit pays an audit: one that a conviction has caused from the stake of the convicted first. So colluders who have their work looked at
+// over and over pay for that themselves, and the budget holds what others will be owed.
+func (l *ledger) payAudit(e run.Event, who, worker string, flops uint64, reason string) {
+	culprits := l.culprits(e.Round, e.Unit, who, worker)
+	before := make([]uint64, len(culprits))
+	for i, id := range culprits {
+		before[i] = l.stake(id)
+	}
+	m, _ := l.state.Member(who)
+	payer := l.payBy(culprits, Audit, e.Round, e.Unit, m, flops, reason)
+	if payer == "" {
+		l.pay(Audit, e.Round, e.Unit, who, flops, reason)
+		return
+	}
+	for i, id := range culprits {
+		if id == payer {
+			l.restitution(e.Round, e.Unit, id, before[i])
+			return
+		}
+	}
+}
+
+// culprits are those who are convicted and have caused an audit: the worker whose work is looked at again, or those over whose conviction the
+// round of it was rolled back.
+func (l *ledger) culprits(round, unit uint32, verifier, worker string) []string {
+	if m, _ := l.state.Member(worker); m.Why == run.WhyVerdict {
+		return []string{worker}
+	}
+	for _, lap := range l.state.Void {
+		if lap.Round == round && uint64(unit) < uint64(len(lap.Units)) && lap.Units[unit].Verifier == verifier && lap.Units[unit].Worker == worker {
+			return lap.Culprits
+		}
+	}
+	return nil
+}
+
+// restitution says how much less a stake is than it was.
+func (l *ledger) restitution(round, unit uint32, id string, before uint64) {
+	if amount := before - l.stake(id); amount > 0 {
+		m, _ := l.state.Member(id)
+		l.receipt(Receipt{Round: round, Unit: unit, Who: id, Role: m.Role, Kind: Slash, Amount: amount, Reason: Restitution, Part: amount, Whole: before})
+	}
+}
+
+// stake is what is left of a stake, in uzen.
+func (l *ledger) stake(id string) uint64 { return l.book.Stake(id) - l.taken[id] }
+
+// fromStake moves an amount out of a stake.
+func (l *ledger) fromStake(id, to string, amount uint64) {
+	if l.taken == nil {
+		l.taken = map[string]uint64{}
+	}
+	l.taken[id] += amount
+	l.transfer(Stake(id), to, amount)
+}

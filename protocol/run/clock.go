@@ -1,0 +1,83 @@
+package run
+
+import (
+	"cmp"
+	"math/bits"
+	"slices"
+)
+
+// In a dispute silence costs stake. So nobody's time for a move follows from what the other party did, who could be quick on purpose: it is
+// some times what it needed itself, and never less than a share of what the terms give for an audit, and than leastMove.
+const (
+	movePatience = 4  // times what a party needs for a unit: it executes it again, traces a step, and may first have to finish what it computes
+	leastMove    = 24 // blocks
+	termsMove    = 4  // the part of the terms' deadline of an audit that is the least time for a move
+)
+
+// MoveBlocks are the blocks that the worker of a unit and a challenger have for a move in their dispute. Who waits for the end of another dispute
+// about the unit may prepare its moves meanwhile, and has less.
+func (s State) MoveBlocks(u Unit, challenger string) (worker, other int64) {
+	blocks := func(needs int64) int64 {
+		return max(movePatience*max(needs, s.AuditDeadline()), s.Terms.Deadlines.Audit/termsMove, leastMove)
+	}
+	worker, other = blocks(max(u.Took, s.pace(u.Worker))), blocks(s.pace(challenger))
+	if len(u.Challengers) > 1 {
+		other = max(leastMove, other/movePatience)
+	}
+	return worker, other
+}
+
+// pace is the smoothed time that a member takes for a whole unit, in blocks; 0 if it is not measured.
+func (s State) pace(id string) int64 {
+	m, _ := s.Member(id)
+	return m.pace()
+}
+
+func (m Member) pace() int64 { return (int64(m.Speed) + 255) >> 8 }
+
+// ChallengeBlocks are the blocks from the attestation of a round in which its units may be challenged: what the terms say, and at least as long
+// as a median worker takes to do a unit twice, and half of that time again to say so.
+func (s State) ChallengeBlocks() int64 {
+	speeds := s.speeds(Worker)
+	if len(speeds) == 0 {
+		return s.Terms.Deadlines.Challenge
+	}
+	middle := weighted(speeds)
+	return max(s.Terms.Deadlines.Challenge, 2*middle+middle/2+1)
+}
+
+// share is a number of blocks with a weight.
+type share struct {
+	blocks int64
+	weight uint64
+}
+
+// speeds are the paces of the members of a role that are measured and active.
+func (s State) speeds(r Role) (all []share) {
+	for _, m := range s.Members {
+		if m.Role == r && m.Active && m.Speed > 0 {
+			all = append(all, share{m.pace(), max(1, m.Stake)})
+		}
+	}
+	return all
+}
+
+// weighted is the upper weighted median: of at least half of the weight none is above it.
+func weighted(all []share) int64 {
+	sorted := slices.SortedFunc(slices.Values(all), func(a, b share) int { return cmp.Compare(a.blocks, b.blocks) })
+	var high, whole uint64 // a sum of stakes may exceed 64 bits
+	for _, v := range sorted {
+		var carry uint64
+		whole, carry = bits.Add64(whole, v.weight, 0)
+		high += carry
+	}
+	half := whole>>1 | high<<63
+	var sum uint64
+	for _, v := range sorted {
+		var carry uint64
+		if sum, carry = bits.Add64(sum, v.weight, 0); carry > 0 || sum > half {
+			return v.blocks
+		}
+	}
+	return sorted[len(sorted)-1].blocks
+}

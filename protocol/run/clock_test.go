@@ -1,0 +1,88 @@
+package run
+
+import "testing"
+
+// slow is a run whose worker takes 20 blocks for each of eight units, which a verifier passes one block after they are drawn.
+func slow(t *testing.T) *stage {
+	t.Helper()
+	all := terms()
+	all.Units, all.Rounds = 8, 3
+	all.Deadlines = Deadlines{Train: 40, Audit: 1, Attest: 10}
+	g := begin(t, all, crew(1, 2))
+	for range 2 {
+		g.tick(1)
+		for i := range g.s.Units {
+			g.tick(20)
+			g.commit(uint32(i))
+		}
+		g.tick(2)
+		g.sealAll()
+		g.tick(1)
+		g.unsealAll()
+		g.attestAll()
+	}
+	if len(g.s.Checks) < trusted || typical(g.s.Checks) > 10 {
+		t.Fatalf("answers after %v blocks: nothing to see", g.s.Checks)
+	}
+	return g
+}
+
+func TestQuickVerifierDoesNotSetTheClockOfTheWorker(t *testing.T) {
+	g := slow(t)
+	u := g.unit(1, 0)
+	if u.Took < 20 {
+		t.Fatalf("the worker took %d blocks", u.Took)
+	}
+	worker, challenger := g.s.MoveBlocks(u, "v0")
+	if worker < 4*20 {
+		t.Errorf("a worker that takes 20 blocks for a unit has %d for a move", worker)
+	}
+	if challenger < leastMove {
+		t.Errorf("the challenger has %d blocks for a move", challenger)
+	}
+	u.Took = 500
+	if longer, same := g.s.MoveBlocks(u, "v0"); longer < 4*500 || same != challenger {
+		t.Errorf("with a worker that took 500 blocks: %d and %d blocks for a move, were %d and %d", longer, same, worker, challenger)
+	}
+	u.Challengers = []string{"v1", "v0"}
+	if _, waiting := g.s.MoveBlocks(u, "v0"); waiting >= challenger {
+		t.Errorf("who waits for another dispute has %d blocks for a move, as if it could not prepare", waiting)
+	}
+}
+
+func TestQuickVerifierDoesNotEvictOthers(t *testing.T) {
+	g := slow(t)
+	if blocks := g.s.AuditDeadline(); blocks < 20 {
+		t.Errorf("a unit of 20 blocks is to be executed again in %d", blocks)
+	}
+}
+
+// Who holds many units, and says that it was done at once, counts once beside the others.
+func TestDeadlinesFollowMembersAndTheirStakeNotObservations(t *testing.T) {
+	s := State{Terms: terms(), Members: []Member{
+		{ID: "a", Role: Worker, Active: true, Speed: 1 << 8, Stake: 1},
+		{ID: "b", Role: Worker, Active: true, Speed: 1 << 8, Stake: 1},
+		{ID: "c", Role: Worker, Active: true, Speed: 30 << 8, Stake: 3},
+	}}
+	for range remembered {
+		s.Waits, s.Checks = remember(s.Waits, 1), remember(s.Checks, 1)
+	}
+	if s.TrainDeadline() < 30 || s.AuditDeadline() < 30 {
+		t.Errorf("deadlines of %d and %d blocks, where most of the stake needs 30", s.TrainDeadline(), s.AuditDeadline())
+	}
+	s.Members[2].Stake = 1
+	if s.TrainDeadline() >= 30 {
+		t.Errorf("a deadline of %d blocks for the slowest of three", s.TrainDeadline())
+	}
+}
+
+func TestWindowForChallengesLastsAsLongAsAUnitDoneAgain(t *testing.T) {
+	g := slow(t)
+	if blocks := g.s.ChallengeBlocks(); blocks < 2*20 {
+		t.Errorf("units of 20 blocks may be challenged for %d", blocks)
+	}
+	g.s.Terms.Deadlines.Challenge = 1000
+	if blocks := g.s.ChallengeBlocks(); blocks != 1000 {
+		t.Errorf("the terms' window of 1000 blocks lasts %d", blocks)
+	}
+}

@@ -1,0 +1,83 @@
+package run
+
+import "testing"
+
+// A worker that finds its commitment wrong in time loses the unit alone: it stays, nobody is convicted, and the right result of
+// another ends the round.
+func TestConfessionCostsTheUnitOnly(t *testing.T) {
+	g := begin(t, long(), crew(3, 2))
+	g.tick(1)
+	worker := g.s.Units[0].Worker
+	wrong := commitment(g.s.Lap, 0)
+	wrong.Segments[2][0]++
+	g.must(func(s State) (State, []Event, error) { return s.Commit(g.env(), worker, 0, 0, 0, wrong) })
+	for name, f := range map[string]func(State) (State, []Event, error){
+		"not_yours":   func(s State) (State, []Event, error) { return s.Confess(g.env(), "v0", 0, 0, 0) },
+		"wrong_phase": func(s State) (State, []Event, error) { return s.Confess(g.env(), s.Units[1].Worker, 0, 1, 0) },
+		"stale":       func(s State) (State, []Event, error) { return s.Confess(g.env(), worker, 0, 0, 7) },
+	} {
+		if err := g.do(f); Code(err) != name {
+			t.Errorf("wanted %s: %v", name, err)
+		}
+	}
+	g.must(func(s State) (State, []Event, error) { return s.Confess(g.env(), worker, 0, 0, 0) })
+	if u := g.s.Units[0]; u.Status != Assigned || u.Worker == worker || u.Attempt != 1 || len(u.Former) > 0 {
+		t.Errorf("after the confession: %+v", u)
+	}
+	if m, _ := g.s.Member(worker); !m.Active || m.Missed != 1 {
+		t.Errorf("who confessed: %+v", m)
+	}
+	if e := g.events[len(g.events)-1]; e.Kind != UnitReassigned || e.Why != WhyConfessed || e.Who != worker {
+		t.Errorf("the last event: %+v", e)
+	}
+	g.finish()
+	if g.count(DisputeEnded) > 0 {
+		t.Error("a confessed unit was disputed")
+	}
+}
+
+// Nobody confesses once the beacon that draws the audits may be known: it would fake every unit, and confess those that are drawn.
+func TestNobodyConfessesWhatMayBeDrawn(t *testing.T) {
+	g := begin(t, long(), crew(3, 2))
+	g.tick(1)
+	g.commitAll()
+	u := g.s.Units[0]
+	confess := func(s State) (State, []Event, error) { return s.Confess(g.env(), u.Worker, 0, 0, 0) }
+	if _, _, err := confess(g.s); err != nil {
+		t.Errorf("in the block of the last commitment: %v", err)
+	}
+	g.height++ // the proposer of this block knows its beacon
+	if err := g.do(confess); Code(err) != "wrong_phase" {
+		t.Errorf("in the block that draws the audits: %v", err)
+	}
+	g.tick(1)
+	if err := g.do(confess); Code(err) != "wrong_phase" {
+		t.Errorf("after the draw: %v", err)
+	}
+}
+
+// Who confesses again and again holds no round up: it is let go like who is late.
+func TestWhoConfessesForEverIsLetGo(t *testing.T) {
+	g := begin(t, long(), crew(3, 2))
+	busy := func() bool { m, _ := g.s.Member("w0"); return m.Active }
+	for i := 0; i < 100 && busy(); i++ {
+		g.tick(1)
+		for j := range g.s.Units {
+			if u := g.s.Units[j]; busy() && u.Worker == "w0" && u.Status == Assigned {
+				g.commit(u.Index)
+				g.must(func(s State) (State, []Event, error) { return s.Confess(g.env(), "w0", s.Round, u.Index, u.Attempt) })
+			}
+		}
+		for _, u := range g.s.Units {
+			if u.Status == Assigned && u.Worker != "w0" {
+				g.commit(u.Index)
+			}
+		}
+		g.passAll()
+		g.attestAll()
+	}
+	if m, _ := g.s.Member("w0"); m.Active || m.Why != WhyConfessed {
+		t.Errorf("who confesses for ever: %+v", m)
+	}
+	g.finish()
+}

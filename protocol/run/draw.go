@@ -1,0 +1,97 @@
+package run
+
+import (
+	"slices"
+
+	"github.com/starling-network/starling/protocol/audit"
+)
+
+// A verifier of an audit is drawn from the whole network where the environment can draw one (Env.Draw), and from those who have a seat
+// otherwise: who chose the seats of a run, or was lucky with them, does not choose who looks.
+
+// drawn draws a verifier for a unit from the network. It is no worker of the run, works for nobody whom the worker of the unit or who has
+// looked at it works for, and is not out of the run for something that it did.
+func (d *draft) drawn(l *Lap, u Unit) (Member, bool) {
+	if d.env.Draw == nil {
+		return Member{}, false
+	}
+	barred := []string{u.Worker, u.Verifier, u.First}
+	for _, id := range append(slices.Clone(barred), u.Doubts...) {
+		if m, known := d.Member(id); known {
+			barred = append(barred, m.owner())
+		}
+	}
+	barred = append(barred, u.Doubts...)
+	for m := range d.env.Draw(l.Round, u.Index, u.Attempt) {
+		old, known := d.Member(m.ID)
+		free := !known && len(d.Members) < MaxMembers+MaxGuests || old.Active && old.Role == Verifier || old.mayBeGuest()
+		if free && !slices.Contains(barred, m.ID) && !slices.Contains(barred, m.owner()) {
+			return m, true
+		}
+	}
+	return Member{}, false
+}
+
+// seated draws a verifier for a unit from those who have a seat: another than it has, if there is another.
+func (d *draft) seated(l *Lap, u Unit) (string, bool) {
+	pool := d.Active(Verifier)
+	pool = slices.DeleteFunc(pool, func(id string) bool { return id == u.First }) // who has passed it looks no second time
+	others := slices.DeleteFunc(slices.Clone(pool), func(id string) bool { return id == u.Verifier || slices.Contains(u.Doubts, id) })
+	if len(others) > 0 {
+		pool = others
+	}
+	if len(pool) == 0 {
+		return "", false
+	}
+	return pool[d.pick("verifier", l.Round, u, len(pool))], true
+}
+
+// lookers is how many may be asked to look at a unit: those who have a seat, and one more for the network.
+func (d *draft) lookers() int {
+	n := len(d.Active(Verifier))
+	if d.env.Draw != nil {
+		n++
+	}
+	return n
+}
+
+// appoint gives the audit of a unit to a verifier. One that has no seat becomes a guest, and has more time for its first answer: it must
+// fetch what the unit starts from.
+func (d *draft) appoint(l *Lap, i int, m Member) {
+	u := d.unit(l, i)
+	blocks := d.AuditDeadline()
+	if !d.active(m.ID) {
+		d.welcome(m)
+		if g, _ := d.Member(m.ID); g.Speed == 0 {
+			blocks *= novice
+		}
+	}
+	if u.Status != Auditing || u.Verifier != m.ID {
+		u.AssignedAt = d.env.Height
+	}
+	u.Status, u.Verifier, u.Audited = Auditing, m.ID, true
+	u.Deadline = d.due(m.ID, blocks)
+	d.emit(Event{Kind: AuditDrawn, Round: l.Round, Unit: u.Index, Who: u.Verifier, Other: u.Worker, Segment: u.Segment})
+}
+
+// again asks a second verifier about a unit that one has passed, if that is drawn: of another owner, and without a word of the first. It
+// reports whether it does. In a block without a beacon nobody can be drawn, and whether one is would be known before: the unit waits for a second
+// verifier in any case.
+func (d *draft) again(l *Lap, i int) bool {
+	u := d.unit(l, i)
+	if d.env.Beacon.IsZero() && u.First == "" && !d.isVoid(l) && d.env.Draw != nil {
+		u.First, u.Passed = u.Verifier, false
+		d.audit(l, i)
+		return true
+	}
+	if u.First != "" || d.isVoid(l) || !audit.Draw(d.env.Beacon, d.Terms.Job+"/second", l.Round, u.Index, u.Attempt, audit.SecondPPM) {
+		return false
+	}
+	second, ok := d.drawn(l, *u)
+	if !ok {
+		return false
+	}
+	u.First, u.Passed = u.Verifier, false
+	d.appoint(l, i, second)
+	return true
+}

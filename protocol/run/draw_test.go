@@ -1,0 +1,146 @@
+package run
+
+import (
+	"fmt"
+	"iter"
+	"testing"
+)
+
+// network draws n0, n1, ... in turn, beginning with the number of the unit; n0 works for w0.
+func network(n int) func(round, unit, attempt uint32) iter.Seq[Member] {
+	return func(round, unit, attempt uint32) iter.Seq[Member] {
+		return func(yield func(Member) bool) {
+			for i := range n {
+				k := (i + int(round+unit+attempt)) % n
+				m := Member{ID: fmt.Sprint("n", k), Role: Verifier, Price: 7, Stake: 100}
+				if k == 0 {
+					m.Owner = "w0"
+				}
+				if !yield(m) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// Who has the only seat of a verifier audits nothing: audits go to the whole network, and to nobody who works for the worker. Who is drawn
+// has no seat, and is paid its price.
+func TestAuditsGoToTheWholeNetwork(t *testing.T) {
+	g := begin(t, long(), crew(3, 1))
+	g.draw = network(3)
+	g.toAudits()
+	drawn := map[string]bool{}
+	for i := range g.s.Terms.Units {
+		u := g.unit(0, i)
+		drawn[u.Verifier] = true
+		if m, _ := g.s.Member(u.Verifier); !m.guest() || m.Price != 7 || u.Worker == "w0" && u.Verifier == "n0" {
+			t.Errorf("unit %d of %s is audited by %+v", i, u.Worker, m)
+		}
+		if !g.s.Liable(u.Verifier) {
+			t.Errorf("%s owes nothing", u.Verifier)
+		}
+	}
+	if len(drawn) < 2 || g.s.actives() != 4 {
+		t.Errorf("drawn are %v, and %d members count", drawn, g.s.actives())
+	}
+	u := g.unit(0, 1)
+	g.tick(int(u.Deadline-g.height) + 2)
+	if after := g.unit(0, 1); after.Verifier == u.Verifier || after.Status != Auditing {
+		t.Errorf("%s missed its audit, which is now with %s", u.Verifier, after.Verifier)
+	}
+	if m, _ := g.s.Member(u.Verifier); !m.guest() {
+		t.Errorf("a guest that missed an audit: %+v", m)
+	}
+}
+
+// A part of what one verifier passed is looked at by a second, of another owner, before it counts; and a plant that the first passed costs
+// it its place all the same.
+func TestSomeAuditsAreMadeTwice(t *testing.T) {
+	terms := long()
+	terms.Units, terms.Rounds, terms.Window = 64, 1, 1
+	g := begin(t, terms, crew(3, 1))
+	g.draw = network(8)
+	g.toAudits()
+	second, first := 0, []string(nil)
+	for i := range terms.Units {
+		u := g.unit(0, i)
+		g.pass(u.Verifier, 0, u.Index)
+		now := g.unit(0, u.Index)
+		if now.First == "" {
+			continue
+		}
+		second++
+		first = append(first, now.First)
+		if now.First != u.Verifier || now.Verifier == u.Verifier || now.Status != Auditing || now.Passed {
+			t.Errorf("a second look at what %s passed: %+v", u.Verifier, now)
+		}
+		g.pass(now.Verifier, 0, u.Index)
+		if now = g.unit(0, u.Index); now.Status != Accepted {
+			t.Errorf("after a second look: %+v", now)
+		}
+	}
+	if second < 2 || second > 24 {
+		t.Errorf("%d of 64 units are looked at twice, by %v first", second, first)
+	}
+}
+
+// A run whose only seat of a verifier is lost goes on with the verifiers of the network.
+func TestNetworkReplacesTheLastVerifier(t *testing.T) {
+	g := begin(t, long(), crew(3, 1))
+	g.draw = network(3)
+	g.toAudits()
+	d := g.s.edit(g.env())
+	d.leave("v0", WhyMissedAudits)
+	g.s, _ = d.done()
+	g.tick(1)
+	if g.s.Phase == Halted {
+		t.Fatalf("the run is halted: %s", g.s.Why)
+	}
+	u := g.unit(0, 0)
+	g.pass(u.Verifier, 0, 0)
+	if u := g.unit(0, 0); u.Status != Accepted && u.First == "" {
+		t.Errorf("after its audit: %+v", u)
+	}
+}
+
+// In a block without a beacon, where everybody could know what is drawn, nobody is: an audit that is due there waits for the next beacon.
+func TestNothingIsDrawnWithoutABeacon(t *testing.T) {
+	all := long()
+	all.Units, all.Rounds, all.Window = 8, 1, 1
+	g := begin(t, all, crew(3, 1))
+	g.draw = network(8)
+	g.toAudits()
+	waits := func(unit uint32) {
+		t.Helper()
+		if u := g.unit(0, unit); u.Status != Committed || u.Verifier != "" || !u.Audited || u.Passed {
+			t.Errorf("an audit is drawn without a beacon: %+v", u)
+		}
+	}
+	accuser := g.unit(0, 0).Verifier
+	for i := uint32(1); i < all.Units; i++ {
+		g.seal(g.unit(0, i).Verifier, 0, i)
+	}
+	g.challenge(accuser, 0, 0)
+	g.tick(2)
+	g.dark = true
+	g.openAll()
+	g.verdict(0, 0, false)
+	for i := range all.Units {
+		waits(i)
+	}
+	g.tick(1)
+	for i := range all.Units {
+		waits(i)
+	}
+	g.dark = false
+	g.tick(1)
+	if u := g.unit(0, 0); u.Status != Auditing || u.Verifier == accuser || u.Verifier == "" {
+		t.Errorf("with the next beacon the audit is not drawn: %+v", u)
+	}
+	for i := uint32(1); i < all.Units; i++ {
+		if u := g.unit(0, i); u.Status != Auditing || u.Verifier == u.First || u.First == "" {
+			t.Errorf("with the next beacon no second verifier is drawn: %+v", u)
+		}
+	}
+}

@@ -1,0 +1,79 @@
+package run
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+)
+
+// The only verifier of a run and a worker are one, and pass each other's lie. A stranger who looks convicts the worker, and is no
+// member of any quorum for it.
+func TestStrangerConvictsWhatTheOnlyVerifierPasses(t *testing.T) {
+	g := begin(t, long(), crew(3, 1))
+	g.toAudits()
+	liar := g.unit(0, 0).Worker
+	g.pass("v0", 0, 0)
+	_, quorum := g.s.Weighs(nil)
+	g.must(func(s State) (State, []Event, error) { return s.Challenge(g.env(), "stranger", 0, 0, 0) })
+	if heads(g.s) != quorum || !g.s.Guest("stranger") || !g.s.Liable("stranger") || g.s.Voted("stranger") {
+		t.Fatalf("the stranger as a member: %+v", g.s.Members)
+	}
+	if err := g.do(func(s State) (State, []Event, error) { return s.Attest(g.env(), 0, vote(s, "stranger")) }); !errors.Is(err, ErrInactive) {
+		t.Errorf("it attests: %v", err)
+	}
+	g.must(func(s State) (State, []Event, error) { return s.Verdict(g.env(), 0, 0, 0, true, false, liar) })
+	if m, _ := g.s.Member(liar); m.Active || m.Why != WhyVerdict {
+		t.Errorf("the liar: %+v", m)
+	}
+	if g.s.Liable("stranger") {
+		t.Error("it owes something after the verdict")
+	}
+	g.finish()
+}
+
+// Who challenges right work as a stranger loses what its bond is for, and challenges no more. The audit goes on.
+func TestStrangerThatAccusesFalselyIsOut(t *testing.T) {
+	g := begin(t, long(), crew(3, 1))
+	g.toAudits()
+	g.must(func(s State) (State, []Event, error) { return s.Challenge(g.env(), "stranger", 0, 0, 0) })
+	g.must(func(s State) (State, []Event, error) { return s.Verdict(g.env(), 0, 0, 0, false, false, "stranger") })
+	if m, _ := g.s.Member("stranger"); m.Active || m.Why != WhyFalseChallenge {
+		t.Errorf("the stranger: %+v", m)
+	}
+	if err := g.do(func(s State) (State, []Event, error) { return s.Challenge(g.env(), "stranger", 0, 1, 0) }); !errors.Is(err, ErrInactive) {
+		t.Errorf("it challenges again: %v", err)
+	}
+	if u := g.unit(0, 0); u.Status != Auditing || u.Verifier != "v0" {
+		t.Errorf("the unit after a false challenge: %+v", u)
+	}
+	g.finish()
+}
+
+// Strangers leave room for the challenges of members, and those of whom nothing is open do not fill a run.
+func TestStrangersAreFew(t *testing.T) {
+	g := begin(t, long(), crew(3, 1))
+	g.toAudits()
+	challenge := func(id string) func(State) (State, []Event, error) {
+		return func(s State) (State, []Event, error) { return s.Challenge(g.env(), id, 0, 0, 0) }
+	}
+	for i := range maxGuestChallengers {
+		g.must(challenge(fmt.Sprint("s", i)))
+	}
+	if err := g.do(challenge("one-more")); !errors.Is(err, ErrWrongPhase) {
+		t.Errorf("one more than may: %v", err)
+	}
+	g.must(challenge("v0"))
+	d := g.s.edit(g.env())
+	for i := range 3 * MaxGuests {
+		d.welcome(Member{ID: fmt.Sprint("guest", i)})
+	}
+	guests := 0
+	for _, m := range d.Members {
+		if m.guest() {
+			guests++
+		}
+	}
+	if guests > MaxGuests+maxGuestChallengers || !d.Guest("s0") || d.Guest("guest0") {
+		t.Errorf("%d guests are remembered", guests)
+	}
+}

@@ -1,0 +1,53 @@
+package run
+
+import "math/bits"
+
+// Where the members of a run decide by their number, stake counts: to have many accounts costs nothing. All seats of one owner weigh as much as
+// the one with the largest stake, so that to split an account gives no more say. In a run of which no stake is known each owner weighs the same.
+
+// weigh sums the weight of those active members that are meant.
+func (s State) weigh(meant func(Member) bool) uint64 {
+	staked := false
+	for _, m := range s.Members {
+		staked = staked || m.Active && m.Stake > 0
+	}
+	best := make(map[string]uint64)
+	for _, m := range s.Members {
+		if !m.Active || !meant(m) {
+			continue
+		}
+		weight := uint64(1)
+		if staked {
+			weight = m.Stake
+		}
+		best[m.owner()] = max(best[m.owner()], weight)
+	}
+	var sum uint64
+	for _, weight := range best {
+		var carry uint64
+		sum, carry = bits.Add64(sum, weight, 0)
+		sum |= -carry // more than there are coins
+	}
+	return sum
+}
+
+// Weighs is the weight of some members, and that of all.
+func (s State) Weighs(ids map[string]bool) (some, all uint64) {
+	return s.weigh(func(m Member) bool { return ids[m.ID] }), s.weigh(func(Member) bool { return true })
+}
+
+// quorate reports whether members have more than two thirds of the weight of all.
+func (s State) quorate(ids map[string]bool) bool { return s.exceeds(ids, 2, 3) }
+
+// exceeds reports whether members have more than a fraction of the weight of all.
+func (s State) exceeds(ids map[string]bool, part, whole uint64) bool {
+	some, all := s.Weighs(ids)
+	return above(some, whole, all, part)
+}
+
+// above reports whether a*b > c*d.
+func above(a, b, c, d uint64) bool {
+	left, low := bits.Mul64(a, b)
+	right, least := bits.Mul64(c, d)
+	return left > right || left == right && low > least
+}

@@ -1,0 +1,96 @@
+package run
+
+import "testing"
+
+// heads is the weight of all members of a run.
+func heads(s State) uint64 {
+	_, all := s.Weighs(nil)
+	return all
+}
+
+// staked is a run that waits for attestations, of members with a stake.
+func staked(t *testing.T, members ...Member) *stage {
+	t.Helper()
+	g := begin(t, terms(), members)
+	g.toAudits()
+	g.passAll()
+	g.phase(Attest)
+	return g
+}
+
+func (g *stage) vote(member, cid string) {
+	g.t.Helper()
+	g.must(func(s State) (State, []Event, error) {
+		v := vote(s, member)
+		v.Next.CID = cid
+		return s.Attest(g.env(), s.Round, v)
+	})
+}
+
+func TestManyAccountsWithoutStakeAttestNothing(t *testing.T) {
+	g := staked(t, Member{ID: "a", Role: Worker, Stake: 1}, Member{ID: "b", Role: Worker, Stake: 1}, Member{ID: "c", Role: Worker, Stake: 1},
+		Member{ID: "d", Role: Worker, Stake: 1}, Member{ID: "v", Role: Verifier, Stake: 9})
+	for _, id := range []string{"a", "b", "c", "d"} {
+		g.vote(id, "bafyforged")
+	}
+	g.phase(Attest)
+	g.vote("v", "bafyright")
+	if g.s.Round != 1 || g.s.Base.CID != "bafyright" {
+		t.Errorf("four accounts with 4 of 13 uzen outvote 9: round %d on %s", g.s.Round, g.s.Base.CID)
+	}
+}
+
+func TestSeatsOfOneOwnerVoteOnce(t *testing.T) {
+	g := staked(t, Member{ID: "a", Role: Worker, Stake: 5, Owner: "o"}, Member{ID: "b", Role: Worker, Stake: 5, Owner: "o"},
+		Member{ID: "c", Role: Worker, Stake: 5, Owner: "o"}, Member{ID: "v", Role: Verifier, Stake: 5})
+	if heads(g.s) != 10 {
+		t.Errorf("two owners with 5 uzen each weigh %d", heads(g.s))
+	}
+	for _, id := range []string{"a", "b", "c"} {
+		g.vote(id, "bafyforged")
+	}
+	g.phase(Attest)
+}
+
+func TestAccountsOfOneOwnerTakeNoUnitAway(t *testing.T) {
+	g := staked(t, Member{ID: "a", Role: Worker, Stake: 5, Owner: "o"}, Member{ID: "b", Role: Worker, Stake: 5, Owner: "o"},
+		Member{ID: "c", Role: Worker, Stake: 6}, Member{ID: "v", Role: Verifier, Stake: 6})
+	for i, u := range g.s.Units {
+		if u.Worker == "c" {
+			for _, id := range []string{"a", "b"} {
+				g.must(func(s State) (State, []Event, error) { return s.Missing(g.env(), id, 0, uint32(i), u.Attempt, 0) })
+			}
+			if g.s.Units[i].Worker != "c" {
+				t.Errorf("two accounts of one owner take a unit from another")
+			}
+			return
+		}
+	}
+	t.Fatal("c has no unit")
+}
+
+// With three members two are not more than two thirds. What the third says against them must not end the run.
+func TestOneFalseVoteEndsNoRun(t *testing.T) {
+	g := staked(t, crew(2, 1)...)
+	g.vote("w0", "bafyright")
+	g.vote("w1", "bafyforged")
+	g.phase(Attest)
+	g.vote("v0", "bafyright")
+	if m, _ := g.s.Member("w1"); g.s.Round != 1 || g.s.Base.CID != "bafyright" || m.Active {
+		t.Errorf("round %d on %s, phase %s (%s); the outvoted: %+v", g.s.Round, g.s.Base.CID, g.s.Phase, g.s.Why, m)
+	}
+}
+
+func TestRunWithoutAnyMajorityWaitsBeforeItEnds(t *testing.T) {
+	g := staked(t, crew(1, 1)...)
+	since := g.s.Since
+	g.vote("w0", "bafyone")
+	g.vote("v0", "bafyother")
+	g.phase(Attest)
+	for g.s.Phase == Attest && g.height < since+10_000 {
+		g.tick(1)
+	}
+	if waited := g.height - since; g.s.Phase != Halted || g.s.Why != WhyNoQuorum || waited < lastPatience*g.s.Terms.Deadlines.Attest {
+		t.Errorf("phase %s (%s) after %d blocks", g.s.Phase, g.s.Why, waited)
+	}
+}

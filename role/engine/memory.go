@@ -1,0 +1,73 @@
+package engine
+
+import (
+	"github.com/starling-network/starling/compute/train"
+	"github.com/starling-network/starling/exchange/codec"
+	"github.com/starling-network/starling/exchange/outer"
+	"github.com/starling-network/starling/network/checkpoint"
+)
+
+// sizes are the bytes of what a member of a run holds.
+type sizes struct {
+	params, largest int64 // all parameters, and the largest tensor
+	frozen          int64 // tensors that the job reads and does not train
+	model           int64 // a checkpoint: the parameters, and the state of the outer optimizer
+	update          int64 // encoded
+	data            int64 // the corpus
+	tensors         int64 // how many a checkpoint has, and of the frozen ones
+}
+
+func (j *Job) sizes() sizes {
+	var s sizes
+	c, _ := codec.ByName(j.Spec.Exchange.Codec) // of a checked specification
+	for _, shape := range parameters(j.Step) {
+		n := int64(shape.Bytes())
+		s.params, s.largest, s.tensors = s.params+n, max(s.largest, n), s.tensors+1
+		s.update += int64(codec.Size(c, shape))
+	}
+	shapes := j.Step.InputShapes()
+	for _, name := range train.Frozen(j.Step) {
+		n := int64(shapes[train.Param+name].Bytes())
+		s.frozen, s.largest, s.tensors = s.frozen+n, max(s.largest, n), s.tensors+1
+	}
+	state := 1 // tensors for each parameter in the state of the outer optimizer
+	if n, err := outer.State(j.Spec.Exchange); err == nil {
+		state = max(state, n)
+	}
+	s.model, s.tensors = int64(1+state)*s.params, int64(1+state)*s.tensors
+	s.data = int64(j.Data.TrainTokens+j.Data.ValTokens) * int64(j.Data.Width)
+	return s
+}
+
+// inner is how many tensors for each parameter the state of a unit has: the parameter and two moments.
+const inner = 3
+
+// atOnce is how many blobs of a job are read at the same time, at most.
+const atOnce = 4
+
+// Memory is how many bytes of memory taking part in the job takes at most, with so many threads: the corpus; the checkpoints in
+// memory; the state of a unit, at its beginning, while it is computed and at its end; the updates of all rounds that are combined at a time; and
+// the blobs that are read meanwhile. A quarter is added for what the collector of garbage has not collected.
+func (j *Job) Memory(threads int) int64 {
+	s := j.sizes()
+	updates := int64(j.terms.Units) * s.params
+	switch {
+	case j.terms.Sliced():
+		updates = 2 * s.params
+	case j.Spec.Exchange.Overlap > 0:
+		updates *= 2 // the last round of a group waits for the one before
+	}
+	need := s.data + s.frozen + maxHeld*s.model + 3*inner*s.params + updates + atOnce*j.Largest() + j.Step.Memory(threads)
+	return need + need/4
+}
+
+// Largest is how many bytes a blob may have that taking part in the job reads: a shard of the corpus or of a checkpoint, an
+// update, or the log of a unit.
+func (j *Job) Largest() int64 {
+	s := j.sizes()
+	shard := max(s.largest, min(checkpoint.ShardBytes, max(s.model, inner*s.params, s.frozen)))
+	if j.terms.Sliced() {
+		shard = max(shard, s.model/int64(j.terms.Slices)+s.largest) // a slice of a checkpoint
+	}
+	return max(shard, s.update+s.update/16, int64(j.Data.ShardTokens)*int64(j.Data.Width)) + s.tensors<<10 + int64(j.Spec.Steps)<<5 + 1<<20
+}

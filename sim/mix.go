@@ -1,0 +1,194 @@
+package sim
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/role/adversary"
+)
+
+// Mixer draws networks by seeds and plays them, each with its links, faults and adversaries, on the terms of a job on a network. Its jobs
+// are shared: what one network computed the next need not. It is for one goroutine.
+type Mixer struct{ jobs map[string]*Job }
+
+// Jobs of mixes: small, of five rounds of which the first three and the last two hand on a state, and so on.
+var (
+	plainly     = Size{Rounds: 3, Units: 4, Steps: 6, Segment: 3}
+	carrying    = Size{Rounds: 5, Units: 4, Steps: 6, Segment: 3, Carry: 3}                              // what their updates leave out
+	replicating = Size{Rounds: 5, Units: 4, Steps: 6, Segment: 3, Carry: 3, Replicas: true}              // where they have come to, which they begin from
+	overlapping = Size{Rounds: 5, Units: 4, Steps: 6, Segment: 3, Carry: 3, Overlap: true}               // what they have sent, while that is exchanged
+	streaming   = Size{Rounds: 5, Units: 4, Steps: 6, Segment: 3, Carry: 3, Overlap: true, Fragments: 2} // of fragments
+)
+
+// job of a size, made once.
+func (m *Mixer) job(z Size) (j *Job, err error) {
+	key := fmt.Sprint(z)
+	if j = m.jobs[key]; j != nil {
+		return j, nil
+	}
+	if j, err = NewJob(z); err != nil {
+		return nil, err
+	}
+	if m.jobs == nil {
+		m.jobs = map[string]*Job{}
+	}
+	m.jobs[key] = j
+	return j, nil
+}
+
+// Draw is the network of a seed. Every third one has a job whose units hand on a state, and one of those who lie may lie about that.
+func (m *Mixer) Draw(seed uint64) (Config, error) {
+	size := plainly
+	if seed%3 == 0 {
+		switch size = carrying; seed % 9 {
+		case 0: // and begin from it
+			size = replicating
+		case 3: // and go on with it while it is sent
+			size = [2]Size{overlapping, streaming}[seed/2%2]
+		}
+	}
+	j, err := m.job(size)
+	if err != nil {
+		return Config{}, err
+	}
+	c := mix(Config{Job: j, Validators: 3, MaxBlocks: 20_000}, seed)
+	if seed%3 != 0 {
+		return c, nil
+	}
+	if seed%9 == 0 || seed%9 == 3 {
+		c.Slices = 0
+	}
+	for _, who := range slices.Sorted(maps.Keys(c.Acts)) {
+		if strings.HasPrefix(who, "worker") && seed%2 == 0 {
+			c.Acts[who] = adversary.TampersState{Withholds: seed%4 == 0}
+			break
+		}
+	}
+	return c, nil
+}
+
+// crooked lists adversaries that a mix draws from.
+var crooked = map[run.Role][]adversary.Act{
+	run.Worker: {
+		adversary.Skips{}, adversary.TrainsLess{Steps: 3}, adversary.WrongData{}, adversary.WrongRate{Factor: 1.01}, adversary.Copies{},
+		adversary.CopiesChanged{}, adversary.FlipsBit{Step: 2, Tensor: 3, Bit: 1}, adversary.Poisons{Factor: 3}, adversary.Equivocates{},
+		adversary.Equivocates{TrueFirst: true}, adversary.GoesSilent{}, adversary.Malforms{}, adversary.Oversizes{}, adversary.Misattests{}, adversary.ClaimsDivergence{},
+		adversary.Patient{Round: 1, Then: adversary.Skips{}}, adversary.Patient{Round: 2, Then: adversary.Poisons{Factor: 2}},
+		adversary.Lies{Segment: adversary.First, Step: adversary.Last, Operator: adversary.First, Part: adversary.Last},
+		adversary.Lies{Segment: adversary.Last, Step: adversary.First, Operator: adversary.Nowhere, Part: adversary.First},
+	},
+	run.Verifier: {
+		adversary.Stamps{}, adversary.CopiesSeal{Of: "somebody"}, adversary.Accuses{Segment: 1}, adversary.Accuses{Segment: 2, Manner: adversary.Inventing},
+		adversary.Accuses{Segment: 0, Manner: adversary.Malformed}, adversary.Accuses{Segment: 3, Manner: adversary.Silently},
+		adversary.GoesSilent{}, adversary.Misattests{},
+	},
+}
+
+// mix draws a network: its size, its links, what breaks, and who lies. Fewer than a third of the members lie, and an
+// honest verifier is among them.
+func mix(c Config, seed uint64) Config {
+	r := rand.New(rand.NewPCG(seed, 1))
+	between := func(low, high int) int { return low + r.IntN(high-low+1) }
+	c.BlockTime, c.Deadline = time.Second, 0 // the terms of a job on a network, whose deadlines take blocks of a second
+	c.Seed, c.Workers, c.Verifiers = seed, between(3, 6), between(2, 3)
+	c.AuditPPM = []uint32{1_000_000, 100_000, 50_000}[r.IntN(3)]
+	c.Link = Link{Latency: time.Duration(between(5, 300)) * time.Millisecond, Up: float64(between(1, 100)) * 1e5, Down: float64(between(1, 100)) * 1e5, Loss: r.Float64() * 0.05}
+	c.Unit = time.Duration(between(500, 4000)) * time.Millisecond
+	names := c.Names()
+	c.Acts = map[string]adversary.Act{}
+	for range between(0, (len(names)-1)/3) {
+		i := r.IntN(len(names))
+		role := run.Worker
+		if i >= c.Workers {
+			role = run.Verifier
+			i = c.Workers // one of them may lie
+		}
+		c.Acts[names[i]] = crooked[role][r.IntN(len(crooked[role]))]
+	}
+	if r.IntN(4) == 0 {
+		c.Withhold = []int{r.IntN(c.Validators)}
+	}
+	for range between(0, 3) {
+		f := Fault{At: time.Duration(between(12, 120)) * time.Second, For: time.Duration(between(1, 8)) * time.Second, Who: names[r.IntN(len(names))]}
+		if other := names[r.IntN(len(names))]; r.IntN(2) == 0 && other != f.Who {
+			f.From = other
+		}
+		c.Faults = append(c.Faults, f)
+	}
+	if r.IntN(3) == 0 {
+		c.Slices = uint32(between(1, 6))
+		if len(c.Acts) > 0 && r.IntN(2) == 0 { // one of those who lie lies about slices
+			liar := slices.Min(slices.Collect(maps.Keys(c.Acts)))
+			c.Acts[liar] = []adversary.Act{adversary.ShirksSlices{}, adversary.ShirksSlices{Seals: true}, adversary.FakesSlices{}}[r.IntN(3)]
+		}
+	}
+	if r.IntN(2) == 0 {
+		churn(&c, r)
+	}
+	c.Drawn = r.IntN(4) == 0
+	return c
+}
+
+// churn lets machines come and go: honest ones leave, new ones join, some are switched off for longer than anybody waits for
+// them, or cut off from the chain, and come back. Enough stay that the run need not end.
+func churn(c *Config, r *rand.Rand) {
+	seconds := func(low, high int) time.Duration { return time.Duration(low+r.IntN(high-low+1)) * time.Second }
+	c.Most, c.Goes = c.Workers+r.IntN(3), map[string]time.Duration{}
+	for i := range r.IntN(3) {
+		c.Comes = append(c.Comes, Newcomer{Name: fmt.Sprint("new-", i), Role: []run.Role{run.Worker, run.Worker, run.Verifier}[r.IntN(3)], At: seconds(4, 100)})
+	}
+	for _, name := range c.Names()[1:c.Workers] {
+		if _, lies := c.Acts[name]; lies {
+			continue
+		}
+		switch r.IntN(5) {
+		case 0:
+			c.Goes[name] = seconds(12, 120)
+		case 1:
+			c.Faults = append(c.Faults, Fault{At: seconds(12, 120), For: seconds(30, 150), Who: name})
+		case 2:
+			c.Faults = append(c.Faults, Fault{At: seconds(12, 120), For: seconds(5, 60), Who: name, From: Chain})
+		}
+	}
+}
+
+// away are those who are switched off or cut off for longer than a move in a dispute may take: who accuses them falsely, or
+// challenges a fault that they planted, wins by their silence. It is no more than the rules promise to who stays reachable.
+func away(c Config) (names []string) {
+	for _, f := range c.Faults {
+		if f.For >= 20*time.Second {
+			names = append(names, f.Who)
+		}
+	}
+	return names
+}
+
+// Mixed is what came of a mix.
+type Mixed struct {
+	Outcome
+	Wronged []string // names of those who lost stake, and neither broke a rule nor were away when it was their move
+}
+
+// PlayMix plays a network that Draw has drawn. An error that is not of the context says what did not hold: money was made or lost, work was
+// paid twice or not at all, a checkpoint is not signed or, where everything is audited, not that of honest work, or the run did not end.
+func PlayMix(c Config) (m Mixed, err error) {
+	guilty, away := slices.Collect(maps.Keys(c.Acts)), away(c)
+	w, err := New(c, Money{}, &Pay{Guilty: guilty, Away: away}, &Lineage{Honest: c.AuditPPM == 1_000_000 && !c.Drawn})
+	if err != nil {
+		return m, err
+	}
+	_, failed := w.Play()
+	if m.Wronged, err = (Justice{Guilty: guilty, Away: away}).wronged(w); err != nil || failed != nil {
+		return m, errors.Join(failed, err)
+	}
+	if m.Outcome, err = w.Outcome(); err == nil && m.Phase != run.Done {
+		err = fmt.Errorf("the run ends in phase %d after %d rounds: %s", m.Phase, m.Rounds, m.Why)
+	}
+	return m, err
+}
