@@ -61,6 +61,8 @@ type arrival struct {
 // caseOf is work of which nothing is ever recomputed: these disputes are about long descents.
 type caseOf struct{}
 
+func (caseOf) Bound(run.Terms) error { return nil }
+
 func (caseOf) Parts(dispute.Claim) uint64 { return 1 }
 
 func (caseOf) Judge(dispute.Claim, []byte) (dispute.Ruling, error) {
@@ -152,7 +154,7 @@ func (c *court) disputable(raw json.RawMessage, members []run.Member, units int)
 	put(xmarket.Name, map[string][]entry{
 		"jobs": {{o.ID, xmarket.Job{Order: o, Status: xmarket.Running}}}, "escrows": {{o.ID, market.Escrow{Budget: o.Budget}}},
 	})
-	state[training.Name], err = training.Genesis(s)
+	state[training.Name], err = training.Genesis(map[canon.Digest][]byte{all.Spec: []byte("opening")}, s)
 	c.must(err)
 	whole, err := json.Marshal(state)
 	c.must(err)
@@ -353,7 +355,7 @@ func (c *court) tokens(validator int) (uint64, bool) {
 func (c *court) challenge(u run.Unit) {
 	c.Helper()
 	d := u.Commit.Digest()
-	m := &trainingpb.MsgChallenge{Sender: u.Verifier, Job: "job", Unit: u.Index, Attempt: u.Attempt, Segment: 1, Opening: []byte("opening"), Commitment: d[:]}
+	m := &trainingpb.MsgChallenge{Sender: u.Verifier, Job: "job", Unit: u.Index, Attempt: u.Attempt, Segment: 1, Commitment: d[:]}
 	before, delay := len(c.games()), c.delay
 	c.delay = nil
 	c.send(c.sign(u.Verifier, m))

@@ -119,8 +119,8 @@ func quotes(t *testing.T, job, network string) {
 func replays(t *testing.T, dir string) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(dir, "*", "events", "*.jsonl"))
-	if err != nil || len(files) != 5 {
-		t.Fatalf("journals of 3 workers, a verifier and a consumer: %v, %v", files, err)
+	if err != nil || len(files) != 6 {
+		t.Fatalf("journals of 3 workers, 2 verifiers and a consumer: %v, %v", files, err)
 	}
 	for _, f := range files {
 		code, stdout, stderr := starling(t, "worker", "replay", f)

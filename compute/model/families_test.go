@@ -53,7 +53,7 @@ func TestGradientsOfForms(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		checkGradients(t, name, task, strongWeights(c.Tensors()), state{"tokens": someTokens(c, testBatch, testLength+1, 6)}, 4e-2)
+		checkGradients(t, name, task, strongWeights(c.Tensors()), state{"tokens": someTokens(c, testBatch, testLength+1, 6)}, 1e-2)
 	}
 }
 

@@ -63,15 +63,15 @@ func checkGradients(t *testing.T, name string, task Task, w, batch state, h floa
 		grad, data := out["m/"+n.Name].F32(), w[n.Name].F32()
 		saved := w[n.Name].Clone().F32()
 		slope := func(direction func(i int) float64) float64 {
-			var side [2]float64
-			for k, step := range []float64{h, -h} {
+			at := func(step float64) float64 {
 				for i := range data {
 					data[i] = float32(float64(saved[i]) + step*direction(i))
 				}
-				side[k] = loss()
+				return loss()
 			}
+			wide, narrow := (at(h)-at(-h))/(2*h), (at(h/2)-at(-h/2))/h
 			copy(data, saved)
-			return (side[0] - side[1]) / (2 * h)
+			return (4*narrow - wide) / 3 // Richardson: without the part in h squared
 		}
 		norm := 0.0
 		for _, g := range grad {
@@ -175,7 +175,7 @@ func networkTrials(t testing.TB) map[string]trial {
 
 func TestNetworkGradients(t *testing.T) {
 	for name, tr := range networkTrials(t) {
-		checkGradients(t, name, tr.task, tr.w, tr.batch, 1e-3)
+		checkGradients(t, name, tr.task, tr.w, tr.batch, 5e-3)
 	}
 }
 

@@ -127,7 +127,10 @@ func (n *network) flood(ctx context.Context, working *sync.WaitGroup) *atomic.In
 						r.Header.Set("Content-Type", "application/json")
 						a, err := http.DefaultClient.Do(r)
 						if err != nil {
-							time.Sleep(10 * time.Millisecond)
+							select {
+							case <-ctx.Done():
+							case <-time.After(10 * time.Millisecond): // refused: it asks again
+							}
 							continue
 						}
 						_, _ = io.Copy(io.Discard, a.Body)

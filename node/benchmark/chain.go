@@ -318,7 +318,7 @@ func (l *ledger) genesis(raw json.RawMessage, registered int) (json.RawMessage, 
 	var errs [3]error
 	state[xregistry.Name], errs[0] = json.Marshal(map[string][]entry{"participants": participants})
 	state[xmarket.Name], errs[1] = json.Marshal(map[string][]entry{"jobs": jobs, "escrows": escrows})
-	state[training.Name], errs[2] = training.Genesis(l.jobs...)
+	state[training.Name], errs[2] = training.Genesis(nil, l.jobs...)
 	if err := errors.Join(errs[:]...); err != nil {
 		return nil, err
 	}
