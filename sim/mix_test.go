@@ -18,7 +18,7 @@ import (
 )
 
 var (
-	seeds = flag.Uint64("seeds", 100, "random mixes that TestMix plays")
+	seeds = flag.Uint64("seeds", 20, "random mixes that TestMix plays")
 	seed  = flag.Uint64("seed", 1, "the first of them")
 )
 

@@ -60,7 +60,8 @@ func stories() []story {
 		caught("makes malformed moves", w1, adversary.Malforms{}),
 		caught("makes oversize moves", w1, adversary.Oversizes{}),
 		// What it serves is not what it committed to: nobody can use it, and its units move on before they are audited.
-		caught("equivocates, the lie first", w1, adversary.Equivocates{}),
+		// It commits to the lie, and its process finds that it is wrong before audits are drawn: it confesses, and loses the units.
+		{name: "equivocates, the lie first", acts: one(w1, adversary.Equivocates{}), unpaid: []string{w1}, out: []string{w1}},
 		{name: "equivocates, the truth first", acts: one(w1, adversary.Equivocates{TrueFirst: true})},
 		{name: "commits and goes silent", acts: one(w1, adversary.GoesSilent{}), unpaid: []string{w1}, out: []string{w1}},
 		{name: "attests to another checkpoint", acts: one(w1, adversary.Misattests{}), out: []string{w1}},

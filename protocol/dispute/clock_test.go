@@ -1,8 +1,9 @@
 package dispute
 
 import (
-	"errors"
 	"testing"
+
+	"github.com/starling-network/starling/canon"
 )
 
 // Each party has a whole time for all its moves together, and its own time for each.

@@ -173,12 +173,13 @@ func (l *epoch) bandwidth(f Effort) (part uint64, reason string) {
 		return 0, ""
 	case f.Jailed:
 		return 0, Barred
-	case f.Fees == 0:
-		return 0, NoFees
 	}
 	part = times(f.Fees, min(f.Bytes, f.Serves), f.Serves)
 	if f.Uptime != nil && l.whole(f) && f.Throttled(l.Registry, f.Speeds) {
 		return part, Throttled // its peers say so and prove nothing: it is told, and loses nothing
+	}
+	if f.Fees == 0 {
+		return 0, NoFees
 	}
 	return part, Served
 }

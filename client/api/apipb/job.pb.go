@@ -86,7 +86,9 @@ type Job struct {
 	// Of a simulation: share of the workers' time that went into accepted units.
 	Utilisation float64 `protobuf:"fixed64,34,opt,name=utilisation,proto3" json:"utilisation,omitempty"`
 	// Of a simulation.
-	Parties       []*Party `protobuf:"bytes,35,rep,name=parties,proto3" json:"parties,omitempty"`
+	Parties []*Party `protobuf:"bytes,35,rep,name=parties,proto3" json:"parties,omitempty"`
+	// Of what it leaves, from where the server was started.
+	Folder        string `protobuf:"bytes,36,opt,name=folder,proto3" json:"folder,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -364,6 +366,13 @@ func (x *Job) GetParties() []*Party {
 		return x.Parties
 	}
 	return nil
+}
+
+func (x *Job) GetFolder() string {
+	if x != nil {
+		return x.Folder
+	}
+	return ""
 }
 
 // Reason says why something is as it is, for programs and for people.
@@ -2797,7 +2806,9 @@ type Model struct {
 	Facts   []*Fact `protobuf:"bytes,9,rep,name=facts,proto3" json:"facts,omitempty"`
 	Files   []*File `protobuf:"bytes,10,rep,name=files,proto3" json:"files,omitempty"`
 	// Who was paid for work on it.
-	Contributors  []*Member `protobuf:"bytes,11,rep,name=contributors,proto3" json:"contributors,omitempty"`
+	Contributors []*Member `protobuf:"bytes,11,rep,name=contributors,proto3" json:"contributors,omitempty"`
+	// Of the run, from where the server was started.
+	Folder        string `protobuf:"bytes,12,opt,name=folder,proto3" json:"folder,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2907,6 +2918,13 @@ func (x *Model) GetContributors() []*Member {
 		return x.Contributors
 	}
 	return nil
+}
+
+func (x *Model) GetFolder() string {
+	if x != nil {
+		return x.Folder
+	}
+	return ""
 }
 
 // File is a file of a run.
@@ -3250,7 +3268,7 @@ var File_starling_v1_job_proto protoreflect.FileDescriptor
 
 const file_starling_v1_job_proto_rawDesc = "" +
 	"\n" +
-	"\x15starling/v1/job.proto\x12\vstarling.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xf1\b\n" +
+	"\x15starling/v1/job.proto\x12\vstarling.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\x89\t\n" +
 	"\x03Job\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x10\n" +
 	"\x03job\x18\x02 \x01(\tR\x03job\x12\x12\n" +
@@ -3290,7 +3308,8 @@ const file_starling_v1_job_proto_rawDesc = "" +
 	"\x05facts\x18  \x03(\v2\x11.starling.v1.FactR\x05facts\x12\x14\n" +
 	"\x05spark\x18! \x03(\x01R\x05spark\x12 \n" +
 	"\vutilisation\x18\" \x01(\x01R\vutilisation\x12,\n" +
-	"\aparties\x18# \x03(\v2\x12.starling.v1.PartyR\apartiesB\a\n" +
+	"\aparties\x18# \x03(\v2\x12.starling.v1.PartyR\aparties\x12\x16\n" +
+	"\x06folder\x18$ \x01(\tR\x06folderB\a\n" +
 	"\x05_lossB\f\n" +
 	"\n" +
 	"_eval_lossB\x12\n" +
@@ -3520,7 +3539,7 @@ const file_starling_v1_job_proto_rawDesc = "" +
 	"\tRejection\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x10\n" +
 	"\x03why\x18\x02 \x01(\tR\x03why\x12\x12\n" +
-	"\x04text\x18\x03 \x01(\tR\x04text\"\xe5\x02\n" +
+	"\x04text\x18\x03 \x01(\tR\x04text\"\xfd\x02\n" +
 	"\x05Model\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x1d\n" +
@@ -3534,7 +3553,8 @@ const file_starling_v1_job_proto_rawDesc = "" +
 	"\x05facts\x18\t \x03(\v2\x11.starling.v1.FactR\x05facts\x12'\n" +
 	"\x05files\x18\n" +
 	" \x03(\v2\x11.starling.v1.FileR\x05files\x127\n" +
-	"\fcontributors\x18\v \x03(\v2\x13.starling.v1.MemberR\fcontributorsB\f\n" +
+	"\fcontributors\x18\v \x03(\v2\x13.starling.v1.MemberR\fcontributors\x12\x16\n" +
+	"\x06folder\x18\f \x01(\tR\x06folderB\f\n" +
 	"\n" +
 	"_eval_loss\"|\n" +
 	"\x04File\x12\x12\n" +
