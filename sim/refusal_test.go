@@ -27,7 +27,7 @@ import (
 // bare is a chain on which two accounts have coins, and one of them waits with an order.
 func bare(t *testing.T) *ledger {
 	keys := []chain.Keys{chain.NewKeys(canon.Sum("bare"))}
-	accounts := []chain.Funded{{Address: keyOf("ann").Address(), Amount: 2000}, {Address: keyOf("bob").Address(), Amount: 2000}}
+	accounts := []chain.Funded{{Address: keyOf("ann").Address(), Amount: 4000}, {Address: keyOf("bob").Address(), Amount: 2000}}
 	l := must(newLedger(must(chain.Genesis("bare", time.Unix(1_000_000_000, 0), keys, accounts))(t), keys, nowork.Open))(t)
 	for n := range 3 {
 		if n == 1 {
@@ -78,10 +78,11 @@ func TestWhatIsRefused(t *testing.T) {
 		{"orders for more than there is", by("ann", ordered("job", 5000, 0)), "market", 10},
 		{"stakes more than there is", by("ann", &registrypb.MsgRegister{Sender: ann, PeerId: "peer", Roles: []registrypb.Role{registrypb.Role_ROLE_WORKER}, Stake: 2_000_000}), "registry", 6},
 		{"pays revenue for nothing", by("ann", &rewardpb.MsgPayRevenue{Sender: ann, Job: "taken", Amount: 10}), "reward", 4},
+		{"orders for less than waiting costs", by("ann", ordered("job", market.WaitingFee(0)-1, 0)), "market", 2},
 		{"is expired", by("ann", ordered("job", 1000, 2)), "market", 11},
 		{"is ordered already", by("ann", ordered("taken", 1000, 0)), "market", 5},
 		{"spends twice", func(t *testing.T, l *ledger) [][]byte {
-			return slices.Concat(signed(t, l, keyOf("ann"), own, 0, pay(900)), signed(t, l, keyOf("ann"), client.Account{ChainID: "bare", Sequence: 1}, 0, pay(900)))
+			return slices.Concat(signed(t, l, keyOf("ann"), own, 0, pay(2900)), signed(t, l, keyOf("ann"), client.Account{ChainID: "bare", Sequence: 1}, 0, pay(2900)))
 		}, sdkerrors.RootCodespace, 5},
 		{"is another with the same sequence", func(t *testing.T, l *ledger) [][]byte {
 			return slices.Concat(signed(t, l, keyOf("ann"), own, 0, pay(1)), signed(t, l, keyOf("ann"), own, 0, pay(2)))
@@ -131,10 +132,11 @@ func TestWhatIsRefused(t *testing.T) {
 	}
 }
 
-// An order that nobody can be found for says why, with a stable code, and ends at its deadline with its budget back.
+// An order that nobody can be found for says why, with a stable code, and ends at its deadline with its budget back, less
+// the fee for having waited.
 func TestOrderWithoutMatch(t *testing.T) {
 	l := bare(t)
-	must(l.check(l.sign(t, keyOf("ann"), ordered("late", 300, 6))))(t)
+	must(l.check(l.sign(t, keyOf("ann"), ordered("late", 2500, 6))))(t)
 	for n := range 6 {
 		must(l.block(t.Context(), time.Duration(10+n)*time.Second))(t)
 		if n == 1 {
@@ -146,7 +148,7 @@ func TestOrderWithoutMatch(t *testing.T) {
 	if o := must(l.queries.PlacedOrder(t.Context(), "late"))(t); o.Status != "ended" || o.Why != "expired" {
 		t.Errorf("%s: %s", o.Status, o.Why)
 	}
-	if left := must(l.queries.Balance(t.Context(), keyOf("ann").Address()))(t); left != 1000 {
+	if left := must(l.queries.Balance(t.Context(), keyOf("ann").Address()))(t); left != 3000-market.WaitingFee(0) {
 		t.Errorf("ann has %d uzen", left)
 	}
 }
