@@ -84,7 +84,7 @@ func TestRestartContinues(t *testing.T) {
 		t.Errorf("offers after the restart: %+v", offers)
 	}
 	n.must(n.clients["consumer"].CancelOrder(n.ctx, "job"))
-	n.balance("consumer", funds)
+	n.balance("consumer", funds-market.WaitingFee(0))
 }
 
 func TestHostileMessages(t *testing.T) {

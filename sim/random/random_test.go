@@ -14,7 +14,7 @@ import (
 
 var (
 	seeds  = flag.Int64("seeds", 1, "how many seeds TestRandomOperations plays")
-	first  = flag.Int64("seed", 4, "the first of them")
+	first  = flag.Int64("seed", 1, "the first of them")
 	blocks = flag.Int("blocks", 60, "blocks of each")
 	size   = flag.Int("size", 30, "operations of a block, about")
 )
