@@ -359,15 +359,21 @@ func (e *economy) convicted() bool {
 	if root := must(e.first.Root(6))(e.t); s.Phase != run.Done || s.Base.Root != root {
 		e.t.Errorf("the first run ends in phase %s (%s), and its model is that of honest work: %v", s.Phase, s.Why, s.Base.Root == root)
 	}
-	if p := e.participant(liar); !p.Jailed || p.Slashed != stake/4+e.restitution() {
-		e.t.Errorf("who lied: %+v", p)
-	}
 	e.explain(e.receipts())
 	lost := map[reward.Kind]uint64{}
+	var restored, vain uint64 // uzen that the liar lost beside the verdict, and that others were paid of them
 	for _, r := range e.receipts() {
-		if r.Reason != reward.Restitution {
+		switch {
+		case r.Reason == reward.Restitution:
+			restored += r.Amount
+		case r.Payer == keyOf(liar).Address():
+			vain += r.Amount + r.Fee
+		default:
 			lost[r.Kind] += r.Amount
 		}
+	}
+	if p := e.participant(liar); !p.Jailed || p.Slashed != stake/4+vain || restored != vain || vain == 0 {
+		e.t.Errorf("who lied paid %d uzen for what was done in vain over it, of which others got %d: %+v", restored, vain, p)
 	}
 	if lost[reward.Slash] != stake/4 || lost[reward.Bounty] != stake/10 || lost[reward.Fee] != stake*15/100 {
 		e.t.Errorf("the verdict takes %d uzen, gives %d, and the rest is %d", lost[reward.Slash], lost[reward.Bounty], lost[reward.Fee])
@@ -493,16 +499,6 @@ func (e *economy) explain(all []reward.Receipt) {
 			e.t.Errorf("%+v is explained by %q and %q", r, reward.Explain(r), text)
 		}
 	}
-}
-
-// restitution is what the convicted pays for rounds that were done in vain, in uzen.
-func (e *economy) restitution() (sum uint64) {
-	for _, r := range e.receipts() {
-		if r.Kind == reward.Slash && r.Reason == reward.Restitution {
-			sum += r.Amount
-		}
-	}
-	return sum
 }
 
 // leave switches the dear machine off early in an epoch.

@@ -21,14 +21,8 @@ what is verified.`, c.workerUp(), c.workerSchema(), c.workerStatus(), c.workerTa
 
 func (c *cli) workerUp() *cobra.Command { return c.takePart(new(node.WorkerOptions)) }
 
-// takePart is worker up over options of which the caller may have set some.
-func (c *cli) takePart(o *node.WorkerOptions) *cobra.Command {
-	var role, config, executor, accelerators string
-	var pytorch torch.Options
-	cmd := &cobra.Command{
-		Use:   "up --home DIR --network URL [--config FILE]",
-		Short: "Take part in a network until Ctrl-C",
-		Long: `Take part in a network as a worker, who trains, or as a verifier, who does work of others again. The
+// takingPart is what worker up --help says.
+const takingPart = `Take part in a network as a worker, who trains, or as a verifier, who does work of others again. The
 folder holds the key, which is made when there is none, and the blobs; worker.log there says what
 happened. The account needs coins for the stake, which a conviction for wrong work takes half of; without
 them it says where they are to be sent, and waits.
@@ -51,7 +45,16 @@ either than there is left is left at once (STORE_TOO_SMALL, MEMORY_TOO_SMALL), w
 
 With --executor torch the units of jobs that say executor: torch are trained in your own PyTorch, on a CPU or a
 GPU: in a child process that has no network and sees none of your files. docs/executor.md says how, and how to
-write a step of your own. A unit that it fails at is computed by the built-in engine.`,
+write a step of your own. A unit that it fails at is computed by the built-in engine.`
+
+// takePart is worker up over options of which the caller may have set some.
+func (c *cli) takePart(o *node.WorkerOptions) *cobra.Command {
+	var role, config, executor, accelerators string
+	var pytorch torch.Options
+	cmd := &cobra.Command{
+		Use:   "up --home DIR --network URL [--config FILE]",
+		Short: "Take part in a network until Ctrl-C",
+		Long:  takingPart,
 		Example: `  starling worker up --home net/worker-0 --network http://127.0.0.1:26601
   starling worker up --home net/verifier-0 --network http://127.0.0.1:26601 --role verifier
   starling worker up --config examples/worker.yaml
