@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/role"
 	"github.com/starling-network/starling/role/adversary"
 )
 
@@ -24,6 +25,18 @@ type story struct {
 	perhaps  string   // is slashed and leaves, too, if its seal is asked for before the question is settled otherwise
 	fined    string   // may be slashed, too
 	spoiled  bool     // the model is not that of honest work
+	reason   string   // why those leave who have to; "": any
+}
+
+// unrepentant is a liar whose process confesses nothing.
+type unrepentant struct{ adversary.Act }
+
+// Play implements adversary.Act.
+func (u unrepentant) Play(c adversary.Cast) adversary.Step {
+	step := u.Act.Play(c)
+	return func(e role.Event) []role.Action {
+		return slices.DeleteFunc(step(e), func(a role.Action) bool { _, confesses := a.(role.Confess); return confesses })
+	}
 }
 
 const (
@@ -60,8 +73,10 @@ func stories() []story {
 		caught("makes malformed moves", w1, adversary.Malforms{}),
 		caught("makes oversize moves", w1, adversary.Oversizes{}),
 		// What it serves is not what it committed to: nobody can use it, and its units move on before they are audited.
-		// It commits to the lie, and its process finds that it is wrong before audits are drawn: it confesses, and loses the units.
-		{name: "equivocates, the lie first", acts: one(w1, adversary.Equivocates{}), unpaid: []string{w1}, out: []string{w1}},
+		caught("equivocates, the lie first, and stands by it", w1, unrepentant{adversary.Equivocates{}}),
+		// Its process finds that the commitment is wrong, and says so before audits can be drawn: that costs the units, and no stake. A third in a
+		// row ends its membership, so nothing is gained by it.
+		{name: "equivocates, the lie first, and confesses", acts: one(w1, adversary.Equivocates{}), unpaid: []string{w1}, out: []string{w1}, reason: run.WhyConfessed},
 		{name: "equivocates, the truth first", acts: one(w1, adversary.Equivocates{TrueFirst: true})},
 		{name: "commits and goes silent", acts: one(w1, adversary.GoesSilent{}), unpaid: []string{w1}, out: []string{w1}},
 		{name: "attests to another checkpoint", acts: one(w1, adversary.Misattests{}), out: []string{w1}},
@@ -209,6 +224,11 @@ func (s story) test(t *testing.T, c Config) {
 		}
 		if !slices.Equal(e.got, e.want) {
 			t.Errorf("%s: %v, want %v", e.what, e.got, e.want)
+		}
+	}
+	for name, why := range o.Out {
+		if s.reason != "" && why != s.reason {
+			t.Errorf("%s is out: %s, want %s", name, why, s.reason)
 		}
 	}
 }
