@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -318,7 +319,7 @@ func explainsLiar(t *testing.T, dir, liar string) {
 		if e.Why == "" || len(e.Arithmetic) == 0 {
 			t.Errorf("receipt %d is not explained: %+v", i, e)
 		}
-		if e.Kind == reward.Slash && e.Who == liar {
+		if e.Kind == reward.Slash && e.Reason != reward.Restitution && e.Who == liar {
 			slashed = e.Dispute != nil && e.Dispute.Worker == liar && len(e.Dispute.Log) > 1
 		}
 	}
