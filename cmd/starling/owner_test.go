@@ -49,7 +49,7 @@ func TestOwnersSeeTheirProcesses(t *testing.T) {
 	ask(&trained, "train", job, "--dir", filepath.Join(dir, "out"), "--network", network, "--home", filepath.Join(dir, "consumer"), "-q")
 	var s node.NetworkStatus
 	ask(&s, "status", "--network", network)
-	if len(s.Validators) != 1 || !s.Validators[0].Signed || len(s.Participants) != 5 || len(s.Runs) != 0 || s.Height < 2 {
+	if len(s.Validators) != 1 || !s.Validators[0].Signed || len(s.Participants) != 6 || len(s.Runs) != 0 || s.Height < 2 {
 		t.Errorf("status: %+v", s)
 	}
 	for measured := 0; measured < 3 && t.Context().Err() == nil; { // once they have nothing else to do
@@ -94,7 +94,7 @@ func quotes(t *testing.T, job, network string) {
 	t.Helper()
 	var q node.Quote
 	code, stdout, stderr := starling(t, "market", "quote", job, "--network", network, "--set", "strategy.workers=2", "-o", "json")
-	if err := json.Unmarshal([]byte(stdout), &q); err != nil || code != 0 || !q.Matched || len(q.Members) != 4 || len(q.Others) != 0 || q.Members[0].Odds < 0.5 || q.Work == 0 {
+	if err := json.Unmarshal([]byte(stdout), &q); err != nil || code != 0 || !q.Matched || len(q.Members) != 5 || len(q.Others) != 0 || q.Members[0].Odds < 0.5 || q.Work == 0 {
 		t.Errorf("quote: exit %d, %v\n%s%s", code, err, stdout, stderr)
 	}
 	var p node.Plan

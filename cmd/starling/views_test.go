@@ -89,7 +89,7 @@ func viewsOfMarket(t *testing.T, network string, by map[string][]string) {
 	}
 	var offers struct{ Offers []offered }
 	rows = shows(t, &offers, "market", "offers", "--network", network)
-	if len(offers.Offers) != 4 {
+	if len(offers.Offers) != 5 {
 		t.Errorf("offers: %+v", offers)
 	}
 	for _, o := range offers.Offers {
@@ -124,10 +124,10 @@ func waits(t *testing.T, job, dir, network string) {
 		}
 	}
 	o, rows := orders.Orders[0], shows(t, &orders, "market", "orders", "--network", network)
-	if o.Why != string(market.ConditionsUnmet) || o.Budget != 25e6 || o.Workers != 3 || o.Most != 3 || o.Since == 0 || o.Verifiers != 1 {
+	if o.Why != string(market.ConditionsUnmet) || o.Budget != 25e6 || o.Workers != 3 || o.Most != 3 || o.Since == 0 || o.Verifiers != 2 {
 		t.Errorf("%+v", o)
 	}
-	if row := rows[o.Job]; !has(row, o.Job, "25.00", "ZEN", o.PriceCap, "3", "to", "3", "too few offers keep the conditions", 1) || !has(row, o.Consumer) {
+	if row := rows[o.Job]; !has(row, o.Job, "25.00", "ZEN", o.PriceCap, "3", "to", "3", "too few offers keep the conditions", 2) || !has(row, o.Consumer) {
 		t.Errorf("%v, of %+v", row, o)
 	}
 	_ = c.Process.Signal(syscall.SIGINT)
@@ -153,7 +153,7 @@ func viewsOfStakes(t *testing.T, dir, network string, by map[string][]string) {
 	}
 	var stakes struct{ Stakes []node.Stake }
 	rows := shows(t, &stakes, "stake", "list", "--network", network)
-	if len(stakes.Stakes) != 5 || stakes.Stakes[0].Account != account.Address {
+	if len(stakes.Stakes) != 6 || stakes.Stakes[0].Account != account.Address {
 		t.Errorf("the largest stake is not first: %+v", stakes)
 	}
 	for _, s := range stakes.Stakes {
@@ -249,7 +249,7 @@ func viewsOfValidator(t *testing.T, dir, network string) {
 		names = append(names, x.Name)
 	}
 	if health.Status != "ok" || strings.Join(names, ", ") != "network, peers, votes, clock, participants, orders, books" || !has(rows["votes"], "ok", "100 of 100 of the power") ||
-		!has(rows["participants"], "ok", 4, "offer work") || !has(rows["books"], "ok", 8, "modules") {
+		!has(rows["participants"], "ok", 5, "offer work") || !has(rows["books"], "ok", 8, "modules") {
 		t.Errorf("%+v\n%v", health, rows)
 	}
 	if code, text, stderr := starling(t, "validator", "logs", home); code != 0 || text != "" {

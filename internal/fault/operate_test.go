@@ -40,8 +40,8 @@ func TestOperate(t *testing.T) {
 	s.run(network)
 	validator := s.start("starling validator up net/validator-0")
 	validator.says("validator of")
-	for _, copied := range [][2]string{{"worker-0", office[1]}, {"verifier-0", office[1]}, {"worker-1", office[2]}} {
-		if err := os.Rename(filepath.Join(s.dir, office[0], "net", copied[0]), filepath.Join(s.dir, copied[1], copied[0])); err != nil {
+	for home, address := range copied {
+		if err := os.Rename(filepath.Join(s.dir, office[0], "net", home), filepath.Join(s.dir, address, home)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -115,12 +115,15 @@ func newSite(t *testing.T) *site {
 	return s
 }
 
-var folder = regexp.MustCompile(`(^|[ =])(worker-0|verifier-0|worker-1)\b`)
+// copied is where the page tells an operator to copy the folder of each participant.
+var copied = map[string]string{"worker-0": office[1], "verifier-0": office[1], "worker-1": office[2], "verifier-1": office[2]}
+
+var folder = regexp.MustCompile(`(^|[ =])((?:worker|verifier)-[01])\b`)
 
 // host is where a command belongs: with the folder that it names.
 func host(command string) string {
 	if m := folder.FindStringSubmatch(command); m != nil {
-		return map[string]string{"worker-0": office[1], "verifier-0": office[1], "worker-1": office[2]}[m[2]]
+		return copied[m[2]]
 	}
 	return office[0]
 }
