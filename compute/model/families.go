@@ -117,7 +117,6 @@ func (f *fields) readLayerTypes(c *Config) {
 }
 
 func every(int) bool { return true }
-func never(int) bool { return false }
 
 func (d decoder) parse(f *fields, c *Config) {
 	switch d.architecture {

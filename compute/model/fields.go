@@ -31,8 +31,6 @@ type fields struct {
 	published bool // of a model that somebody trained: another value would be another model
 }
 
-func newFields(raw map[string]any) *fields { return &fields{raw: raw} }
-
 // get returns the value of a key; null counts as absent.
 func (f *fields) get(key string) (value any, ok bool) {
 	f.known = append(f.known, key)

@@ -110,14 +110,6 @@ func (c Config) viewOf(layer int) view {
 // sliding reports whether a layer sees only the latest tokens.
 func (f form) sliding(layer int) bool { return f.slides != "" && f.slides[layer] == slide }
 
-// turns is the rotary positions of a layer.
-func (f form) turns(layer int) rotary {
-	if f.local.theta > 0 && f.sliding(layer) {
-		return f.local
-	}
-	return f.rotary
-}
-
 // normalised is the norm with the given name, with the suffixes .weight and .bias, of x [n, m].
 func (w weights) normalised(c Config, name string, x *graph.Node) *graph.Node {
 	gain := w.at(name + ".weight")
