@@ -1,10 +1,13 @@
 package node
 
 import (
+	"bytes"
+	"path/filepath"
 	"slices"
 	"testing"
 
 	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/internal/keyfile"
 	"github.com/starling-network/starling/node/home"
 	"github.com/starling-network/starling/node/journal"
 	"github.com/starling-network/starling/protocol/audit"
@@ -22,9 +25,13 @@ func stranger(t *testing.T, dir string, verifies bool) *service {
 	return &service{WorkerOptions: WorkerOptions{Home: dir, Verifies: verifies}, key: h}
 }
 
-// A worker that a stranger starts plants faults in its commitments, in the same ones after a restart.
+// A worker that a stranger starts plants faults in its commitments, in the same ones after a restart. Its key is a given one: which
+// commitments it plants follows from the key, and one key in some hundred plants none of 200, or too many.
 func TestStrangersWorkersPlant(t *testing.T) {
 	dir := t.TempDir()
+	if err := keyfile.Write(filepath.Join(dir, home.FileKey), bytes.Repeat([]byte{7}, 32)); err != nil {
+		t.Fatal(err)
+	}
 	commits := func() (made []run.Commitment) {
 		step, header := stranger(t, dir, false).play("me", "job")
 		if !header.Plants {
