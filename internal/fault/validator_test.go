@@ -16,18 +16,13 @@ import (
 	"github.com/starling-network/starling/protocol/run"
 )
 
-// Validators are killed, lose the end of a file, run out of disk, and have the wrong time.
+// Validators are killed, lose the end of a file, and have the wrong time.
 func TestValidators(t *testing.T) {
 	if !*whole {
 		t.Skip("run with -faults")
 	}
 	t.Parallel()
-	apart := whyNot() == nil
-	var sizes map[string]int
-	if apart {
-		sizes = map[string]int{"worker-2": 64 << 20, "validator-2": 256 << 20}
-	}
-	n := newNetwork(t, apart, sizes, "--reserve", "64MiB")
+	n := newNetwork(t, whyNot() == nil, nil)
 	var deaths []fault
 	for _, file := range []string{"cs.wal", "application.db", "state.db", "blockstore.db"} {
 		deaths = append(deaths, fault{"truncate_" + file, func(j *job) {
@@ -68,11 +63,21 @@ func TestValidators(t *testing.T) {
 			}
 		}
 	}})
-	defer n.replay(n.validators[3])
-	if !apart {
-		t.Logf("no file systems of their own, and so no full ones: %v", whyNot())
-		return
+	n.replay(n.validators[3])
+}
+
+// A worker and a validator run out of disk.
+func TestDisks(t *testing.T) {
+	if !*whole {
+		t.Skip("run with -faults")
 	}
+	if why := whyNot(); why != nil {
+		t.Skipf("no file systems of their own, and so no full ones: %v", why)
+	}
+	t.Parallel()
+	sizes := map[string]int{"worker-2": 64 << 20, "validator-2": 256 << 20}
+	n := newNetwork(t, true, sizes, "--reserve", "64MiB")
+	defer n.replay(n.validators[2])
 	n.suffer("disks", 26, fault{"full_disk_of_a_worker", func(j *job) {
 		w := n.workers[2]
 		j.strike()
